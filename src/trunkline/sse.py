@@ -26,7 +26,7 @@ class SseEvent(NamedTuple):
     id: str | None = None
 
 
-class StreamTooLong(ValueError):
+class SseLimitExceeded(ValueError):
     """A line or an event of a stream is longer than it may be."""
 
     def __init__(self, what: Literal["line", "event"], limit: int) -> None:
@@ -51,20 +51,20 @@ class SseParser:
         self._id: str | None = None
         self._at_start = True
         self._after_carriage_return = False
-        self._too_long: StreamTooLong | None = None
+        self._too_long: SseLimitExceeded | None = None
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """
         The events that this chunk completes.
 
-        Raises `StreamTooLong`, but not before the events that came ahead of the excess have been given out.
+        Raises `SseLimitExceeded`, but not before the events that came ahead of the excess have been given out.
         """
         if self._too_long is not None:
             raise self._too_long
         events: list[SseEvent] = []
         try:
             self._read(chunk, events)
-        except StreamTooLong as exc:
+        except SseLimitExceeded as exc:
             self._too_long = exc
             # The error holds on to us for as long as anybody keeps it.
             self._line.clear()
@@ -81,7 +81,7 @@ class SseParser:
         for piece in chunk.splitlines(keepends=True):
             content = piece.rstrip(b"\r\n")
             if len(self._line) + len(content) > self._max_line_bytes:
-                raise StreamTooLong("line", self._max_line_bytes)
+                raise SseLimitExceeded("line", self._max_line_bytes)
             if len(content) == len(piece):
                 self._line += content
                 return
@@ -112,7 +112,7 @@ class SseParser:
 
     def _add(self, value: bytes) -> None:
         if len(self._data) + len(value) + self._has_data > self._max_event_bytes:
-            raise StreamTooLong("event", self._max_event_bytes)
+            raise SseLimitExceeded("event", self._max_event_bytes)
         if self._has_data:
             self._data += b"\n"
         self._data += value

@@ -10,7 +10,7 @@ from tests.checker.defects import DEFECTS, WARNED, Defect
 from tests.checker.good_agents import GOOD
 
 from trunkline.agents.check_reports import AgentCheckReport
-from trunkline.checker import CHECKS, Checker, Limits, Subject
+from trunkline.checker import CHECKS, Checker, CheckLimits, CheckedAgent
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport
@@ -19,8 +19,8 @@ from trunkline.transports.https import HttpTransport
 pytestmark = pytest.mark.anyio
 
 # More than any agent here takes, but for the one that hangs.
-PATIENT = Limits(request_seconds=30.0)
-IMPATIENT = Limits(request_seconds=0.5, most_timeouts=1)
+PATIENT = CheckLimits(request_seconds=30.0)
+IMPATIENT = CheckLimits(request_seconds=0.5, most_timeouts=1)
 MOST_ANSWER_BYTES = 256 * 1024
 
 
@@ -43,7 +43,7 @@ def checker(transport: Transport) -> Checker:
 
 
 async def check(checker: Checker, home: AgentServer, name: str, defect: Defect) -> AgentCheckReport:
-    subject = Subject(url=home.agent(name), protocol=defect.asked_for or defect.protocol)
+    subject = CheckedAgent(url=home.agent(name), protocol=defect.asked_for or defect.protocol)
     return await checker.check(subject, active=defect.active)
 
 
@@ -86,7 +86,7 @@ async def test_an_agent_without_defects_passes(
     checker: Checker, home: AgentServer, protocol: str, *, active: bool
 ) -> None:
     report = await checker.check(
-        Subject(url=home.agent(f"good-{protocol}"), protocol=protocol), active=active
+        CheckedAgent(url=home.agent(f"good-{protocol}"), protocol=protocol), active=active
     )
     wrong = [(found.id, found.seen) for found in report.findings if found.verdict in ("failed", "warning")]
     assert wrong == []
@@ -95,21 +95,21 @@ async def test_an_agent_without_defects_passes(
 
 @pytest.mark.parametrize("protocol", GOOD)
 async def test_what_an_agent_speaks_is_found_out(checker: Checker, home: AgentServer, protocol: str) -> None:
-    report = await checker.check(Subject(url=home.agent(f"good-{protocol}")))
+    report = await checker.check(CheckedAgent(url=home.agent(f"good-{protocol}")))
     assert (report.protocol, report.grade) == (protocol, "A")
 
 
 async def test_without_active_no_message_is_sent(checker: Checker, home: AgentServer) -> None:
     for protocol in GOOD:
         before = len(home.asked.get(f"good-{protocol}", []))
-        await checker.check(Subject(url=home.agent(f"good-{protocol}"), protocol=protocol))
+        await checker.check(CheckedAgent(url=home.agent(f"good-{protocol}"), protocol=protocol))
         asked = home.asked[f"good-{protocol}"][before:]
         assert asked
         assert [request for request in asked if request.text or "input" in request.object] == []
 
 
 async def test_an_agent_that_is_not_there_fails_and_is_left_alone(checker: Checker) -> None:
-    report = await checker.check(Subject(url="http://127.0.0.1:1/agent", protocol="jsonrpc-2.0"))
+    report = await checker.check(CheckedAgent(url="http://127.0.0.1:1/agent", protocol="jsonrpc-2.0"))
     assert [found.id for found in report.failures()] == ["reachable"]
     assert report.grade == "F"
 

@@ -23,7 +23,7 @@ from trunkline.agents.check_reports import (
 from trunkline.checker import PROTOCOLS
 from trunkline.checker.attested import attestations
 from trunkline.checker.check import plan_for
-from trunkline.checker.choosing import Spoken
+from trunkline.checker.choosing import ChosenDialect
 from trunkline.cli.app import run_command_line
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.rendering.check_junit import junit_xml
@@ -194,10 +194,14 @@ def test_an_answer_cannot_leave_its_block_of_markdown() -> None:
 def test_every_protocol_that_can_be_named_has_a_plan() -> None:
     for protocol in PROTOCOLS:
         assert plan_for(
-            Spoken(protocol=protocol, url="http://a/", config={}, chosen=""), "n", DEFAULT_SAMPLE
+            ChosenDialect(protocol=protocol, url="http://a/", config={}, chosen=""), "n", DEFAULT_SAMPLE
         ).probes
     with pytest.raises(Invalid, match="no checks for the protocol"):
-        plan_for(Spoken(protocol="a2a-0.1-paths", url="http://a/", config={}, chosen=""), "n", DEFAULT_SAMPLE)
+        plan_for(
+            ChosenDialect(protocol="a2a-0.1-paths", url="http://a/", config={}, chosen=""),
+            "n",
+            DEFAULT_SAMPLE,
+        )
 
 
 def test_what_people_have_attested_is_ticked() -> None:

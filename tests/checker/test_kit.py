@@ -13,7 +13,7 @@ from tests.scenarios.kit_server import served
 
 from trunkline.agentkit import Agent, Task
 from trunkline.agents.check_reports import AgentCheckReport, CheckSample
-from trunkline.checker import Checker, Limits, Subject
+from trunkline.checker import CheckedAgent, Checker, CheckLimits
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
@@ -48,13 +48,13 @@ async def forecaster() -> AsyncGenerator[str]:
 
 @pytest.mark.parametrize("protocol", ["simple-a2a", "jsonrpc-2.0", "a2a-0.2", "a2a-0.3", "a2a-1.0", "auto"])
 async def test_the_kit_gets_an_a(url: str, protocol: str) -> None:
-    report = await check(Subject(url=url, protocol=protocol))
+    report = await check(CheckedAgent(url=url, protocol=protocol))
     assert [(found.id, found.seen) for found in report.findings if found.verdict != "passed"] == []
     assert report.grade == "A"
 
 
 async def test_an_agent_that_cannot_do_what_it_is_asked_makes_no_mistake_of_form(forecaster: str) -> None:
-    report = await check(Subject(url=forecaster, protocol="jsonrpc-2.0"))
+    report = await check(CheckedAgent(url=forecaster, protocol="jsonrpc-2.0"))
     assert report.failures() == []
     (state,) = [found for found in report.findings if found.id == "result-state"]
     assert (state.verdict, "--input" in state.seen) == ("skipped", True)
@@ -63,12 +63,12 @@ async def test_an_agent_that_cannot_do_what_it_is_asked_makes_no_mistake_of_form
 @pytest.mark.parametrize("protocol", ["simple-a2a", "jsonrpc-2.0", "a2a-0.3", "a2a-1.0"])
 async def test_an_agent_for_one_thing_is_given_that(forecaster: str, protocol: str) -> None:
     sample = CheckSample(input={"text": "Rome", "days": 2}, text="Rome")
-    report = await check(Subject(url=forecaster, protocol=protocol, sample=sample))
+    report = await check(CheckedAgent(url=forecaster, protocol=protocol, sample=sample))
     assert report.failures() == []
     assert {found.id for found in report.findings if found.verdict == "skipped"} <= {"input-unicode"}
 
 
-async def check(subject: Subject) -> AgentCheckReport:
+async def check(subject: CheckedAgent) -> AgentCheckReport:
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-        checker = Checker(transport, SystemClock(), Limits(request_seconds=30.0))
+        checker = Checker(transport, SystemClock(), CheckLimits(request_seconds=30.0))
         return await checker.check(subject, active=True)

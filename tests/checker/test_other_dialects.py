@@ -9,7 +9,7 @@ from tests.checker.good_agents import AgentRequest, refusal
 from tests.scenarios.zones.zone_server import zone_server
 
 from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample
-from trunkline.checker import Checker, Limits, Subject
+from trunkline.checker import CheckedAgent, Checker, CheckLimits
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.system_clock import SystemClock
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.anyio
 async def check(
     url: str, protocol: str, config: JsonObject | None = None, sample: CheckSample = DEFAULT_SAMPLE
 ) -> AgentCheckReport:
-    subject = Subject(url=url, protocol=protocol, protocol_config=config or {}, sample=sample)
+    subject = CheckedAgent(url=url, protocol=protocol, protocol_config=config or {}, sample=sample)
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-        return await Checker(transport, SystemClock(), Limits(request_seconds=30.0)).check(
+        return await Checker(transport, SystemClock(), CheckLimits(request_seconds=30.0)).check(
             subject, active=True
         )
 

@@ -37,7 +37,7 @@ from trunkline.machine.state import StepState
 from trunkline.messages import AgentResult, CancelTask, StepError, TraceContext
 from trunkline.messages.codec import encode_task
 from trunkline.services.operations.store_transfer import export_store, import_store
-from trunkline.stores.base import ApiKey, ExchangeRecord, Moved, Parent, Store, WorkflowVersion
+from trunkline.stores.base import ApiKey, ExchangeRecord, Moved, ParentStep, Store, WorkflowVersion
 from trunkline.stores.port.transfer import AGENTS, DISPATCHES, RUNS, TABLES, Table, TableRow
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.testing import FakeClock
@@ -69,7 +69,7 @@ async def fill(store: Store) -> None:
             ApiKey(id=id_of("key"), name="ci", role="admin", digest=b"digest", created_at=NOW)
         )
     second = msgspec.structs.replace(new_run(2), retry_of=run_id(1), correlation_id=ODD, trace=TRACE)
-    child = msgspec.structs.replace(new_run(3), parent=Parent(run_id(1), ODD), depth=1, routing_version=7)
+    child = msgspec.structs.replace(new_run(3), parent=ParentStep(run_id(1), ODD), depth=1, routing_version=7)
     await insert(store, new_run(1, key="once", digest=b"\x00\x01"), second, child)
     # Begun in this order.
     steps = [StepState(name=name, status="RUNNING", attempts=2, context_id=ODD) for name in ("b", "c", "a")]
@@ -142,7 +142,11 @@ async def test_everything_arrives_as_it_left_and_comes_back_the_same(
         assert [step.name for step in run[1]] == ["b", "c", "a"]
         child = await first.run(run_id(3))
         assert child is not None
-        assert (child[0].parent, child[0].depth, child[0].routing_version) == (Parent(run_id(1), ODD), 1, 7)
+        assert (child[0].parent, child[0].depth, child[0].routing_version) == (
+            ParentStep(run_id(1), ODD),
+            1,
+            7,
+        )
         for other in (store, last):
             assert await other.run(run_id(1)) == run
             assert await other.run(run_id(3)) == child

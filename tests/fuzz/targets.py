@@ -37,7 +37,7 @@ from trunkline.protocols import (
     negotiate,
     next_card_url,
 )
-from trunkline.sse import SseParser, StreamTooLong
+from trunkline.sse import SseParser, SseLimitExceeded
 from trunkline.zones import Zone
 from trunkline.zones.documents import contract_validator
 
@@ -103,7 +103,7 @@ def streams(data: bytes) -> None:
         encode(news)
         _must(all(b.is_over for a, b in pairwise(news) if a.is_over), "what is over stays over")
         check(reading.outcome())
-    except StreamTooLong as exc:
+    except SseLimitExceeded as exc:
         _must(exc.limit in (MAX_LINE_BYTES, MAX_EVENT_BYTES), "the limit is one of ours")
     except ProtocolTranslationError as exc:
         check(failure_of(exc))

@@ -40,7 +40,7 @@ class RequestCase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     operation: Literal[
         "encode", "encode_stream", "encode_poll", "encode_cancel", "encode_resubscribe", "encode_find"
     ] = "encode"
-    wishes: SendOptions = SendOptions()
+    options: SendOptions = SendOptions()
     # None: a GET.
     request: JsonObject | None
     path: str = ""
@@ -81,7 +81,7 @@ def built_request(case: RequestCase) -> AgentRequest | None:
     adapter = adapter_for(case.protocol, case.protocol_config)
     match case.operation:
         case "encode":
-            return adapter.encode(case.task, case.wishes)
+            return adapter.encode(case.task, case.options)
         case "encode_stream":
             return adapter.encode_stream(case.task)
         case "encode_find":
@@ -110,7 +110,7 @@ def test_a_task_becomes_the_request_in_the_file(name: str) -> None:
 @pytest.mark.parametrize("name", cases("requests"))
 def test_the_seeds_method_builds_the_same_request(name: str) -> None:
     case = msgspec.json.decode(text_of(name), type=RequestCase)
-    if case.operation == "encode" and case.wishes == SendOptions():
+    if case.operation == "encode" and case.options == SendOptions():
         assert adapter_for(case.protocol, case.protocol_config).to_agent_request(case.task) == case.request
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.interop.agents import Agent
 
 from trunkline.agents.check_reports import AgentCheckReport
-from trunkline.checker import Checker, Limits, Subject
+from trunkline.checker import CheckedAgent, Checker, CheckLimits
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport
@@ -29,8 +29,8 @@ def failures(report: AgentCheckReport) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("active", [False, True], ids=["passive", "active"])
 async def test_a_real_agent_passes(transport: Transport, agent: Agent, *, active: bool) -> None:
-    checker = Checker(transport, SystemClock(), Limits(request_seconds=60.0))
-    report = await checker.check(Subject(url=agent.url), active=active)
+    checker = Checker(transport, SystemClock(), CheckLimits(request_seconds=60.0))
+    report = await checker.check(CheckedAgent(url=agent.url), active=active)
     assert failures(report) == []
     assert report.protocol == agent.kind.dialect
     # What is executed without a message has no text; whoever else uses this agent always says something.

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from trunkline.agents.check_reports import Verdict, grade_of
-from trunkline.checker import CHECKS, Check
-from trunkline.checker.attested import ITEMS
+from trunkline.checker import CHECKS, CheckDefinition
+from trunkline.checker.attested import ATTESTED_ITEMS
 from trunkline.checker.checklist import CHECKLIST
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,7 @@ def checks_page() -> str:
         lines += [f"| {item.text} | {', '.join(map(_named, item.checks))} |" for item in items]
         lines.append("")
     lines[-1] = _ATTESTED
-    lines += [f"- {title}" for title in ITEMS.values()]
+    lines += [f"- {title}" for title in ATTESTED_ITEMS.values()]
     for group in dict.fromkeys(check.group for check in CHECKS.values()):
         lines += ["", f"## {group}"]
         for check in CHECKS.values():
@@ -80,7 +80,7 @@ def _named(check: str) -> str:
     return f"[`{check}`](#{check})" if check in CHECKS else "attested"
 
 
-def _section(check: Check) -> list[str]:
+def _section(check: CheckDefinition) -> list[str]:
     lines = ["", f"### {check.id}", "", f"{check.title}{' (*active*)' if check.active else ''}.", ""]
     lines += [f"- asks for: {check.expected}", f"- why: {check.why}", f"- mend it: {check.fix}"]
     if check.issue is not None:
@@ -116,4 +116,4 @@ def test_the_grades_on_the_page_are_those_that_are_given() -> None:
 
 def test_every_item_of_the_checklist_has_checks_that_exist() -> None:
     named = {check for items in CHECKLIST.values() for item in items for check in item.checks}
-    assert named <= CHECKS.keys() | ITEMS.keys()
+    assert named <= CHECKS.keys() | ATTESTED_ITEMS.keys()

@@ -15,7 +15,7 @@ IMPORTS: Sequence[Rule] = (
     Rule(
         name="unknown-condition-fails-the-run",
         breaks="A condition that was not understood when it was imported is taken to hold.",
-        symbol="trunkline.importing.litecone.decisions:Decisions.condition",
+        symbol="trunkline.importing.litecone.decisions:StepConditions.condition",
         change=Change("assigned value", 3, of=4, becomes="'true'"),
         caught_by=(
             f"{_LOSSES}::test_a_condition_that_is_not_understood_lets_the_run_fail_there_and_not_go_on",
@@ -24,14 +24,14 @@ IMPORTS: Sequence[Rule] = (
     Rule(
         name="unknown-field-is-told",
         breaks="A field that the import does not know disappears without a word.",
-        symbol="trunkline.importing.litecone.reading:Fields.finish",
+        symbol="trunkline.importing.litecone.reading:SourceFields.finish",
         change=Change("operand", 2, of=2, becomes="it.left is None"),
         caught_by=(f"{_AGENTS}::test_what_is_not_carried_over_is_told[agent4-capabilities]",),
     ),
     Rule(
         name="imported-text-names-no-secret",
         breaks="What is plain data in an imported workflow sends one of our secrets to an agent.",
-        symbol="trunkline.importing.litecone.references:References.value",
+        symbol="trunkline.importing.litecone.references:ReferenceTranslator.value",
         change=Change("condition", becomes="False"),
         caught_by=(f"{_LOSSES}::test_data_that_would_name_one_of_our_secrets_does_not_become_its_name",),
     ),
@@ -52,7 +52,7 @@ IMPORTS: Sequence[Rule] = (
     Rule(
         name="imported-branch-may-fail",
         breaks="A branch that an imported workflow reads and does not need fails the run.",
-        symbol="trunkline.importing.litecone.region:Region.steps",
+        symbol="trunkline.importing.litecone.region:WorkflowBuilder.steps",
         change=Change("iterable", 2, of=3, becomes="()"),
         caught_by=(f"{_WORKFLOWS}::test_a_branch_that_others_read_than_the_join_may_fail_and_ends_there",),
     ),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.sse import SseEvent, SseParser, StreamTooLong
+from trunkline.sse import SseEvent, SseParser, SseLimitExceeded
 
 ENDINGS = [b"\n", b"\r\n", b"\r"]
 
@@ -84,20 +84,20 @@ def test_a_line_may_be_as_long_as_the_cap_and_no_longer() -> None:
     assert parser(max_line_bytes=7).feed(b"data:ab\r\n\r\n") == [SseEvent(b"ab")]
     reader = parser(max_line_bytes=7)
     reader.feed(b"data:ab")
-    with pytest.raises(StreamTooLong, match="a line of more than 7 bytes") as raised:
+    with pytest.raises(SseLimitExceeded, match="a line of more than 7 bytes") as raised:
         reader.feed(b"c")
     assert (raised.value.what, raised.value.limit) == ("line", 7)
 
 
 def test_an_event_may_be_as_long_as_the_cap_and_no_longer() -> None:
     assert parser(max_event_bytes=3).feed(b"data:a\ndata:b\n\n") == [SseEvent(b"a\nb")]
-    with pytest.raises(StreamTooLong, match="an event of more than 3 bytes") as raised:
+    with pytest.raises(SseLimitExceeded, match="an event of more than 3 bytes") as raised:
         parser(max_event_bytes=3).feed(b"data:a\ndata:bc\n")
     assert (raised.value.what, raised.value.limit) == ("event", 3)
 
 
 def test_empty_data_lines_have_an_end_too() -> None:
-    with pytest.raises(StreamTooLong):
+    with pytest.raises(SseLimitExceeded):
         parser(max_event_bytes=100).feed(b"data:\n" * 102)
 
 
@@ -105,7 +105,7 @@ def test_what_came_ahead_of_an_endless_line_is_not_lost() -> None:
     reader = parser(max_line_bytes=10)
     assert reader.feed(b"data: a\n\n" + b"x" * 11) == [SseEvent(b"a")]
     for _ in range(2):
-        with pytest.raises(StreamTooLong):
+        with pytest.raises(SseLimitExceeded):
             reader.feed(b"\n\ndata: b\n\n")
 
 
@@ -146,6 +146,6 @@ def test_any_bytes_are_events_or_too_long(chunks: list[bytes]) -> None:
     reader = parser(max_line_bytes=16, max_event_bytes=16)
     try:
         events = [event for chunk in chunks for event in reader.feed(chunk)]
-    except StreamTooLong:
+    except SseLimitExceeded:
         return
     assert all(len(event.data) <= 16 for event in events)

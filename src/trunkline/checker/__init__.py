@@ -8,7 +8,16 @@ server an agent of its registry.
 
 from trunkline.checker.check import PROTOCOLS, Checker
 from trunkline.checker.inquiry import OnProgress
-from trunkline.checker.subject import Limits, Subject, TokenFor
-from trunkline.checker.table import CHECKS, Check
+from trunkline.checker.subject import CheckedAgent, CheckLimits, TokenFor
+from trunkline.checker.table import CHECKS, CheckDefinition
 
-__all__ = ["CHECKS", "PROTOCOLS", "Check", "Checker", "Limits", "OnProgress", "Subject", "TokenFor"]
+__all__ = [
+    "CHECKS",
+    "PROTOCOLS",
+    "CheckDefinition",
+    "CheckLimits",
+    "CheckedAgent",
+    "Checker",
+    "OnProgress",
+    "TokenFor",
+]

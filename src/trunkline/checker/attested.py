@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trunkline.agents.check_reports import AttestationItem
 
-ITEMS = {
+ATTESTED_ITEMS = {
     "deployed": "The updated agent is deployed",
     "logs": "Logs show proper JSON-RPC format",
     "documentation": "Agent documentation updated",
@@ -18,5 +18,5 @@ def attestations(agent: str | None, note: str | None = None) -> list[Attestation
     how = f"trunkline agents migrate ready {agent or 'NAME'} --note '…'"
     return [
         AttestationItem(id=name, title=title, attested=note is not None, note=note, how=how)
-        for name, title in ITEMS.items()
+        for name, title in ATTESTED_ITEMS.items()
     ]

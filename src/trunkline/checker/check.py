@@ -21,15 +21,23 @@ from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, Check
 from trunkline.agents.transport_urls import transport_of
 from trunkline.agents.urls import check_url
 from trunkline.checker.attested import attestations
-from trunkline.checker.choosing import Spoken, choose
-from trunkline.checker.exchanges import Exchange
-from trunkline.checker.inquiry import Inquiry, OnProgress
-from trunkline.checker.judging import Plan, Question, Ruling, broken, finding, kept, moot
+from trunkline.checker.choosing import ChosenDialect, choose_dialect
+from trunkline.checker.exchanges import ProbeExchange
+from trunkline.checker.inquiry import CheckSession, OnProgress
+from trunkline.checker.judging import (
+    CheckPlan,
+    PlannedCheck,
+    RuleResult,
+    met,
+    not_applicable,
+    to_finding,
+    violated,
+)
 from trunkline.checker.plans import cards, envelope, simple, transport
 from trunkline.checker.plans.rest import rest_plan
 from trunkline.checker.plans.rpc_dialects import RPC_PROTOCOLS, rpc_plan
 from trunkline.checker.plans.simple import simple_plan
-from trunkline.checker.subject import Limits, Subject
+from trunkline.checker.subject import CheckedAgent, CheckLimits
 from trunkline.checker.table import CHECKS
 from trunkline.clock import Clock, rfc3339
 from trunkline.errors import Invalid
@@ -46,13 +54,13 @@ _GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "
 class Checker:
     """Checks agents; keeps nothing of them."""
 
-    def __init__(self, transport: Transport, clock: Clock, limits: Limits | None = None) -> None:
+    def __init__(self, transport: Transport, clock: Clock, limits: CheckLimits | None = None) -> None:
         self._transport = transport
         self._clock = clock
-        self._limits = limits or Limits()
+        self._limits = limits or CheckLimits()
 
     async def check(
-        self, subject: Subject, *, active: bool = False, on_progress: OnProgress | None = None
+        self, subject: CheckedAgent, *, active: bool = False, on_progress: OnProgress | None = None
     ) -> AgentCheckReport:
         """
         A report, whatever the agent does.
@@ -62,25 +70,25 @@ class Checker:
         """
         _check_subject(subject)
         started_at, started = self._clock.now(), perf_counter()
-        inquiry = Inquiry(self._transport, self._limits, subject, on_progress)
-        spoken, findings = await _inquire(inquiry, subject, active=active)
+        session = CheckSession(self._transport, self._limits, subject, on_progress)
+        dialect, findings = await _run_check(session, subject, active=active)
         return AgentCheckReport(
-            url=inquiry.redaction.url(spoken.url),
-            protocol=spoken.protocol,
-            chosen=inquiry.redaction.text(spoken.chosen),
+            url=session.redaction.url(dialect.url),
+            protocol=dialect.protocol,
+            chosen=session.redaction.text(dialect.chosen),
             active=active,
             started_at=rfc3339(started_at),
             duration_ms=round((perf_counter() - started) * 1000, 3),
-            grade=grade_of((found.verdict for found in findings), heard=not _is_shut(findings)),
+            grade=grade_of((found.verdict for found in findings), heard=not _has_failed_gate(findings)),
             passed=not any(found.verdict == "failed" for found in findings),
             findings=findings,
             attestations=attestations(subject.agent),
             agent=subject.agent,
-            card_digest=inquiry.card_digest,
+            card_digest=session.card_digest,
         )
 
 
-def _check_subject(subject: Subject) -> None:
+def _check_subject(subject: CheckedAgent) -> None:
     if transport_of(subject.url) != "https":
         raise Invalid(
             f"{subject.url} cannot be checked: only agents that are called over http or https can.",
@@ -96,132 +104,138 @@ def _check_subject(subject: Subject) -> None:
         raise Invalid(f"The protocol cannot be set so: {words}.", findings=findings)
 
 
-async def _inquire(inquiry: Inquiry, subject: Subject, *, active: bool) -> tuple[Spoken, list[AgentFinding]]:
-    chosen = await choose(inquiry, subject)
-    if isinstance(chosen, Ruling):
-        spoken = Spoken(protocol=subject.protocol, url=subject.url, config={}, chosen=chosen.seen)
-        allowed = transport.allowed(inquiry.exchanges)
-        clear = moot("Nobody is let in who could look.") if allowed.judgement == "broken" else chosen
+async def _run_check(
+    session: CheckSession, subject: CheckedAgent, *, active: bool
+) -> tuple[ChosenDialect, list[AgentFinding]]:
+    chosen = await choose_dialect(session, subject)
+    if isinstance(chosen, RuleResult):
+        dialect = ChosenDialect(protocol=subject.protocol, url=subject.url, config={}, chosen=chosen.seen)
+        allowed = transport.allowed(session.exchanges)
+        clear = (
+            not_applicable("Nobody is let in who could look.") if allowed.judgement == "violated" else chosen
+        )
         gates = {
-            "reachable": transport.reachable(inquiry.exchanges),
+            "reachable": transport.reachable(session.exchanges),
             "protocol-clear": clear,
             "allowed": allowed,
         }
-        return spoken, _Findings(inquiry, active=active).made(gates, [])
+        return dialect, _FindingBuilder(session, active=active).made(gates, [])
     plan = plan_for(chosen, token_hex(4), subject.sample)
-    gates = await _send(inquiry, chosen, plan, active=active)
-    findings = _Findings(inquiry, active=active)
-    beside = cards.questions(chosen.protocol, chosen.url, subject.options)
-    return chosen, findings.made(gates, [*transport.questions(plan.levels), *beside, *plan.questions])
+    gates = await _send(session, chosen, plan, active=active)
+    findings = _FindingBuilder(session, active=active)
+    beside = cards.planned_checks(chosen.protocol, chosen.url, subject.options)
+    return chosen, findings.made(gates, [*transport.planned_checks(plan.levels), *beside, *plan.checks])
 
 
-def plan_for(spoken: Spoken, nonce: str, sample: CheckSample) -> Plan:
-    adapter = ProtocolAdapterFactory.create_adapter(spoken.protocol, spoken.config)
-    found = rpc_plan(spoken.protocol, adapter, spoken.config, nonce, sample)
+def plan_for(dialect: ChosenDialect, nonce: str, sample: CheckSample) -> CheckPlan:
+    adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, dialect.config)
+    found = rpc_plan(dialect.protocol, adapter, dialect.config, nonce, sample)
     if found is not None:
         return found
-    if spoken.protocol == "a2a-1.0-http":
+    if dialect.protocol == "a2a-1.0-http":
         return rest_plan(adapter, nonce, sample)
-    if spoken.protocol == "simple-a2a":
+    if dialect.protocol == "simple-a2a":
         return simple_plan(adapter, nonce, sample)
     raise Invalid(
-        f"There are no checks for the protocol {spoken.protocol}.",
+        f"There are no checks for the protocol {dialect.protocol}.",
         fix=f"Name one that has some: {', '.join(PROTOCOLS)}.",
     )
 
 
-async def _send(inquiry: Inquiry, spoken: Spoken, plan: Plan, *, active: bool) -> dict[str, Ruling]:
+async def _send(
+    session: CheckSession, dialect: ChosenDialect, plan: CheckPlan, *, active: bool
+) -> dict[str, RuleResult]:
     """Sends the plan's requests as long as that makes sense; what the gates say."""
-    reads = {"simple-a2a": simple.reads_json}.get(spoken.protocol, envelope.reads_json)
-    asked: list[Exchange] = []
+    reads = {"simple-a2a": simple.reads_json}.get(dialect.protocol, envelope.reads_json)
+    asked: list[ProbeExchange] = []
 
-    def gates(*, all_sent: bool) -> dict[str, Ruling]:
-        everything = inquiry.exchanges
+    def gates(*, all_sent: bool) -> dict[str, RuleResult]:
+        everything = session.exchanges
         answers = {exchange.probe.name: exchange for exchange in asked}
-        rulings = {"reachable": transport.reachable(everything), "protocol-clear": kept(spoken.chosen)}
+        results = {"reachable": transport.reachable(everything), "protocol-clear": met(dialect.chosen)}
         if asked:
-            rulings |= {
+            results |= {
                 "allowed": transport.allowed(answers),
                 "address": transport.address(plan.speaks)(answers),
                 "accepts-json": reads(answers),
             }
-        if all_sent and _shut(rulings) is None:
-            rulings["speaks-protocol"] = _speaks(spoken, plan, asked)
-        return rulings
+        if all_sent and _failed_gate(results) is None:
+            results["speaks-protocol"] = _speaks(dialect, plan, asked)
+        return results
 
     probes = [probe for probe in plan.probes if active or not probe.active]
     passive = [probe for probe in probes if not probe.active]
-    inquiry.expect(len(probes))
+    session.expect(len(probes))
     for probe in passive:
-        if _shut(gates(all_sent=False)) is not None or not inquiry.goes_on:
+        if _failed_gate(gates(all_sent=False)) is not None or not session.goes_on:
             break
-        asked.append(await inquiry.send(probe, spoken.url))
+        asked.append(await session.send(probe, dialect.url))
     found = gates(all_sent=True)
     for probe in probes[len(passive) :]:
-        if _shut(found) is not None or not inquiry.goes_on:
+        if _failed_gate(found) is not None or not session.goes_on:
             break
-        asked.append(await inquiry.send(probe, spoken.url))
-    last = plan.last(inquiry.exchanges)
-    if last is not None and inquiry.goes_on:
-        await inquiry.send(last, spoken.url)
+        asked.append(await session.send(probe, dialect.url))
+    last = plan.follow_up(session.exchanges)
+    if last is not None and session.goes_on:
+        await session.send(last, dialect.url)
     return found
 
 
-def _speaks(spoken: Spoken, plan: Plan, asked: Sequence[Exchange]) -> Ruling:
+def _speaks(dialect: ChosenDialect, plan: CheckPlan, asked: Sequence[ProbeExchange]) -> RuleResult:
     answered = [exchange for exchange in asked if exchange.answer is not None]
     if not answered:
-        return moot("Nothing was answered.")
+        return not_applicable("Nothing was answered.")
     posts = [exchange for exchange in answered if exchange.probe.body is not None]
     spoke = next((exchange for exchange in posts if plan.speaks(exchange)), None)
     if spoke is not None:
-        return kept(f"It speaks {spoken.protocol}.", spoke)
+        return met(f"It speaks {dialect.protocol}.", spoke)
     first = answered[0]
-    return broken(f"No answer is one of {spoken.protocol}: {first.unread or first.seen()}.", first)
+    return violated(f"No answer is one of {dialect.protocol}: {first.unread or first.seen()}.", first)
 
 
-def _shut(gates: dict[str, Ruling]) -> str | None:
-    return next((name for name in _GATES if name in gates and gates[name].judgement == "broken"), None)
+def _failed_gate(gates: dict[str, RuleResult]) -> str | None:
+    return next((name for name in _GATES if name in gates and gates[name].judgement == "violated"), None)
 
 
-def _is_shut(findings: Sequence[AgentFinding]) -> bool:
+def _has_failed_gate(findings: Sequence[AgentFinding]) -> bool:
     return any(found.id in _GATES and found.verdict == "failed" for found in findings)
 
 
-class _Findings:
-    """Makes findings of rulings, with nothing in them that must not be told."""
+class _FindingBuilder:
+    """Makes findings of results, with nothing in them that must not be told."""
 
-    def __init__(self, inquiry: Inquiry, *, active: bool) -> None:
-        self._inquiry = inquiry
+    def __init__(self, session: CheckSession, *, active: bool) -> None:
+        self._inquiry = session
         self._active = active
 
-    def made(self, gates: dict[str, Ruling], questions: Sequence[Question]) -> list[AgentFinding]:
-        shut = _shut(gates)
+    def made(self, gates: dict[str, RuleResult], questions: Sequence[PlannedCheck]) -> list[AgentFinding]:
+        shut = _failed_gate(gates)
         findings = [
-            self._finding(Question(id=name, rule=transport.reachable), gates[name])
+            self._finding(PlannedCheck(id=name, rule=transport.reachable), gates[name])
             for name in _GATES
             if name in gates
         ]
         for question in questions:
             if question.when_clean and any(found.verdict == "failed" for found in findings):
-                ruling = moot("Other checks have failed already.")
+                result = not_applicable("Other checks have failed already.")
             else:
-                ruling = self._ruling(question, shut)
-            findings.append(self._finding(question, ruling))
+                result = self._ruling(question, shut)
+            findings.append(self._finding(question, result))
         return findings
 
-    def _ruling(self, question: Question, shut: str | None) -> Ruling:
-        ruling = question.rule(self._inquiry.exchanges)
+    def _ruling(self, question: PlannedCheck, shut: str | None) -> RuleResult:
+        result = question.rule(self._inquiry.exchanges)
         # What was seen before the gate fell shut counts, where it is about any answer and not about this dialect.
         if shut is not None and not (
-            CHECKS[question.id].group == "Transport" and ruling.judgement == "broken"
+            CHECKS[question.id].group == "Transport" and result.judgement == "violated"
         ):
-            return moot(f"Not asked, since {shut} failed.")
-        if ruling.judgement == "moot" and CHECKS[question.id].active and not self._active:
-            return moot("It is asked with --active only.")
-        return ruling
+            return not_applicable(f"Not asked, since {shut} failed.")
+        if result.judgement == "not_applicable" and CHECKS[question.id].active and not self._active:
+            return not_applicable("It is asked with --active only.")
+        return result
 
-    def _finding(self, question: Question, ruling: Ruling) -> AgentFinding:
-        made = finding(question, ruling)
+    def _finding(self, question: PlannedCheck, result: RuleResult) -> AgentFinding:
+        made = to_finding(question, result)
         return msgspec.structs.replace(
             made, seen=self._inquiry.redaction.text(made.seen)[:_MOST_SEEN_CHARACTERS]
         )

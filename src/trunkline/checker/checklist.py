@@ -16,7 +16,7 @@ from trunkline.agents.check_reports import AgentCheckReport
 ItemState = Literal["done", "not done", "not asked"]
 
 
-class Item(msgspec.Struct, frozen=True):
+class ChecklistItem(msgspec.Struct, frozen=True):
     text: str
     # Ids of checks, or of attestations.
     checks: tuple[str, ...]
@@ -31,52 +31,56 @@ _SCRIPT = (
     "result-artifacts",
 )
 
-CHECKLIST: Mapping[str, Sequence[Item]] = {
+CHECKLIST: Mapping[str, Sequence[ChecklistItem]] = {
     "Request Handling": (
-        Item("Agent accepts JSON-RPC 2.0 requests", ("accepts-json", "speaks-protocol")),
-        Item('Agent validates `jsonrpc` field equals "2.0"', ("version-checked",)),
-        Item('Agent validates `method` field equals "message/send"', ("method-checked", "method-required")),
-        Item("Agent extracts input from `params.message.parts[]`", ("input-extracted",)),
-        Item("Agent handles JSON-serialized input data", ("input-json",)),
-        Item("Agent handles plain text input data", ("input-text",)),
+        ChecklistItem("Agent accepts JSON-RPC 2.0 requests", ("accepts-json", "speaks-protocol")),
+        ChecklistItem('Agent validates `jsonrpc` field equals "2.0"', ("version-checked",)),
+        ChecklistItem(
+            'Agent validates `method` field equals "message/send"', ("method-checked", "method-required")
+        ),
+        ChecklistItem("Agent extracts input from `params.message.parts[]`", ("input-extracted",)),
+        ChecklistItem("Agent handles JSON-serialized input data", ("input-json",)),
+        ChecklistItem("Agent handles plain text input data", ("input-text",)),
     ),
     "Response Format": (
-        Item('Response includes `jsonrpc: "2.0"`', ("result-jsonrpc", "error-jsonrpc")),
-        Item("Response includes `id` matching request", ("result-id-present", "result-id", "error-id")),
-        Item("Success responses include `result` object", ("result-present",)),
-        Item('Result includes `status.state: "completed"`', ("result-state",)),
-        Item("Result includes `artifacts` array with parts", ("result-artifacts",)),
-        Item("Result includes `history` array with user and agent messages", ("result-history",)),
-        Item("Each part has `kind` and `text` fields", ("result-parts",)),
-        Item("Error responses use `error` object instead of `result`", ("error-object",)),
-        Item("Error object includes `code` and `message`", ("error-code-and-message",)),
+        ChecklistItem('Response includes `jsonrpc: "2.0"`', ("result-jsonrpc", "error-jsonrpc")),
+        ChecklistItem(
+            "Response includes `id` matching request", ("result-id-present", "result-id", "error-id")
+        ),
+        ChecklistItem("Success responses include `result` object", ("result-present",)),
+        ChecklistItem('Result includes `status.state: "completed"`', ("result-state",)),
+        ChecklistItem("Result includes `artifacts` array with parts", ("result-artifacts",)),
+        ChecklistItem("Result includes `history` array with user and agent messages", ("result-history",)),
+        ChecklistItem("Each part has `kind` and `text` fields", ("result-parts",)),
+        ChecklistItem("Error responses use `error` object instead of `result`", ("error-object",)),
+        ChecklistItem("Error object includes `code` and `message`", ("error-code-and-message",)),
     ),
     "Error Handling": (
-        Item("Invalid `jsonrpc` version returns error code -32600", ("version-checked",)),
-        Item("Invalid `method` returns error code -32601", ("method-checked",)),
-        Item("Invalid `params` returns error code -32602", ("params-checked",)),
-        Item("Internal errors return error code -32603", ("internal-error",)),
-        Item("All errors include descriptive messages", ("error-message",)),
+        ChecklistItem("Invalid `jsonrpc` version returns error code -32600", ("version-checked",)),
+        ChecklistItem("Invalid `method` returns error code -32601", ("method-checked",)),
+        ChecklistItem("Invalid `params` returns error code -32602", ("params-checked",)),
+        ChecklistItem("Internal errors return error code -32603", ("internal-error",)),
+        ChecklistItem("All errors include descriptive messages", ("error-message",)),
     ),
     "Testing": (
-        Item("Manual curl test passes", ("input-json", *_SCRIPT)),
-        Item("Automated test script passes", (*_SCRIPT, "version-checked", "method-checked")),
-        Item("Agent works in workflow system", ("works-in-workflow",)),
-        Item(
+        ChecklistItem("Manual curl test passes", ("input-json", *_SCRIPT)),
+        ChecklistItem("Automated test script passes", (*_SCRIPT, "version-checked", "method-checked")),
+        ChecklistItem("Agent works in workflow system", ("works-in-workflow",)),
+        ChecklistItem(
             "Error scenarios handled correctly",
             ("parse-error", "object-required", "internal-error", "refusals-whole"),
         ),
-        Item("Logs show proper JSON-RPC format", ("logs",)),
+        ChecklistItem("Logs show proper JSON-RPC format", ("logs",)),
     ),
     "Documentation": (
-        Item("Agent documentation updated", ("documentation",)),
-        Item("API examples updated to JSON-RPC 2.0", ("examples",)),
-        Item("Team notified of migration", ("team",)),
+        ChecklistItem("Agent documentation updated", ("documentation",)),
+        ChecklistItem("API examples updated to JSON-RPC 2.0", ("examples",)),
+        ChecklistItem("Team notified of migration", ("team",)),
     ),
 }
 
 
-def state_of(item: Item, report: AgentCheckReport) -> ItemState:
+def state_of(item: ChecklistItem, report: AgentCheckReport) -> ItemState:
     verdicts = {found.id: found.verdict for found in report.findings}
     verdicts |= {one.id: "passed" if one.attested else "failed" for one in report.attestations}
     found = [verdicts[name] for name in item.checks if name in verdicts]

@@ -18,7 +18,7 @@ from trunkline.transports.base import TransportError
 MOST_BYTES_SHOWN = 4 * 1024
 
 
-class Probe(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request to send."""
 
     name: str
@@ -34,10 +34,10 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeExchange(msgspec.Struct, frozen=True, kw_only=True):
     """A request that was sent: `answer`, or why there is none."""
 
-    probe: Probe
+    probe: ProbeRequest
     evidence: Evidence
     answer: AgentAnswer | None = None
     failure: TransportError | None = None
@@ -69,11 +69,11 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         return f"HTTP {self.status} with {'JSON' if self.is_json else 'a body that is not JSON'}"
 
 
-Exchanges = Mapping[str, Exchange]
+ProbeExchanges = Mapping[str, ProbeExchange]
 
 
-def exchange(
-    probe: Probe,
+def record_exchange(
+    probe: ProbeRequest,
     *,
     method: Literal["GET", "POST"],
     url: str,
@@ -81,7 +81,7 @@ def exchange(
     outcome: AgentAnswer | TransportError,
     duration_ms: float,
     redaction: Redaction,
-) -> Exchange:
+) -> ProbeExchange:
     """With the evidence that people may see: redacted, and cut."""
     notes: list[str] = []
     answer = outcome.partial if isinstance(outcome, TransportError) else outcome
@@ -105,10 +105,12 @@ def exchange(
         notes=notes,
     )
     if failure is not None or answer is None:
-        return Exchange(probe=probe, evidence=evidence, failure=failure)
+        return ProbeExchange(probe=probe, evidence=evidence, failure=failure)
     try:
         value = parse(answer.body)
     except NotJson as exc:
-        return Exchange(probe=probe, evidence=evidence, answer=answer, unread=str(exc))
+        return ProbeExchange(probe=probe, evidence=evidence, answer=answer, unread=str(exc))
     unread = "" if isinstance(value, dict) else f"The answer is {json_kind(value)}, not an object"
-    return Exchange(probe=probe, evidence=evidence, answer=answer, value=value, is_json=True, unread=unread)
+    return ProbeExchange(
+        probe=probe, evidence=evidence, answer=answer, value=value, is_json=True, unread=unread
+    )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic, perf_counter
 
-from trunkline.checker.exchanges import Exchange, Exchanges, Probe, exchange
+from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest, record_exchange
 from trunkline.checker.plans import transport as of_transport
-from trunkline.checker.subject import Limits, Subject
+from trunkline.checker.subject import CheckedAgent, CheckLimits
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import FIXED_HEADERS, Transport, TransportError
@@ -20,9 +20,9 @@ _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 _LOST = "agent_connection_lost"
 
 
-class Inquiry:
+class CheckSession:
     def __init__(
-        self, transport: Transport, limits: Limits, subject: Subject, on_progress: OnProgress | None
+        self, transport: Transport, limits: CheckLimits, subject: CheckedAgent, on_progress: OnProgress | None
     ) -> None:
         self._transport = transport
         self._limits = limits
@@ -31,17 +31,17 @@ class Inquiry:
         self._deadline = monotonic() + limits.total_seconds
         self._timeouts = 0
         self._expected = 0
-        self._collected: dict[str, Exchange] = {}
+        self._collected: dict[str, ProbeExchange] = {}
         self.redaction = subject.redaction or Redaction(subject.credentials)
         self.card_digest: str | None = None
 
     @property
-    def exchanges(self) -> Exchanges:
+    def exchanges(self) -> ProbeExchanges:
         return self._collected
 
     @property
     def reached(self) -> bool:
-        return of_transport.reachable(self._collected).judgement == "kept"
+        return of_transport.reachable(self._collected).judgement == "met"
 
     @property
     def goes_on(self) -> bool:
@@ -52,7 +52,7 @@ class Inquiry:
     def expect(self, requests: int) -> None:
         self._expected = len(self._collected) + requests
 
-    async def send(self, probe: Probe, endpoint: str) -> Exchange:
+    async def send(self, probe: ProbeRequest, endpoint: str) -> ProbeExchange:
         if self._on_progress is not None:
             self._on_progress(len(self._collected), self._expected, probe.name)
         target = _target(endpoint, probe.path)
@@ -61,7 +61,7 @@ class Inquiry:
         headers = {**standard, **probe.headers, **self._subject.credentials.headers}
         started = perf_counter()
         outcome = await self._outcome(probe, url, headers)
-        made = exchange(
+        made = record_exchange(
             probe,
             method="GET" if probe.body is None else "POST",
             url=url,
@@ -75,7 +75,9 @@ class Inquiry:
         self._collected[probe.name] = made
         return made
 
-    async def _outcome(self, probe: Probe, url: str, headers: dict[str, str]) -> AgentAnswer | TransportError:
+    async def _outcome(
+        self, probe: ProbeRequest, url: str, headers: dict[str, str]
+    ) -> AgentAnswer | TransportError:
         outcome = await self._exchanged(probe, url, headers)
         if isinstance(outcome, TransportError) and outcome.code == _LOST and outcome.partial is None:
             # Perhaps it met the end of a connection that the answer before had closed: another one tells.
@@ -83,7 +85,7 @@ class Inquiry:
         return outcome
 
     async def _exchanged(
-        self, probe: Probe, url: str, headers: dict[str, str]
+        self, probe: ProbeRequest, url: str, headers: dict[str, str]
     ) -> AgentAnswer | TransportError:
         seconds = max(min(self._limits.request_seconds, self._deadline - monotonic()), 0.01)
         tls = self._subject.credentials.tls

@@ -1,8 +1,9 @@
 """
-How exchanges become findings. Pure.
+What a check plan consists of, and how exchanges become findings. Deterministic, no I/O.
 
-    Question    one check of the table, as a dialect asks it: what level it has there, and by which rule it is judged
-    Ruling      what the rule says: kept, broken, or moot (it cannot be judged, or another check has said it already)
+    CheckPlan      the requests to send to an agent of one dialect, and the checks to make of its answers
+    PlannedCheck   one check of the table, with its level in this dialect and the rule that decides it
+    RuleResult     met, violated, or not applicable (it cannot be decided, or another check reports it already)
 """
 
 from __future__ import annotations
@@ -13,25 +14,25 @@ from typing import Literal
 import msgspec
 
 from trunkline.agents.check_reports import AgentFinding, Level, Verdict
-from trunkline.checker.exchanges import Exchange, Exchanges, Probe
+from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest
 from trunkline.checker.table import CHECKS
 
-Judgement = Literal["kept", "broken", "moot"]
+Judgement = Literal["met", "violated", "not_applicable"]
 
 
-class Ruling(msgspec.Struct, frozen=True):
+class RuleResult(msgspec.Struct, frozen=True):
     judgement: Judgement
     seen: str
     # What proves it.
-    exchanges: tuple[Exchange, ...] = ()
+    exchanges: tuple[ProbeExchange, ...] = ()
 
 
-Rule = Callable[[Exchanges], Ruling]
+Rule = Callable[[ProbeExchanges], RuleResult]
 # Of one exchange.
-Judge = Callable[[Exchange], Ruling]
+ExchangeRule = Callable[[ProbeExchange], RuleResult]
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedCheck(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     rule: Rule
     level: Level = "required"
@@ -39,67 +40,67 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     when_clean: bool = False
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to send to an agent of one dialect, and what to ask of the answers."""
 
-    probes: Sequence[Probe]
-    questions: Sequence[Question]
+    probes: Sequence[ProbeRequest]
+    checks: Sequence[PlannedCheck]
     # Whether an answer is one of this dialect at all.
-    speaks: Callable[[Exchange], bool]
+    speaks: Callable[[ProbeExchange], bool]
     # Of checks that every dialect asks: where they are not required.
     levels: Mapping[str, Level] = {}
     # What the answers ask for at the end, which may be taken for work; None: nothing.
-    last: Callable[[Exchanges], Probe | None]
+    follow_up: Callable[[ProbeExchanges], ProbeRequest | None]
 
 
-def kept(seen: str, *exchanges: Exchange) -> Ruling:
-    return Ruling("kept", seen, exchanges)
+def met(seen: str, *exchanges: ProbeExchange) -> RuleResult:
+    return RuleResult("met", seen, exchanges)
 
 
-def broken(seen: str, *exchanges: Exchange) -> Ruling:
-    return Ruling("broken", seen, exchanges)
+def violated(seen: str, *exchanges: ProbeExchange) -> RuleResult:
+    return RuleResult("violated", seen, exchanges)
 
 
-def moot(seen: str) -> Ruling:
-    return Ruling("moot", seen)
+def not_applicable(seen: str) -> RuleResult:
+    return RuleResult("not_applicable", seen)
 
 
-def each(judge: Judge, *names: str) -> Rule:
+def for_each_exchange(judge: ExchangeRule, *names: str) -> Rule:
     """Kept when every one of these exchanges keeps it, as far as they can be judged; the first that does not tells."""
 
-    def rule(exchanges: Exchanges) -> Ruling:
-        rulings = [judge(exchanges[name]) for name in names if name in exchanges]
-        for wanted in ("broken", "kept"):
-            for ruling in rulings:
-                if ruling.judgement == wanted:
-                    return ruling
-        return rulings[0] if rulings else moot("It was not asked.")
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
+        results = [judge(exchanges[name]) for name in names if name in exchanges]
+        for wanted in ("violated", "met"):
+            for result in results:
+                if result.judgement == wanted:
+                    return result
+        return results[0] if results else not_applicable("It was not asked.")
 
     return rule
 
 
-def finding(question: Question, ruling: Ruling) -> AgentFinding:
-    """What people read of a ruling; its words are not redacted yet."""
+def to_finding(question: PlannedCheck, result: RuleResult) -> AgentFinding:
+    """What people read of a result; its words are not redacted yet."""
     check = CHECKS[question.id]
     return AgentFinding(
         id=check.id,
         title=check.title,
         group=check.group,
         level=question.level,
-        verdict=_verdict(question.level, ruling.judgement),
+        verdict=_verdict(question.level, result.judgement),
         expected=check.expected,
-        seen=ruling.seen,
+        seen=result.seen,
         fix=check.fix,
         guide=check.guide,
-        evidence=[exchange.evidence for exchange in ruling.exchanges],
+        evidence=[exchange.evidence for exchange in result.exchanges],
     )
 
 
 def _verdict(level: Level, judgement: Judgement) -> Verdict:
     match judgement:
-        case "kept":
+        case "met":
             return "passed"
-        case "moot":
+        case "not_applicable":
             return "skipped"
-        case "broken":
+        case "violated":
             return "failed" if level == "required" else "warning"

@@ -7,7 +7,7 @@ import json
 _MARK = b"\xef\xbb\xbf"
 
 
-def oddity_in(body: bytes) -> str | None:
+def ambiguity_in(body: bytes) -> str | None:
     """The first one, of a body that is JSON."""
     if body.startswith(_MARK):
         return "The answer begins with a byte order mark."

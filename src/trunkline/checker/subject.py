@@ -1,4 +1,4 @@
-"""What is checked: an address, what is spoken there, and with which credentials; and how much a check may take."""
+"""What is checked: an address, what is dialect there, and with which credentials; and how much a check may take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trunkline.telemetry.redaction import Redaction
 TokenFor = Callable[[bytes], Awaitable[Mapping[str, str]]]
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedAgent(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     protocol: str = AUTO
     protocol_config: JsonObject = {}
@@ -30,7 +30,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class CheckLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long a check waits for one answer, and for all of them."""
 
     request_seconds: float = 10.0

@@ -14,7 +14,7 @@ import msgspec
 GUIDE = "docs/guides/migrating-agents.md"
 REFERENCE = "docs/reference/checks.md"
 
-Group = Literal[
+CheckGroup = Literal[
     "Transport", "Agent card", "Request handling", "Response format", "Error handling", "Input", "Tasks"
 ]
 
@@ -31,9 +31,9 @@ ISSUES = {
 }
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class CheckDefinition(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    group: Group
+    group: CheckGroup
     title: str
     expected: str
     why: str
@@ -48,9 +48,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         return f"{REFERENCE}#{self.id}" if self.issue is None else f"{GUIDE}#{ISSUES[self.issue]}"
 
 
-_TABLE = (
+_ALL_CHECKS = (
     # --- Transport
-    Check(
+    CheckDefinition(
         id="reachable",
         group="Transport",
         title="The agent can be reached",
@@ -58,7 +58,7 @@ _TABLE = (
         why="Nothing else can be asked of an agent that is not there.",
         fix="Start the agent, or correct its url; from where Trunkline runs the host name must lead to it.",
     ),
-    Check(
+    CheckDefinition(
         id="allowed",
         group="Transport",
         title="The agent lets us in",
@@ -66,7 +66,7 @@ _TABLE = (
         why="An agent that refuses the caller refuses every task.",
         fix="Set the agent's auth_type and auth_config (agents add --auth-type), or let it accept them.",
     ),
-    Check(
+    CheckDefinition(
         id="address",
         group="Transport",
         title="The address takes POST requests",
@@ -74,7 +74,7 @@ _TABLE = (
         why="Trunkline sends to exactly the registered address and follows no redirect.",
         fix="Register the whole path at which the agent listens, with its last slash if it has one.",
     ),
-    Check(
+    CheckDefinition(
         id="protocol-clear",
         group="Transport",
         title="What the agent speaks is clear",
@@ -82,7 +82,7 @@ _TABLE = (
         why="With the protocol auto the dialect is chosen by the agent's card.",
         fix="Make the card readable, or name the dialect: --protocol, or protocol in the registry.",
     ),
-    Check(
+    CheckDefinition(
         id="speaks-protocol",
         group="Transport",
         title="The agent speaks the protocol",
@@ -90,7 +90,7 @@ _TABLE = (
         why="An agent that was moved, or was not moved yet, answers in another protocol's form.",
         fix="Check with the protocol that the agent speaks (--protocol), or move the agent to this one.",
     ),
-    Check(
+    CheckDefinition(
         id="answers-in-time",
         group="Transport",
         title="Every request is answered in time",
@@ -98,7 +98,7 @@ _TABLE = (
         why="A request that is never answered holds a step until its timeout, and then it is sent again.",
         fix="Let the agent refuse at once what it cannot take; look at its log for what it waits for.",
     ),
-    Check(
+    CheckDefinition(
         id="answers-whole",
         group="Transport",
         title="Every message gets a whole HTTP answer",
@@ -106,7 +106,7 @@ _TABLE = (
         why="When an answer breaks off nobody knows whether the work was done, and the message is sent again.",
         fix="Catch what the handler raises, and answer error -32603.",
     ),
-    Check(
+    CheckDefinition(
         id="refusals-whole",
         group="Transport",
         title="What is no message gets a whole HTTP answer, too",
@@ -114,7 +114,7 @@ _TABLE = (
         why="A handler that crashes on bad params takes the connection with it, and nobody learns why.",
         fix="Check the type of everything in a request before using it, and answer -32602 where it is wrong.",
     ),
-    Check(
+    CheckDefinition(
         id="answer-size",
         group="Transport",
         title="Answers are of a sensible size",
@@ -122,7 +122,7 @@ _TABLE = (
         why="An answer over TRUNKLINE_MAX_ANSWER_BYTES fails the step.",
         fix="Answer with less, or with a link to what is large.",
     ),
-    Check(
+    CheckDefinition(
         id="answer-plain",
         group="Transport",
         title="Answers are not compressed",
@@ -130,7 +130,7 @@ _TABLE = (
         why="Trunkline asks for plain bodies, and cannot read others.",
         fix="Switch compression off in the agent or in the proxy before it, or let it honour Accept-Encoding.",
     ),
-    Check(
+    CheckDefinition(
         id="accepts-json",
         group="Transport",
         title="Content-Type application/json is accepted",
@@ -139,7 +139,7 @@ _TABLE = (
         fix="Parse the body as JSON when Content-Type is application/json, which is what Trunkline sends.",
         issue=7,
     ),
-    Check(
+    CheckDefinition(
         id="accepts-charset",
         group="Transport",
         title="A charset in the Content-Type is accepted",
@@ -148,7 +148,7 @@ _TABLE = (
         fix="Compare the media type alone: what stands before the first semicolon.",
         issue=7,
     ),
-    Check(
+    CheckDefinition(
         id="answers-json",
         group="Transport",
         title="Answers say that they are JSON",
@@ -157,7 +157,7 @@ _TABLE = (
         fix="Set the Content-Type of the answer; frameworks do when they are given an object.",
         issue=7,
     ),
-    Check(
+    CheckDefinition(
         id="survives-get",
         group="Transport",
         title="A GET does no harm",
@@ -166,7 +166,7 @@ _TABLE = (
         fix="Answer 405 to methods other than POST.",
     ),
     # --- Agent card
-    Check(
+    CheckDefinition(
         id="card-present",
         group="Agent card",
         title="The agent has a card",
@@ -174,7 +174,7 @@ _TABLE = (
         why="Clients of A2A learn from the card where to send and what the agent can do.",
         fix="Serve the card below the agent's address or at the root of its host.",
     ),
-    Check(
+    CheckDefinition(
         id="card-readable",
         group="Agent card",
         title="The card can be read",
@@ -182,7 +182,7 @@ _TABLE = (
         why="A card that cannot be read leaves open what the agent speaks: with auto no task is sent.",
         fix="Correct the card's JSON, or answer 404 where there is none.",
     ),
-    Check(
+    CheckDefinition(
         id="card-complete",
         group="Agent card",
         title="The card has what A2A asks for",
@@ -190,7 +190,7 @@ _TABLE = (
         why="Clients that read cards strictly refuse one that lacks a field.",
         fix="Add the fields that are named.",
     ),
-    Check(
+    CheckDefinition(
         id="card-protocol",
         group="Agent card",
         title="The card offers what was checked",
@@ -198,7 +198,7 @@ _TABLE = (
         why="With auto the card decides; one that is wrong about it costs a refused call.",
         fix="Correct protocolVersion and the transport (or protocolBinding) of the card's interfaces.",
     ),
-    Check(
+    CheckDefinition(
         id="card-endpoint",
         group="Agent card",
         title="The card names an address of the agent's own",
@@ -207,7 +207,7 @@ _TABLE = (
         fix="Tell the agent under which address it is reached, or set the agent's allow_card_origin.",
     ),
     # --- Request handling
-    Check(
+    CheckDefinition(
         id="version-checked",
         group="Request handling",
         title="The field jsonrpc is checked",
@@ -215,7 +215,7 @@ _TABLE = (
         why="Invalid `jsonrpc` version returns error code -32600.",
         fix="Before anything else: if request.get('jsonrpc') != '2.0', answer error -32600.",
     ),
-    Check(
+    CheckDefinition(
         id="method-checked",
         group="Request handling",
         title="The method is checked",
@@ -223,7 +223,7 @@ _TABLE = (
         why="Invalid `method` returns error code -32601; by it a caller knows that no work was taken.",
         fix="Compare the method with those that the agent has, and answer error -32601 for any other.",
     ),
-    Check(
+    CheckDefinition(
         id="method-required",
         group="Request handling",
         title="A request without a method is refused",
@@ -231,7 +231,7 @@ _TABLE = (
         why="Without a method it is no request.",
         fix="Answer error -32600 when there is no method.",
     ),
-    Check(
+    CheckDefinition(
         id="params-checked",
         group="Request handling",
         title="The params are checked",
@@ -239,7 +239,7 @@ _TABLE = (
         why="Invalid `params` returns error code -32602; an agent that does not look crashes, or works on nothing.",
         fix="Check that params.message.parts is a list with at least one part before using it; else error -32602.",
     ),
-    Check(
+    CheckDefinition(
         id="parse-error",
         group="Request handling",
         title="A body that is not JSON is refused",
@@ -247,7 +247,7 @@ _TABLE = (
         why="-32700 is the code for invalid JSON; a framework's own page of HTML tells a caller nothing.",
         fix="Parse the body yourself, and answer error -32700 with id null when that fails.",
     ),
-    Check(
+    CheckDefinition(
         id="parse-error-id",
         group="Request handling",
         title="The refusal of what is not JSON has no id",
@@ -255,7 +255,7 @@ _TABLE = (
         why="Nobody can have read an id in what is not JSON: one that is made up may be that of another request.",
         fix="Answer 'id': null when the body cannot be parsed.",
     ),
-    Check(
+    CheckDefinition(
         id="object-required",
         group="Request handling",
         title="JSON that is no request is refused",
@@ -263,7 +263,7 @@ _TABLE = (
         why="Code that reads fields of what is no object crashes.",
         fix="Answer error -32600 when the body is not an object (or a batch, where the agent takes batches).",
     ),
-    Check(
+    CheckDefinition(
         id="batch-answered",
         group="Request handling",
         title="A batch is answered",
@@ -271,7 +271,7 @@ _TABLE = (
         why="JSON-RPC has batches; an agent that takes none says so.",
         fix="Answer each request of the list, or one error -32600 for all.",
     ),
-    Check(
+    CheckDefinition(
         id="numeric-id",
         group="Request handling",
         title="A numeric id is taken and echoed",
@@ -280,7 +280,7 @@ _TABLE = (
         fix="Keep the id as it came, whatever its type, and echo it.",
     ),
     # --- Error handling
-    Check(
+    CheckDefinition(
         id="error-object",
         group="Error handling",
         title="Errors use 'error' instead of 'result'",
@@ -289,7 +289,7 @@ _TABLE = (
         fix="Answer {'jsonrpc': '2.0', 'id': id, 'error': {'code': -32603, 'message': '…'}} for failures.",
         issue=5,
     ),
-    Check(
+    CheckDefinition(
         id="error-code-and-message",
         group="Error handling",
         title="The error object has a code and a message",
@@ -298,7 +298,7 @@ _TABLE = (
         fix="Make error an object with an integer 'code' and a string 'message'.",
         issue=5,
     ),
-    Check(
+    CheckDefinition(
         id="error-message",
         group="Error handling",
         title="Errors say what is wrong",
@@ -306,7 +306,7 @@ _TABLE = (
         why="All errors include descriptive messages: an empty one sends the operator to the agent's log.",
         fix="Say in error.message what is wrong with the request, or what failed.",
     ),
-    Check(
+    CheckDefinition(
         id="error-jsonrpc",
         group="Error handling",
         title="Errors have jsonrpc '2.0'",
@@ -315,7 +315,7 @@ _TABLE = (
         fix="Put 'jsonrpc': '2.0' into every answer, errors too.",
         issue=2,
     ),
-    Check(
+    CheckDefinition(
         id="error-id",
         group="Error handling",
         title="Errors echo the request's id",
@@ -324,7 +324,7 @@ _TABLE = (
         fix="Read the id before anything can fail, keep it as it came, and put it into every answer.",
         issue=8,
     ),
-    Check(
+    CheckDefinition(
         id="error-no-internals",
         group="Error handling",
         title="Errors do not show the agent's insides",
@@ -332,7 +332,7 @@ _TABLE = (
         why="Paths, versions and values in a trace are for the agent's own log.",
         fix="Log the exception, and answer with a sentence.",
     ),
-    Check(
+    CheckDefinition(
         id="internal-error",
         group="Error handling",
         title="What goes wrong inside is answered as an error",
@@ -342,7 +342,7 @@ _TABLE = (
         active=True,
     ),
     # --- Response format
-    Check(
+    CheckDefinition(
         id="result-status",
         group="Response format",
         title="A result comes with HTTP 200",
@@ -351,7 +351,7 @@ _TABLE = (
         fix="Answer 200 with every result.",
         active=True,
     ),
-    Check(
+    CheckDefinition(
         id="result-present",
         group="Response format",
         title="An answer has either result or error",
@@ -361,7 +361,7 @@ _TABLE = (
         active=True,
         issue=2,
     ),
-    Check(
+    CheckDefinition(
         id="answer-object",
         group="Response format",
         title="Answers are JSON objects in UTF-8",
@@ -370,7 +370,7 @@ _TABLE = (
         fix="Encode the answer as JSON once, as an object and in UTF-8; NaN and Infinity are not JSON.",
         issue=2,
     ),
-    Check(
+    CheckDefinition(
         id="one-of-both",
         group="Response format",
         title="Nothing stands beside a result or an error",
@@ -378,7 +378,7 @@ _TABLE = (
         why="JSON-RPC allows one of them only; Trunkline overlooks a null, strict clients refuse the answer.",
         fix="Leave the other one out.",
     ),
-    Check(
+    CheckDefinition(
         id="json-plain",
         group="Response format",
         title="Answers can be read in one way only",
@@ -386,7 +386,7 @@ _TABLE = (
         why="Trunkline skips the mark and takes the last of the values; others refuse the answer, or take the first.",
         fix="Write UTF-8 without a mark, and make the body with a JSON encoder.",
     ),
-    Check(
+    CheckDefinition(
         id="result-jsonrpc",
         group="Response format",
         title="Results have jsonrpc '2.0'",
@@ -396,7 +396,7 @@ _TABLE = (
         active=True,
         issue=2,
     ),
-    Check(
+    CheckDefinition(
         id="result-id-present",
         group="Response format",
         title="Results have an id",
@@ -406,7 +406,7 @@ _TABLE = (
         active=True,
         issue=2,
     ),
-    Check(
+    CheckDefinition(
         id="result-id",
         group="Response format",
         title="Results echo the request's id",
@@ -416,7 +416,7 @@ _TABLE = (
         active=True,
         issue=8,
     ),
-    Check(
+    CheckDefinition(
         id="result-task",
         group="Response format",
         title="The result is a task or a message",
@@ -425,7 +425,7 @@ _TABLE = (
         fix="Answer with a task or a message as A2A spells them in this version.",
         active=True,
     ),
-    Check(
+    CheckDefinition(
         id="result-state",
         group="Response format",
         title="The state is one that is recognised",
@@ -435,7 +435,7 @@ _TABLE = (
         active=True,
         issue=4,
     ),
-    Check(
+    CheckDefinition(
         id="result-artifacts",
         group="Response format",
         title="The output is in artifacts with parts",
@@ -445,7 +445,7 @@ _TABLE = (
         active=True,
         issue=3,
     ),
-    Check(
+    CheckDefinition(
         id="result-parts",
         group="Response format",
         title="Every part has its kind and its content",
@@ -455,7 +455,7 @@ _TABLE = (
         active=True,
         issue=3,
     ),
-    Check(
+    CheckDefinition(
         id="result-history",
         group="Response format",
         title="The history has the user's and the agent's message",
@@ -465,7 +465,7 @@ _TABLE = (
         active=True,
         issue=6,
     ),
-    Check(
+    CheckDefinition(
         id="works-in-workflow",
         group="Response format",
         title="A step of a workflow can use the agent",
@@ -475,7 +475,7 @@ _TABLE = (
         active=True,
     ),
     # --- Input
-    Check(
+    CheckDefinition(
         id="input-extracted",
         group="Input",
         title="The input is found in params.message.parts",
@@ -485,7 +485,7 @@ _TABLE = (
         active=True,
         issue=1,
     ),
-    Check(
+    CheckDefinition(
         id="input-json",
         group="Input",
         title="JSON input is handled",
@@ -495,7 +495,7 @@ _TABLE = (
         active=True,
         issue=1,
     ),
-    Check(
+    CheckDefinition(
         id="input-text",
         group="Input",
         title="Plain text input is handled",
@@ -505,7 +505,7 @@ _TABLE = (
         active=True,
         issue=1,
     ),
-    Check(
+    CheckDefinition(
         id="input-unicode",
         group="Input",
         title="Letters of all scripts are handled",
@@ -514,7 +514,7 @@ _TABLE = (
         fix="Read and write bodies as UTF-8.",
         active=True,
     ),
-    Check(
+    CheckDefinition(
         id="repeated-message",
         group="Input",
         title="The same message twice is the same work",
@@ -524,7 +524,7 @@ _TABLE = (
         active=True,
     ),
     # --- Tasks
-    Check(
+    CheckDefinition(
         id="unknown-task",
         group="Tasks",
         title="A task that does not exist is not found",
@@ -533,7 +533,7 @@ _TABLE = (
         fix="Answer error -32001 'Task not found' (or -32601 where the agent keeps no tasks).",
     ),
     # --- Simple A2A
-    Check(
+    CheckDefinition(
         id="simple-refuses",
         group="Request handling",
         title="A request that is none is refused",
@@ -541,7 +541,7 @@ _TABLE = (
         why="Work on nothing costs as much as work on something.",
         fix="Check that task_id and input are there, and answer status 'error' with 400 when they are not.",
     ),
-    Check(
+    CheckDefinition(
         id="simple-error-form",
         group="Error handling",
         title="A refusal is JSON",
@@ -549,7 +549,7 @@ _TABLE = (
         why="What the agent says stands in the step's error; a page of HTML says nothing.",
         fix="Answer {'task_id': …, 'status': 'error', 'output': null, 'error': '…'}.",
     ),
-    Check(
+    CheckDefinition(
         id="simple-answer",
         group="Response format",
         title="An answer is an object with a status",
@@ -558,7 +558,7 @@ _TABLE = (
         fix="Answer {'task_id': …, 'status': 'success', 'output': {…}, 'error': null}.",
         active=True,
     ),
-    Check(
+    CheckDefinition(
         id="simple-success",
         group="Input",
         title="A task is done",
@@ -568,7 +568,7 @@ _TABLE = (
         active=True,
         issue=1,
     ),
-    Check(
+    CheckDefinition(
         id="simple-task-id",
         group="Response format",
         title="An answer has the task's id",
@@ -578,7 +578,7 @@ _TABLE = (
         active=True,
         issue=8,
     ),
-    Check(
+    CheckDefinition(
         id="simple-output",
         group="Response format",
         title="A success has an output",
@@ -590,4 +590,4 @@ _TABLE = (
     ),
 )
 
-CHECKS: dict[str, Check] = {check.id: check for check in _TABLE}
+CHECKS: dict[str, CheckDefinition] = {check.id: check for check in _ALL_CHECKS}

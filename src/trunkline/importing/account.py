@@ -13,14 +13,14 @@ import msgspec
 
 from trunkline.workflow.places import Path, path_text
 
-Kind = Literal["note", "lost"]
+RemarkKind = Literal["note", "lost"]
 
 # Of each kind: nobody reads more of a generated file, and the number of all is told beside them.
-MOST_REMARKS = 200
+MAX_REMARKS = 200
 
 
-class Remark(msgspec.Struct, frozen=True, kw_only=True):
-    kind: Kind
+class ImportRemark(msgspec.Struct, frozen=True, kw_only=True):
+    kind: RemarkKind
     file: str
     # The workflow or the agent that it is about; None: the file.
     about: str | None
@@ -29,7 +29,7 @@ class Remark(msgspec.Struct, frozen=True, kw_only=True):
     fix: str | None = None
 
 
-class CannotCarry(Exception):
+class NotTranslatable(Exception):
     """One thing that cannot be carried over: why, and what to do instead."""
 
     def __init__(self, message: str, fix: str) -> None:
@@ -38,13 +38,13 @@ class CannotCarry(Exception):
         self.fix = fix
 
 
-class Account:
+class ImportReport:
     """Collects the remarks about one file."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.remarks: list[Remark] = []
-        self.counts: dict[Kind, int] = {"note": 0, "lost": 0}
+        self.remarks: list[ImportRemark] = []
+        self.counts: dict[RemarkKind, int] = {"note": 0, "lost": 0}
         self._about: str | None = None
         self._under: Path = ()
 
@@ -64,11 +64,11 @@ class Account:
     def lost(self, path: Path, message: str, fix: str) -> None:
         self._add("lost", path, message, fix)
 
-    def _add(self, kind: Kind, path: Path, message: str, fix: str | None) -> None:
+    def _add(self, kind: RemarkKind, path: Path, message: str, fix: str | None) -> None:
         self.counts[kind] += 1
-        if self.counts[kind] > MOST_REMARKS:
+        if self.counts[kind] > MAX_REMARKS:
             return
         where = path_text((*self._under, *path))
         self.remarks.append(
-            Remark(kind=kind, file=self.file, about=self._about, path=where, message=message, fix=fix)
+            ImportRemark(kind=kind, file=self.file, about=self._about, path=where, message=message, fix=fix)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from trunkline.importing.account import Remark
+from trunkline.importing.account import ImportRemark
 from trunkline.jsontypes import JsonObject
 
 
@@ -18,11 +18,11 @@ class ImportedWorkflow(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
 
 
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     workflows: tuple[ImportedWorkflow, ...]
     # As `agents apply` reads them.
     agents: tuple[JsonObject, ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[ImportRemark, ...]
     # How many remarks there were beyond those.
     dropped: int
     # How many things were not carried over.

@@ -329,7 +329,7 @@ def _condition_holds(turn: Turn, plan: CompiledStep, step: StepState) -> bool:
     ):
         return True
     try:
-        chosen = plan.when.decides(turn.scope_of(step))
+        chosen = plan.when.holds(turn.scope_of(step))
     except ExpressionError as exc:
         agent.fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
         return False

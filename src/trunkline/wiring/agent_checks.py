@@ -10,7 +10,7 @@ from trunkline.agents import Agent
 from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample, CheckTarget
 from trunkline.bridge.agents.resolver import AgentResolver
 from trunkline.bridge.agents.tokens import TokenProvider
-from trunkline.checker import Checker, Limits, Subject
+from trunkline.checker import CheckedAgent, Checker, CheckLimits
 from trunkline.checker.attested import attestations
 from trunkline.clock import Clock
 from trunkline.errors import Conflict
@@ -20,7 +20,7 @@ from trunkline.stores.base import Store
 from trunkline.transports.base import Transport
 
 # Whoever asks for a check over REST waits for it.
-LIMITS = Limits(request_seconds=10.0, total_seconds=120.0)
+LIMITS = CheckLimits(request_seconds=10.0, total_seconds=120.0)
 
 
 class RegisteredAgentCheck:
@@ -55,7 +55,7 @@ class RegisteredAgentCheck:
         attested = attestations(agent.name, state.ready.note)
         return msgspec.structs.replace(report, attestations=attested)
 
-    def _subject(self, agent: Agent, target: CheckTarget | None) -> Subject:
+    def _subject(self, agent: Agent, target: CheckTarget | None) -> CheckedAgent:
         credentials = self._resolver.credentials_of(agent)
         if isinstance(credentials, StepError):
             raise Conflict(credentials.message, fix=credentials.fix)
@@ -73,7 +73,7 @@ class RegisteredAgentCheck:
             if target is None
             else msgspec.structs.replace(agent.options, endpoint_override=None)
         )
-        return Subject(
+        return CheckedAgent(
             url=side.url,
             protocol=side.protocol,
             protocol_config=side.protocol_config or {},

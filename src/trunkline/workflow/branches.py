@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trunkline.workflow.definition import ALL, Join, WorkflowDefinition
-from trunkline.workflow.links import Links
-from trunkline.workflow.report import Report
+from trunkline.workflow.links import StepLinks
+from trunkline.workflow.report import ValidationReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class CompiledJoin:
 
 
 def compile_joins(
-    definition: WorkflowDefinition, links: Mapping[str, Links], report: Report
+    definition: WorkflowDefinition, links: Mapping[str, StepLinks], report: ValidationReport
 ) -> dict[str, CompiledJoin]:
     """The joins that are more than waiting for all, by step; reports those that cannot be met."""
     joins: dict[str, CompiledJoin] = {}
@@ -45,7 +45,7 @@ def compile_joins(
     return joins
 
 
-def _problem(join: Join, branches: frozenset[str], links: Links) -> str | None:
+def _problem(join: Join, branches: frozenset[str], links: StepLinks) -> str | None:
     if len(branches) < 2:
         return "a join needs at least two steps; name them under 'needs'"
     if join.at_least is not None and join.at_least > len(branches):
@@ -62,7 +62,7 @@ def _quorum(join: Join, branches: int) -> int:
     return 1 if join.policy == "any" else branches // 2 + 1
 
 
-def steps_inside_joins(links: Mapping[str, Links], joins: Mapping[str, CompiledJoin]) -> frozenset[str]:
+def steps_inside_joins(links: Mapping[str, StepLinks], joins: Mapping[str, CompiledJoin]) -> frozenset[str]:
     """The steps of branches: whatever waits for them is a join of theirs, or in the same branch."""
     sheltered: set[str] = set()
     if not joins:

@@ -17,20 +17,20 @@ from trunkline.jsontypes import Json
 from trunkline.workflow.branches import CompiledJoin, compile_joins, steps_inside_joins
 from trunkline.workflow.definition import ForEach, StepDefinition, WorkflowDefinition
 from trunkline.workflow.expressions import (
+    FOR_EACH_VARIABLES,
     ITEM,
-    OF_LOOPS,
     RUN_INPUT,
-    Compiler,
+    CelCompiler,
     Condition,
-    Engine,
-    Sites,
+    ReadSites,
     Template,
+    TemplateCompiler,
 )
-from trunkline.workflow.input_schema import InputSchema, read_input_schema
-from trunkline.workflow.links import Links, connect
+from trunkline.workflow.input_schema import InputSchema, compile_input_schema
+from trunkline.workflow.links import StepLinks, link_steps
 from trunkline.workflow.places import Path
-from trunkline.workflow.report import Report
-from trunkline.workflow.secret_places import secret_places
+from trunkline.workflow.report import ValidationReport
+from trunkline.workflow.secret_places import secret_references
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,11 @@ class CompiledWorkflow:
         return [] if self._input_schema is None else self._input_schema.check(value)
 
 
-def compile_definition(definition: WorkflowDefinition, report: Report) -> CompiledWorkflow:
+def compile_definition(definition: WorkflowDefinition, report: ValidationReport) -> CompiledWorkflow:
     """The workflow of a definition; it is usable when nothing was reported as an error."""
-    compiler = Compiler(Engine(definition.steps), report)
+    compiler = TemplateCompiler(CelCompiler(definition.steps), report)
     parts = {name: _parts(step, compiler) for name, step in definition.steps.items()}
-    links = connect(definition, {name: part.sites for name, part in parts.items()}, report)
+    links = link_steps(definition, {name: part.sites for name, part in parts.items()}, report)
     joins = compile_joins(definition, links, report)
     sheltered = frozenset[str]() if report.errors else steps_inside_joins(links, joins)
     told: dict[str, set[str]] = {}
@@ -149,7 +149,7 @@ def compile_definition(definition: WorkflowDefinition, report: Report) -> Compil
     output = None
     if definition.output is not UNSET:
         output, _ = compiler.template(definition.output, ("output",))
-    return CompiledWorkflow(definition, steps, output, read_input_schema(definition.input, report))
+    return CompiledWorkflow(definition, steps, output, compile_input_schema(definition.input, report))
 
 
 class _CompiledExpressions(NamedTuple):
@@ -158,16 +158,16 @@ class _CompiledExpressions(NamedTuple):
     when: Condition | None
     input: Template
     loop: CompiledForEach | None
-    sites: Sites
+    sites: ReadSites
 
 
-def _parts(step: StepDefinition, compiler: Compiler) -> _CompiledExpressions:
+def _parts(step: StepDefinition, compiler: TemplateCompiler) -> _CompiledExpressions:
     path: Path = ("steps", step.name)
     items, sites = None, {}
     if step.for_each is not None:
         place = (*path, "for_each")
         items, sites = compiler.template(step.for_each.items, place)
-        compiler = compiler.of_a_loop()
+        compiler = compiler.for_items()
     when = None
     if step.when is not None:
         when, read = compiler.condition(step.when, (*path, "when"))
@@ -178,19 +178,21 @@ def _parts(step: StepDefinition, compiler: Compiler) -> _CompiledExpressions:
         sites = {**read, **sites}
     loop = None
     if step.for_each is not None and items is not None:
-        loop = CompiledForEach(items, step.for_each, when is not None and not when.reads.isdisjoint(OF_LOOPS))
+        loop = CompiledForEach(
+            items, step.for_each, when is not None and not when.reads.isdisjoint(FOR_EACH_VARIABLES)
+        )
     return _CompiledExpressions(when, template, loop, sites)
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:
-    return {} if step.input is UNSET else secret_places(step.input)
+    return {} if step.input is UNSET else secret_references(step.input)
 
 
 def _step(
     index: int,
     definition: StepDefinition,
     parts: _CompiledExpressions,
-    links: Links,
+    links: StepLinks,
     join: CompiledJoin | None,
     sheltered: bool,
     told: set[str],

@@ -9,7 +9,7 @@ import yaml
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
 from trunkline.workflow.places import SourceLocation, SourceLocations, SourceSpan, path_text
-from trunkline.workflow.scalars import resolve
+from trunkline.workflow.scalars import resolve_scalar
 
 # What aliases may add to a document, in characters and nodes: enough for shared settings, little for a bomb.
 ALIAS_BUDGET = 1_000_000
@@ -17,7 +17,7 @@ ALIAS_BUDGET = 1_000_000
 MAX_NODES = 500_000
 
 
-class Refused(Exception):
+class UnreadableDocument(Exception):
     """The text cannot be read; the finding says why."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
@@ -25,7 +25,7 @@ class Refused(Exception):
         self.finding = Finding(path="", message=message, line=line, column=column)
 
 
-class _Frame:
+class _OpenCollection:
     """A mapping or a sequence that is being read."""
 
     __slots__ = ("anchor", "key", "key_lines", "key_span", "value", "weight")
@@ -52,7 +52,7 @@ class DocumentBuilder:
         self.problems: list[Finding] = []
         self._max_depth = max_depth
         self._places = places
-        self._stack: list[_Frame] = []
+        self._stack: list[_OpenCollection] = []
         # One part per frame: where in it the reading is.
         self._path: list[str | int] = []
         self._anchors: dict[str, tuple[Json, int]] = {}
@@ -60,10 +60,10 @@ class DocumentBuilder:
         self._documents = 0
         self._nodes = 0
 
-    def take(self, event: yaml.Event) -> None:
+    def add_event(self, event: yaml.Event) -> None:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise _refused(
+            raise _unreadable(
                 event, f"the document has more than {MAX_NODES:,} keys and values; split the workflow"
             )
         if isinstance(event, yaml.ScalarEvent):
@@ -79,7 +79,7 @@ class DocumentBuilder:
         elif isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
-                raise _refused(
+                raise _unreadable(
                     event, "a second document begins here; a workflow is one document, keep one in a file"
                 )
 
@@ -90,7 +90,7 @@ class DocumentBuilder:
             self._problem(event, f"the tag {event.tag} is not supported; write the value without it")
         elif event.implicit[0]:
             try:
-                value = resolve(text)
+                value = resolve_scalar(text)
             except ValueError as exc:
                 self._problem(event, str(exc))
         if event.anchor is not None:
@@ -102,13 +102,13 @@ class DocumentBuilder:
 
     def _open(self, event: yaml.CollectionStartEvent, value: dict[str, Json] | list[Json]) -> None:
         if self._awaits_key():
-            raise _refused(event, "a key must be text, this one is a list or a mapping")
+            raise _unreadable(event, "a key must be text, this one is a list or a mapping")
         if len(self._stack) >= self._max_depth:
-            raise _refused(event, f"nested deeper than {self._max_depth} levels")
+            raise _unreadable(event, f"nested deeper than {self._max_depth} levels")
         if event.tag is not None:
             self._problem(event, f"the tag {event.tag} is not supported; write the value without it")
         self._add(event, value, 0)
-        self._stack.append(_Frame(value, event.anchor))
+        self._stack.append(_OpenCollection(value, event.anchor))
         self._path.append(0)
 
     def _close(self) -> None:
@@ -121,16 +121,18 @@ class DocumentBuilder:
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         if any(frame.anchor == event.anchor for frame in self._stack):
-            raise _refused(
+            raise _unreadable(
                 event, f"the alias *{event.anchor} stands inside its own anchor: it would have no end"
             )
         if event.anchor not in self._anchors:
-            raise _refused(event, f"the alias *{event.anchor} has no anchor; write &{event.anchor} before it")
+            raise _unreadable(
+                event, f"the alias *{event.anchor} has no anchor; write &{event.anchor} before it"
+            )
         value, weight = self._anchors[event.anchor]
         # The value is shared here, but whoever writes it out pays for every copy.
         self._aliased += weight
         if self._aliased > ALIAS_BUDGET:
-            raise _refused(
+            raise _unreadable(
                 event, "the aliases expand to too much; write the values out, or use fewer aliases"
             )
         if self._awaits_key():
@@ -184,6 +186,6 @@ def _span(event: yaml.Event) -> SourceSpan:
     return SourceSpan(start.line + 1, start.column + 1, start.index, end.index)
 
 
-def _refused(event: yaml.Event, message: str) -> Refused:
+def _unreadable(event: yaml.Event, message: str) -> UnreadableDocument:
     span = _span(event)
-    return Refused(message, span.line, span.column)
+    return UnreadableDocument(message, span.line, span.column)

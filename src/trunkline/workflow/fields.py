@@ -11,15 +11,17 @@ from msgspec import UNSET, UnsetType
 from trunkline.jsontypes import Json
 from trunkline.workflow.durations import parse_duration
 from trunkline.workflow.places import Path
-from trunkline.workflow.report import Report
+from trunkline.workflow.report import ValidationReport
 
 _Choice = TypeVar("_Choice", bound=str)
 
 
-class Fields:
+class FieldReader:
     """A key that is left out is None to every reader; a key that is wrong is reported, and then None too."""
 
-    def __init__(self, value: dict[str, Json], path: Path, known: Collection[str], report: Report) -> None:
+    def __init__(
+        self, value: dict[str, Json], path: Path, known: Collection[str], report: ValidationReport
+    ) -> None:
         self.path = path
         self._value = value
         self._report = report
@@ -39,7 +41,7 @@ class Fields:
         if value is None and key not in self._value:
             return None
         if not isinstance(value, str) or not 1 <= len(value) <= most:
-            self.error(key, f"'{key}' must be text of 1 to {most:,} characters, {found(value)}")
+            self.error(key, f"'{key}' must be text of 1 to {most:,} characters, {describe_value(value)}")
             return None
         return value
 
@@ -56,7 +58,7 @@ class Fields:
             if value == option:
                 return option
         hint = self._report.hint(value, options) if isinstance(value, str) else ""
-        self.error(key, f"'{key}' must be {_either(options)}, {found(value)}{hint}")
+        self.error(key, f"'{key}' must be {_either(options)}, {describe_value(value)}{hint}")
         return default
 
     def duration(self, key: str, *, positive: bool) -> timedelta | None:
@@ -66,7 +68,8 @@ class Fields:
         if not isinstance(value, str):
             unit = f"; write {value}s or {value}ms" if isinstance(value, int) else ""
             self.error(
-                key, f"'{key}' must be a duration such as 100ms, 25s, 5m, 1h or 2d, {found(value)}{unit}"
+                key,
+                f"'{key}' must be a duration such as 100ms, 25s, 5m, 1h or 2d, {describe_value(value)}{unit}",
             )
             return None
         try:
@@ -84,7 +87,9 @@ class Fields:
         if key not in self._value:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            self.error(key, f"'{key}' must be a whole number from {least:,} to {most:,}, {found(value)}")
+            self.error(
+                key, f"'{key}' must be a whole number from {least:,} to {most:,}, {describe_value(value)}"
+            )
             return None
         return value
 
@@ -93,7 +98,7 @@ class Fields:
         if key not in self._value:
             return None
         if not isinstance(value, bool):
-            self.error(key, f"'{key}' must be true or false, {found(value)}")
+            self.error(key, f"'{key}' must be true or false, {describe_value(value)}")
             return None
         return value
 
@@ -102,7 +107,9 @@ class Fields:
         if key not in self._value:
             return None
         if not isinstance(value, list):
-            self.error(key, f"'{key}' must be a list, {found(value)}; write {key}: [{_sample(value)}]")
+            self.error(
+                key, f"'{key}' must be a list, {describe_value(value)}; write {key}: [{_sample(value)}]"
+            )
             return None
         return value
 
@@ -111,12 +118,12 @@ class Fields:
         if key not in self._value:
             return None
         if not isinstance(value, dict):
-            self.error(key, f"'{key}' must be a mapping, {found(value)}")
+            self.error(key, f"'{key}' must be a mapping, {describe_value(value)}")
             return None
         return value
 
 
-def found(value: Json) -> str:
+def describe_value(value: Json) -> str:
     """What a value is, for the end of a message."""
     match value:
         case None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 Edges = Mapping[str, Iterable[str]]
 
 
-def tangles(edges: Edges) -> list[frozenset[str]]:
+def cyclic_groups(edges: Edges) -> list[frozenset[str]]:
     """
     The groups of steps that wait for one another, each with more than one step.
 
@@ -25,7 +25,7 @@ def tangles(edges: Edges) -> list[frozenset[str]]:
     return [frozenset(group) for group in _components(rest) if len(group) > 1]
 
 
-def way(edges: Edges, start: str, goal: str, within: frozenset[str]) -> list[str]:
+def shortest_path(edges: Edges, start: str, goal: str, within: frozenset[str]) -> list[str]:
     """The shortest way from a step to one that it waits for, both included."""
     came_from: dict[str, str] = {}
     waiting = deque([start])

@@ -9,7 +9,7 @@ import jsonschema_rs
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.workflow.places import path_text
-from trunkline.workflow.report import MOST_FINDINGS, Report
+from trunkline.workflow.report import MAX_FINDINGS, ValidationReport
 
 # A pattern that needs more steps back than this is an attack, or will be one.
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
@@ -24,7 +24,7 @@ class InputSchema:
 
     def check(self, value: Json) -> list[Finding]:
         """What is wrong with an input; empty when it is right."""
-        errors = islice(self._validator.iter_errors(value), MOST_FINDINGS)
+        errors = islice(self._validator.iter_errors(value), MAX_FINDINGS)
         # A message quotes the value that is wrong, whatever its size.
         return [
             Finding(path=path_text(("input", *error.instance_path)), message=error.message[:_LONGEST_MESSAGE])
@@ -32,7 +32,7 @@ class InputSchema:
         ]
 
 
-def read_input_schema(schema: JsonObject | None, report: Report) -> InputSchema | None:
+def compile_input_schema(schema: JsonObject | None, report: ValidationReport) -> InputSchema | None:
     if schema is None:
         return None
     try:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from trunkline.workflow.definition import Goto, WorkflowDefinition
-from trunkline.workflow.expressions import Sites
-from trunkline.workflow.graph import tangles, way
-from trunkline.workflow.report import Report
+from trunkline.workflow.expressions import ReadSites
+from trunkline.workflow.graph import cyclic_groups, shortest_path
+from trunkline.workflow.report import ValidationReport
 
 # Of a tangle of many steps a few examples are enough to find the mistake.
 _MOST_EXAMPLES = 10
@@ -18,7 +18,7 @@ _MOST_SHOWN = 12
 
 
 @dataclass(slots=True)
-class Links:
+class StepLinks:
     """How one step hangs together with the others."""
 
     # With the place in the list. The other dicts are ordered sets.
@@ -32,9 +32,11 @@ class Links:
         return tuple(dict.fromkeys((*self.written, *self.read, *self.catches)))
 
 
-def connect(definition: WorkflowDefinition, sites: Mapping[str, Sites], report: Report) -> dict[str, Links]:
+def link_steps(
+    definition: WorkflowDefinition, sites: Mapping[str, ReadSites], report: ValidationReport
+) -> dict[str, StepLinks]:
     """The links of every step; `sites` says what each of them reads, and where."""
-    links = {name: Links() for name in definition.steps}
+    links = {name: StepLinks() for name in definition.steps}
     for name in definition.steps:
         _link_needs(definition, name, links, report)
         _link_reads(name, sites[name], links, report)
@@ -46,7 +48,9 @@ def connect(definition: WorkflowDefinition, sites: Mapping[str, Sites], report: 
     return links
 
 
-def _link_needs(definition: WorkflowDefinition, name: str, links: dict[str, Links], report: Report) -> None:
+def _link_needs(
+    definition: WorkflowDefinition, name: str, links: dict[str, StepLinks], report: ValidationReport
+) -> None:
     for index, need in enumerate(definition.steps[name].needs):
         path = ("steps", name, "needs", index)
         if need == name:
@@ -57,7 +61,7 @@ def _link_needs(definition: WorkflowDefinition, name: str, links: dict[str, Link
             links[name].written.setdefault(need, index)
 
 
-def _link_reads(name: str, sites: Sites, links: dict[str, Links], report: Report) -> None:
+def _link_reads(name: str, sites: ReadSites, links: dict[str, StepLinks], report: ValidationReport) -> None:
     for read, site in sites.items():
         step = read.removeprefix("steps.")
         if step == read:
@@ -68,7 +72,9 @@ def _link_reads(name: str, sites: Sites, links: dict[str, Links], report: Report
             links[name].read[step] = None
 
 
-def _link_goto(definition: WorkflowDefinition, name: str, links: dict[str, Links], report: Report) -> None:
+def _link_goto(
+    definition: WorkflowDefinition, name: str, links: dict[str, StepLinks], report: ValidationReport
+) -> None:
     on_error = definition.steps[name].on_error
     if not isinstance(on_error, Goto):
         return
@@ -81,19 +87,24 @@ def _link_goto(definition: WorkflowDefinition, name: str, links: dict[str, Links
         links[on_error.step].catches[name] = None
 
 
-def _report_circles(links: dict[str, Links], sites: Mapping[str, Sites], report: Report) -> None:
-    circles = tangles({name: link.written for name, link in links.items()})
+def _report_circles(
+    links: dict[str, StepLinks], sites: Mapping[str, ReadSites], report: ValidationReport
+) -> None:
+    circles = cyclic_groups({name: link.written for name, link in links.items()})
     for circle in circles:
         _report_circle(circle, {name: link.written for name, link in links.items()}, links, sites, report)
     explained = frozenset[str]().union(*circles)
-    for group in tangles({name: link.needs for name, link in links.items()}):
+    for group in cyclic_groups({name: link.needs for name, link in links.items()}):
         # What is written explains the circle already; the rest would repeat it.
         if not group & explained:
-            _report_tangle(group, links, sites, report)
+            _report_cyclic_group(group, links, sites, report)
 
 
-def _report_tangle(
-    group: frozenset[str], links: dict[str, Links], sites: Mapping[str, Sites], report: Report
+def _report_cyclic_group(
+    group: frozenset[str],
+    links: dict[str, StepLinks],
+    sites: Mapping[str, ReadSites],
+    report: ValidationReport,
 ) -> None:
     """Names what makes the circle where that is clear, and shows the circle where its parts are alike."""
     before = len(report.errors)
@@ -109,25 +120,25 @@ def _report_tangle(
 def _report_reads(
     group: frozenset[str],
     solid: Mapping[str, tuple[str, ...]],
-    links: dict[str, Links],
-    sites: Mapping[str, Sites],
-    report: Report,
+    links: dict[str, StepLinks],
+    sites: Mapping[str, ReadSites],
+    report: ValidationReport,
 ) -> None:
     """Finds the steps that read one that waits for them, by the edges that are beyond doubt."""
     reads = ((name, step) for name in links if name in group for step in links[name].read if step in group)
     for name, step in islice(reads, _MOST_EXAMPLES):
-        steps = way(solid, step, name, group)
+        steps = shortest_path(solid, step, name, group)
         if steps and step not in solid[name]:
             site = sites[name][f"steps.{step}"]
             message = f"'{name}' reads the step '{step}', which is not upstream of it: {step} waits for it"
             report.error(site.path, f"{message} ({_arrows(steps)})", excerpt=site.excerpt)
 
 
-def _report_gotos(group: frozenset[str], links: dict[str, Links], report: Report) -> None:
+def _report_gotos(group: frozenset[str], links: dict[str, StepLinks], report: ValidationReport) -> None:
     solid = {name: (*link.written, *link.read) for name, link in links.items()}
     gotos = ((name, step) for step in links if step in group for name in links[step].catches if name in group)
     for name, step in islice(gotos, _MOST_EXAMPLES):
-        steps = way(solid, name, step, group)
+        steps = shortest_path(solid, name, step, group)
         if steps:
             message = f"'{name}' cannot go to '{step}', which is upstream of it ({_arrows(steps)})"
             report.error(("steps", name, "on_error", "goto"), f"{message}; go to a later step")
@@ -136,12 +147,12 @@ def _report_gotos(group: frozenset[str], links: dict[str, Links], report: Report
 def _report_circle(
     circle: frozenset[str],
     edges: Mapping[str, Iterable[str]],
-    links: dict[str, Links],
-    sites: Mapping[str, Sites],
-    report: Report,
+    links: dict[str, StepLinks],
+    sites: Mapping[str, ReadSites],
+    report: ValidationReport,
 ) -> None:
     first = next(name for name in links if name in circle)
-    steps = way(edges, first, first, circle)
+    steps = shortest_path(edges, first, first, circle)
     message = f"the steps wait for one another in a circle: {_arrows(steps)}; one of them has to go first"
     second, link = steps[1], links[first]
     if second in link.written:
@@ -159,6 +170,6 @@ def _arrows(steps: list[str]) -> str:
     return " -> ".join(steps)
 
 
-def _no_step(name: str, links: Mapping[str, Links], report: Report) -> str:
+def _no_step(name: str, links: Mapping[str, StepLinks], report: ValidationReport) -> str:
     hint = report.hint(name, links) or "; the steps are the keys under 'steps'"
     return f"there is no step '{name[:64]}'{hint}"

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from trunkline.errors import Finding
 from trunkline.workflow.compile import CompiledWorkflow, compile_definition
 from trunkline.workflow.definition import WorkflowDefinition, WorkflowReference, canonical_form
-from trunkline.workflow.parse import locate, read_document
-from trunkline.workflow.report import Report, findings, refusal
-from trunkline.workflow.validate import Known, read_definition
+from trunkline.workflow.parse import locate_values, read_document
+from trunkline.workflow.report import ValidationReport, invalid_error, to_findings
+from trunkline.workflow.validate import KnownNames, read_definition
 
 
 class LoadedWorkflow(NamedTuple):
@@ -38,26 +38,28 @@ def load_workflow(
     and how.
     """
     document = read_document(text, source)
-    report = Report()
+    report = ValidationReport()
     definition = read_definition(
-        document.value, Known(known_agents, known_error_codes, known_workflows, circles), report
+        document.value, KnownNames(known_agents, known_error_codes, known_workflows, circles), report
     )
     if definition is not None:
         compile_definition(definition, report)
-    places = locate(document.text) if report.errors or report.warnings else {}
-    found = [*document.problems, *findings(report.errors, document.text, places)]
+    places = locate_values(document.text) if report.errors or report.warnings else {}
+    found = [*document.problems, *to_findings(report.errors, document.text, places)]
     if definition is None or found:
         found.sort(key=lambda finding: (finding.line or 0, finding.column or 0))
-        raise refusal(source, found, len(document.problems) + len(report.errors))
+        raise invalid_error(source, found, len(document.problems) + len(report.errors))
     return LoadedWorkflow(
-        definition, findings(report.warnings, document.text, places), canonical_form(definition)
+        definition, to_findings(report.warnings, document.text, places), canonical_form(definition)
     )
 
 
 def compile_workflow(definition: WorkflowDefinition) -> CompiledWorkflow:
     """The workflow of a definition that was saved; raises `Invalid` if it should not have been."""
-    report = Report()
+    report = ValidationReport()
     workflow = compile_definition(definition, report)
     if report.errors:
-        raise refusal(f"workflow {definition.name}", findings(report.errors, "", {}), len(report.errors))
+        raise invalid_error(
+            f"workflow {definition.name}", to_findings(report.errors, "", {}), len(report.errors)
+        )
     return workflow

@@ -13,8 +13,8 @@ from msgspec import UNSET
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.definition import WorkflowDefinition
-from trunkline.workflow.expressions.engine import Engine
-from trunkline.workflow.expressions.text import split
+from trunkline.workflow.expressions.engine import CelCompiler
+from trunkline.workflow.expressions.text import split_expressions
 
 
 class OutputRead(NamedTuple):
@@ -31,7 +31,7 @@ class OutputRead(NamedTuple):
 
 def output_reads(definition: WorkflowDefinition) -> Iterator[OutputRead]:
     """Of a definition that compiles."""
-    engine = Engine(definition.steps)
+    engine = CelCompiler(definition.steps)
     for step in definition.steps.values():
         place = f"steps.{step.name}"
         in_loop = step.for_each is not None
@@ -45,9 +45,9 @@ def output_reads(definition: WorkflowDefinition) -> Iterator[OutputRead]:
         yield from _in_value(engine, definition.output, "output")
 
 
-def _in_value(engine: Engine, value: Json, place: str, *, in_loop: bool = False) -> Iterator[OutputRead]:
+def _in_value(engine: CelCompiler, value: Json, place: str, *, in_loop: bool = False) -> Iterator[OutputRead]:
     if isinstance(value, str):
-        for part in split(value):
+        for part in split_expressions(value):
             if not isinstance(part, str):
                 yield from _in_source(engine, part.text, place, in_loop=in_loop)
     elif isinstance(value, dict):
@@ -58,10 +58,10 @@ def _in_value(engine: Engine, value: Json, place: str, *, in_loop: bool = False)
             yield from _in_value(engine, item, f"{place}[{index}]", in_loop=in_loop)
 
 
-def _in_source(engine: Engine, source: str, place: str, *, in_loop: bool) -> Iterator[OutputRead]:
+def _in_source(engine: CelCompiler, source: str, place: str, *, in_loop: bool) -> Iterator[OutputRead]:
     expression = engine.compile(source, in_loop=in_loop)
-    for reading in expression.readings:
-        step = reading.root.removeprefix("steps.")
-        if step == reading.root or reading.keys[:1] not in {(), ("output",)}:
+    for reading in expression.reads_of_variables:
+        step = reading.variable.removeprefix("steps.")
+        if step == reading.variable or reading.keys[:1] not in {(), ("output",)}:
             continue
         yield OutputRead(step, reading.keys[1:], place, expression.source)

@@ -18,9 +18,9 @@ import yaml
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
-from trunkline.workflow.events import MAX_NODES, DocumentBuilder, Refused
+from trunkline.workflow.events import MAX_NODES, DocumentBuilder, UnreadableDocument
 from trunkline.workflow.places import SourceLocations, line_and_column
-from trunkline.workflow.report import MOST_FINDINGS, refusal
+from trunkline.workflow.report import MAX_FINDINGS, invalid_error
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 100
@@ -43,32 +43,32 @@ _HINTS = {
 }
 
 
-class Document(NamedTuple):
+class ParsedDocument(NamedTuple):
     text: str
     value: Json
     # What is wrong with the document itself; the content may be read all the same.
     problems: list[Finding]
 
 
-def read_document(text: str | bytes, source: str) -> Document:
+def read_document(text: str | bytes, source: str) -> ParsedDocument:
     """The value that a text holds; raises `Invalid` when it cannot be read at all."""
     try:
         content = _decoded(text)
         value = _as_json(content)
         if value is not None:
-            return Document(content, value, [])
+            return ParsedDocument(content, value, [])
         builder = _build(content, places=None)
-    except Refused as refused:
-        raise refusal(source, [refused.finding], 1) from refused
-    return Document(content, builder.value, builder.problems[:MOST_FINDINGS])
+    except UnreadableDocument as refused:
+        raise invalid_error(source, [refused.finding], 1) from refused
+    return ParsedDocument(content, builder.value, builder.problems[:MAX_FINDINGS])
 
 
-def locate(text: str) -> SourceLocations:
+def locate_values(text: str) -> SourceLocations:
     """The place of everything in a text that `read_document` could read."""
     places: SourceLocations = {}
     try:
         _build(_SURROGATES.sub(r"\\u003f\\u003f", text), places)
-    except Refused:
+    except UnreadableDocument:
         # JSON that YAML does not take: a finding without its line is better than none.
         return places
     return places
@@ -76,15 +76,17 @@ def locate(text: str) -> SourceLocations:
 
 def _decoded(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
-        raise Refused(f"the source has {len(text):,} bytes, more than {MAX_BYTES:,}; split the workflow")
+        raise UnreadableDocument(
+            f"the source has {len(text):,} bytes, more than {MAX_BYTES:,}; split the workflow"
+        )
     try:
         text = text.decode() if isinstance(text, bytes) else text.encode().decode()
     except UnicodeDecodeError as exc:
         line, column = line_and_column(exc.object[: exc.start].decode(), exc.start)
-        raise Refused("this is not UTF-8; save the file in UTF-8", line, column) from exc
+        raise UnreadableDocument("this is not UTF-8; save the file in UTF-8", line, column) from exc
     except UnicodeEncodeError as exc:
         line, column = line_and_column(exc.object, exc.start)
-        raise Refused(
+        raise UnreadableDocument(
             "half of a surrogate pair stands alone; write the whole character", line, column
         ) from exc
     return text.removeprefix("\ufeff")
@@ -121,30 +123,30 @@ def _build(text: str, places: SourceLocations | None) -> DocumentBuilder:
         # The stubs leave the type of the events open.
         stream = yaml.parse(text, Loader=_Loader)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         for event in cast("Iterator[yaml.Event]", stream):
-            builder.take(event)
+            builder.add_event(event)
     except yaml.reader.ReaderError as exc:
         line, column = line_and_column(text, exc.position)
         code = ord(text[exc.position])
         message = (
             f"the character #x{code:04x} is not allowed in YAML; in quotes it can be written as \\u{code:04x}"
         )
-        raise Refused(message, line, column) from exc
+        raise UnreadableDocument(message, line, column) from exc
     except yaml.MarkedYAMLError as exc:
         raise _explained(text, exc) from exc
     return builder
 
 
-def _explained(text: str, exc: yaml.MarkedYAMLError) -> Refused:
+def _explained(text: str, exc: yaml.MarkedYAMLError) -> UnreadableDocument:
     problem = exc.problem or "it cannot be read"
     mark = exc.problem_mark or exc.context_mark
     if "could not find expected ':'" in problem:
         # Noticed long after the key that lacks it.
         mark = exc.context_mark or mark
     if mark is None:
-        return Refused(f"this is not YAML: {problem}")
+        return UnreadableDocument(f"this is not YAML: {problem}")
     if text[mark.index : mark.index + 1] == "\t":
-        return Refused("a tab cannot indent YAML; use spaces", mark.line + 1, mark.column + 1)
+        return UnreadableDocument("a tab cannot indent YAML; use spaces", mark.line + 1, mark.column + 1)
     hint = next((hint for part, hint in _HINTS.items() if part in problem), "")
     context = f" {exc.context}" if exc.context else ""
     message = f"this is not YAML: {problem}{context}" + (f"; {hint}" if hint else "")
-    return Refused(message, mark.line + 1, mark.column + 1)
+    return UnreadableDocument(message, mark.line + 1, mark.column + 1)

@@ -11,49 +11,49 @@ from trunkline.errors import Finding, Invalid
 from trunkline.workflow.places import ExpressionPosition, Path, SourceLocations, find_position, path_text
 
 # Nobody reads more, and one mistake in a generated file repeats itself in every step.
-MOST_FINDINGS = 100
+MAX_FINDINGS = 100
 # A few milliseconds' worth.
 _MOST_COMPARED = 2_000
 
 
-class Note(NamedTuple):
+class ReportedProblem(NamedTuple):
     path: Path
     message: str
     on_key: bool
     excerpt: ExpressionPosition | None
 
 
-class Report:
+class ValidationReport:
     def __init__(self) -> None:
-        self.errors: list[Note] = []
-        self.warnings: list[Note] = []
+        self.errors: list[ReportedProblem] = []
+        self.warnings: list[ReportedProblem] = []
         self._hints = 0
 
     @property
     def full(self) -> bool:
         """Whether anything more that is found would not be shown."""
-        return len(self.errors) >= MOST_FINDINGS
+        return len(self.errors) >= MAX_FINDINGS
 
     def hint(self, word: str, known: Iterable[str]) -> str:
         """`closest`, as long as somebody will read it: looking is slow."""
         self._hints += 1
-        return closest(word, known) if self._hints <= MOST_FINDINGS else ""
+        return did_you_mean(word, known) if self._hints <= MAX_FINDINGS else ""
 
     def error(
         self, path: Path, message: str, *, on_key: bool = False, excerpt: ExpressionPosition | None = None
     ) -> None:
-        self.errors.append(Note(path, message, on_key, excerpt))
+        self.errors.append(ReportedProblem(path, message, on_key, excerpt))
 
     def warning(self, path: Path, message: str) -> None:
-        self.warnings.append(Note(path, message, on_key=False, excerpt=None))
+        self.warnings.append(ReportedProblem(path, message, on_key=False, excerpt=None))
 
 
-def findings(notes: list[Note], text: str, places: SourceLocations) -> list[Finding]:
+def to_findings(notes: list[ReportedProblem], text: str, places: SourceLocations) -> list[Finding]:
     """What was noted, each with its place in the source."""
-    return [_finding(note, text, places) for note in notes[:MOST_FINDINGS]]
+    return [_finding(note, text, places) for note in notes[:MAX_FINDINGS]]
 
 
-def refusal(source: str, found: list[Finding], total: int) -> Invalid:
+def invalid_error(source: str, found: list[Finding], total: int) -> Invalid:
     """The error that carries all findings and names the first."""
     first = found[0]
     where = source if first.line is None else f"{source}:{first.line}:{first.column}"
@@ -62,7 +62,7 @@ def refusal(source: str, found: list[Finding], total: int) -> Invalid:
     return Invalid(f"{where}: {path}{first.message}{more}", findings=found)
 
 
-def closest(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing when no known word is near."""
     # Comparing costs the product of the lengths, for every known word; a very long one is no typing mistake.
     if len(word) > 80:
@@ -71,7 +71,7 @@ def closest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-def _finding(note: Note, text: str, places: SourceLocations) -> Finding:
+def _finding(note: ReportedProblem, text: str, places: SourceLocations) -> Finding:
     place = find_position(places, text, note.path, on_key=note.on_key, excerpt=note.excerpt)
     line, column = place or (None, None)
     return Finding(path=path_text(note.path), message=note.message, line=line, column=column)

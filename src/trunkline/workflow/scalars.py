@@ -21,10 +21,10 @@ _BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
 # More than any number in use, and few enough for Python to read quickly.
-MOST_DIGITS = 40
+MAX_DIGITS = 40
 
 
-def resolve(text: str) -> Json:
+def resolve_scalar(text: str) -> Json:
     """The value of an unquoted scalar; raises `ValueError` for a number that JSON cannot hold."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
@@ -45,7 +45,7 @@ def resolve(text: str) -> Json:
 
 
 def _short(text: str) -> str:
-    if len(text) > MOST_DIGITS:
+    if len(text) > MAX_DIGITS:
         raise ValueError(
             f"a number of {len(text)} characters is too long; put quotes around it to make it text"
         )

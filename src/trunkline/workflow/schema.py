@@ -23,6 +23,7 @@ from trunkline.workflow.durations import DURATION_PATTERN
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
+    AGENT_ONLY_KEYS,
     DOTS,
     MAX_DESCRIPTION,
     MAX_ITEMS_AT_ONCE,
@@ -30,7 +31,6 @@ from trunkline.workflow.validate import (
     MAX_NAME,
     MAX_PARALLEL,
     MAX_VERSION,
-    OF_CALLS,
     STEP_NAME_PATTERN,
 )
 
@@ -114,7 +114,7 @@ def _step() -> JsonObject:
         "type": "object",
         "description": "One call of an agent, or one run of another workflow.",
         "if": {"required": ["workflow"]},
-        "then": {"properties": {"agent": {"const": ""}, **dict.fromkeys(OF_CALLS, False)}},
+        "then": {"properties": {"agent": {"const": ""}, **dict.fromkeys(AGENT_ONLY_KEYS, False)}},
         "else": {"required": ["agent"], "properties": {"agent": {"minLength": 1}, "version": False}},
         "additionalProperties": False,
         "properties": {

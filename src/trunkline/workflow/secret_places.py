@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.workflow.places import Path
-from trunkline.workflow.report import Report
+from trunkline.workflow.report import ValidationReport
 
 SECRET_KEY = "$secret"  # noqa: S105 - no password
 SECRET_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # noqa: S105 - as above
@@ -25,7 +25,7 @@ def is_secret_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def check_secrets(template: Json, path: Path, report: Report) -> None:
+def check_secret_references(template: Json, path: Path, report: ValidationReport) -> None:
     """Reports everything that would be a secret and is not written like one."""
     for place, found in _candidates(template, path):
         problem = _problem(found)
@@ -33,7 +33,7 @@ def check_secrets(template: Json, path: Path, report: Report) -> None:
             report.error((*place, SECRET_KEY), problem, on_key=True)
 
 
-def refuse_secrets(template: Json, path: Path, report: Report) -> None:
+def refuse_secret_references(template: Json, path: Path, report: ValidationReport) -> None:
     """Reports secrets where none can be: what a run is given or returns, everybody may read."""
     for place, _ in _candidates(template, path):
         report.error(
@@ -43,7 +43,7 @@ def refuse_secrets(template: Json, path: Path, report: Report) -> None:
         )
 
 
-def secret_places(template: Json) -> dict[str, str]:
+def secret_references(template: Json) -> dict[str, str]:
     """The secrets of an input: JSON pointer (RFC 6901) to name."""
     return {
         _pointer(place): str(found[SECRET_KEY])

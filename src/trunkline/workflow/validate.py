@@ -36,11 +36,11 @@ from trunkline.workflow.definition import (
     WorkflowDefinition,
     WorkflowReference,
 )
-from trunkline.workflow.expressions import KEYWORDS, bare_source
-from trunkline.workflow.fields import Fields, found
+from trunkline.workflow.expressions import KEYWORDS, strip_delimiters
+from trunkline.workflow.fields import FieldReader, describe_value
 from trunkline.workflow.places import Path
-from trunkline.workflow.report import Report
-from trunkline.workflow.secret_places import check_secrets, refuse_secrets
+from trunkline.workflow.report import ValidationReport
+from trunkline.workflow.secret_places import check_secret_references, refuse_secret_references
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
 STEP_KEYS = (
@@ -48,7 +48,7 @@ STEP_KEYS = (
     "reply_timeout", "on_error", "delivery", "context",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
-OF_CALLS = {
+AGENT_ONLY_KEYS = {
     "timeout": "write 'deadline', which is for the step as a whole",
     "reply_timeout": "write it in the steps of that workflow",
     "delivery": "write it in the steps of that workflow",
@@ -77,7 +77,7 @@ _ERROR_CODE = re.compile(r"[a-z][a-z0-9_]*\Z")
 _NUMBER = re.compile(r"-?[0-9]{1,6}\Z")
 
 
-class Known(NamedTuple):
+class KnownNames(NamedTuple):
     """What the language itself cannot know; None where nobody says, and then nothing is checked."""
 
     agents: Collection[str] | None = None
@@ -88,12 +88,12 @@ class Known(NamedTuple):
     circles: Mapping[WorkflowReference, str] = MappingProxyType({})
 
 
-def read_definition(value: Json, known: Known, report: Report) -> WorkflowDefinition | None:
+def read_definition(value: Json, known: KnownNames, report: ValidationReport) -> WorkflowDefinition | None:
     """The definition, as far as it can be read; None when the document is no mapping at all."""
     if not isinstance(value, dict):
-        report.error((), f"a workflow must be a mapping with 'name' and 'steps', {found(value)}")
+        report.error((), f"a workflow must be a mapping with 'name' and 'steps', {describe_value(value)}")
         return None
-    fields = Fields(value, (), WORKFLOW_KEYS, report)
+    fields = FieldReader(value, (), WORKFLOW_KEYS, report)
     name = _name(fields)
     known = known._replace(circles={(name, None): f"{name} -> {name}", **known.circles})
     return WorkflowDefinition(
@@ -107,14 +107,14 @@ def read_definition(value: Json, known: Known, report: Report) -> WorkflowDefini
     )
 
 
-def _output(fields: Fields, report: Report) -> Json | UnsetType:
+def _output(fields: FieldReader, report: ValidationReport) -> Json | UnsetType:
     value = fields.any("output")
     if value is not UNSET:
-        refuse_secrets(value, ("output",), report)
+        refuse_secret_references(value, ("output",), report)
     return value
 
 
-def _name(fields: Fields) -> str:
+def _name(fields: FieldReader) -> str:
     name = fields.required_text("name", MAX_NAME, "my-workflow") or ""
     if _UNFIT_IN_NAME.search(name):
         fields.error("name", "'name' must not have '/', control characters, or a space at either end")
@@ -123,7 +123,7 @@ def _name(fields: Fields) -> str:
     return name
 
 
-def _steps(fields: Fields, known: Known, report: Report) -> dict[str, StepDefinition]:
+def _steps(fields: FieldReader, known: KnownNames, report: ValidationReport) -> dict[str, StepDefinition]:
     value = fields.any("steps")
     if value is UNSET or value is None or value == {}:
         path: Path = () if value is UNSET else ("steps",)
@@ -131,12 +131,14 @@ def _steps(fields: Fields, known: Known, report: Report) -> dict[str, StepDefini
         report.error(path, f"'steps' is missing or empty; a workflow needs at least one, such as {example}")
         return {}
     if not isinstance(value, dict):
-        fields.error("steps", f"'steps' must be a mapping from a step's name to the step, {found(value)}")
+        fields.error(
+            "steps", f"'steps' must be a mapping from a step's name to the step, {describe_value(value)}"
+        )
         return {}
     return {name: _step(name, step, known, report) for name, step in value.items()}
 
 
-def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinition:
+def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -> StepDefinition:
     path: Path = ("steps", name)
     if not _STEP_NAME.fullmatch(name):
         shown = name if len(name) <= 64 else f"{name[:64]}…"
@@ -145,9 +147,9 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
     elif name in KEYWORDS:
         report.error(path, f"'{name}' cannot name a step: it is a word of CEL; choose another", on_key=True)
     if not isinstance(value, dict):
-        report.error(path, f"a step must be a mapping with 'agent' or 'workflow', {found(value)}")
+        report.error(path, f"a step must be a mapping with 'agent' or 'workflow', {describe_value(value)}")
         value = {"agent": "unknown"}
-    fields = Fields(value, path, STEP_KEYS, report)
+    fields = FieldReader(value, path, STEP_KEYS, report)
     workflow, version = _workflow(fields, known, report)
     return StepDefinition(
         name=name,
@@ -169,15 +171,17 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
     )
 
 
-def _input(fields: Fields, report: Report, *, called: bool) -> Json | UnsetType:
+def _input(fields: FieldReader, report: ValidationReport, *, called: bool) -> Json | UnsetType:
     value = fields.any("input")
     if value is not UNSET:
-        check = check_secrets if called else refuse_secrets
+        check = check_secret_references if called else refuse_secret_references
         check(value, (*fields.path, "input"), report)
     return value
 
 
-def _workflow(fields: Fields, known: Known, report: Report) -> tuple[str | None, int | None]:
+def _workflow(
+    fields: FieldReader, known: KnownNames, report: ValidationReport
+) -> tuple[str | None, int | None]:
     """The workflow that the step is a run of, and its version; None: it calls an agent."""
     version = fields.integer("version", 1, MAX_VERSION)
     if fields.any("workflow") is UNSET:
@@ -188,7 +192,7 @@ def _workflow(fields: Fields, known: Known, report: Report) -> tuple[str | None,
     # Empty, as the canonical form has it.
     if fields.any("agent") not in (UNSET, ""):
         fields.error("agent", "a step has either 'agent' or 'workflow'; take one of them out")
-    for key, instead in OF_CALLS.items():
+    for key, instead in AGENT_ONLY_KEYS.items():
         if fields.any(key) is not UNSET:
             fields.error(key, f"'{key}' is of the call of an agent, and this step is a workflow; {instead}")
     if name is None:
@@ -203,7 +207,7 @@ def _workflow(fields: Fields, known: Known, report: Report) -> tuple[str | None,
     return name, version
 
 
-def _agent(fields: Fields, known: Known, report: Report) -> str:
+def _agent(fields: FieldReader, known: KnownNames, report: ValidationReport) -> str:
     agent = fields.required_text("agent", MAX_NAME, "MyAgent") or ""
     if agent and known.agents is not None and agent not in known.agents:
         hint = report.hint(agent, known.agents) or "; before the first run, register it: trunkline agents add"
@@ -211,22 +215,24 @@ def _agent(fields: Fields, known: Known, report: Report) -> str:
     return agent
 
 
-def _needs(fields: Fields, report: Report) -> tuple[str, ...]:
+def _needs(fields: FieldReader, report: ValidationReport) -> tuple[str, ...]:
     needs: list[str] = []
     for index, need in enumerate(fields.list("needs") or []):
         if isinstance(need, str):
             needs.append(need)
         else:
-            report.error((*fields.path, "needs", index), f"a need is the name of a step, {found(need)}")
+            report.error(
+                (*fields.path, "needs", index), f"a need is the name of a step, {describe_value(need)}"
+            )
     return tuple(needs)
 
 
-def _join(fields: Fields, report: Report) -> Join:
+def _join(fields: FieldReader, report: ValidationReport) -> Join:
     value = fields.any("join")
     if not isinstance(value, dict):
         policy: JoinPolicy = fields.choice("join", JOIN_POLICIES, "all")
         return Join(policy)
-    join = Fields(value, (*fields.path, "join"), JOIN_KEYS, report)
+    join = FieldReader(value, (*fields.path, "join"), JOIN_KEYS, report)
     policy = join.choice("policy", JOIN_POLICIES, "all")
     at_least = join.integer("at_least", 1, MAX_JOINED)
     if ("policy" in value) == ("at_least" in value):
@@ -237,21 +243,21 @@ def _join(fields: Fields, report: Report) -> Join:
     return Join(policy, at_least, cancel_rest=True if cancel_rest is None else cancel_rest)
 
 
-def _for_each(fields: Fields, report: Report) -> ForEach | None:
+def _for_each(fields: FieldReader, report: ValidationReport) -> ForEach | None:
     value = fields.any("for_each")
     if value is UNSET:
         return None
     if not isinstance(value, dict):
         items = _items(value)
         if items is None:
-            fields.error("for_each", f"'for_each' must be {_ITEMS}, {found(value)}")
+            fields.error("for_each", f"'for_each' must be {_ITEMS}, {describe_value(value)}")
         return ForEach([] if items is None else items)
-    each = Fields(value, (*fields.path, "for_each"), EACH_KEYS, report)
+    each = FieldReader(value, (*fields.path, "for_each"), EACH_KEYS, report)
     items = _items(value.get("items"))
     if "items" not in value:
         fields.error("for_each", "'items' is missing; add it, such as items: ${ input.items }")
     elif items is None:
-        each.error("items", f"'items' must be {_ITEMS}, {found(value['items'])}")
+        each.error("items", f"'items' must be {_ITEMS}, {describe_value(value['items'])}")
     mode: EachMode = each.choice("mode", EACH_MODES, "parallel")
     if mode == "sequential" and "limit" in value:
         each.error("limit", "'limit' means nothing where one item follows the other; leave it out")
@@ -272,33 +278,33 @@ def _items(value: Json) -> str | list[Json] | None:
     return value if isinstance(value, str) and "${" in value else None
 
 
-def _when(fields: Fields) -> str | None:
+def _when(fields: FieldReader) -> str | None:
     value = fields.any("when")
     if value is UNSET:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str) or not value.strip():
-        fields.error("when", f"'when' must be an expression such as input.count > 3, {found(value)}")
+        fields.error("when", f"'when' must be an expression such as input.count > 3, {describe_value(value)}")
         return None
-    return bare_source(value)
+    return strip_delimiters(value)
 
 
-def _on_error(fields: Fields, report: Report) -> OnError:
+def _on_error(fields: FieldReader, report: ValidationReport) -> OnError:
     value = fields.any("on_error")
     if not isinstance(value, dict):
         after: AfterFailure = fields.choice("on_error", AFTER_FAILURE, "fail")
         return after
-    goto = Fields(value, (*fields.path, "on_error"), ("goto",), report)
+    goto = FieldReader(value, (*fields.path, "on_error"), ("goto",), report)
     step = goto.required_text("goto", MAX_NAME, "my_step")
     return "fail" if step is None else Goto(step)
 
 
-def _retry(fields: Fields, known: Known, report: Report) -> RetryPolicy | None:
+def _retry(fields: FieldReader, known: KnownNames, report: ValidationReport) -> RetryPolicy | None:
     value = fields.mapping("retry")
     if value is None:
         return None
-    retry = Fields(value, (*fields.path, "retry"), RETRY_KEYS, report)
+    retry = FieldReader(value, (*fields.path, "retry"), RETRY_KEYS, report)
     default = RetryPolicy()
     first = retry.duration("first_delay", positive=False)
     first_delay = default.first_delay if first is None else first
@@ -318,7 +324,9 @@ def _retry(fields: Fields, known: Known, report: Report) -> RetryPolicy | None:
     )
 
 
-def _conditions(values: list[Json], path: Path, known: Known, report: Report) -> tuple[str | int, ...]:
+def _conditions(
+    values: list[Json], path: Path, known: KnownNames, report: ValidationReport
+) -> tuple[str | int, ...]:
     conditions: list[str | int] = []
     for index, value in enumerate(values):
         condition = int(value) if isinstance(value, str) and _NUMBER.match(value) else value
@@ -330,7 +338,7 @@ def _conditions(values: list[Json], path: Path, known: Known, report: Report) ->
     return tuple(conditions)
 
 
-def _unfit_condition(value: Json, known: Known, report: Report) -> str | None:
+def _unfit_condition(value: Json, known: KnownNames, report: ValidationReport) -> str | None:
     match value:
         case int() if not isinstance(value, bool):
             if value < 0 or 100 <= value <= 599:
@@ -349,4 +357,4 @@ def _unfit_condition(value: Json, known: Known, report: Report) -> str | None:
             return f"'{value}' is no error code{hint}"
         case _:
             kinds = "no_answer, any, a status such as 429 or 5xx, a JSON-RPC code, or an error code"
-            return f"a retry condition is {kinds}, {found(value)}"
+            return f"a retry condition is {kinds}, {describe_value(value)}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from trunkline.jsontypes import Json
-from trunkline.workflow.scalars import MOST_DIGITS, resolve
+from trunkline.workflow.scalars import MAX_DIGITS, resolve_scalar
 
 # What is longer is read by nobody, and writing it would keep others waiting.
 LONGEST = 128 * 1024
@@ -21,13 +21,13 @@ _PLAIN = re.compile(r"[^\W\d][^:#]*\Z|\$\{[^:#]*\Z|[0-9]+[a-z][a-z0-9]*\Z")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 
 
-class _Number(str):
+class _NumberText(str):
     """A number as it was written."""
 
     __slots__ = ()
 
 
-class _NotYaml(Exception):
+class _NotWritable(Exception):
     """A number that JSON takes and YAML does not."""
 
 
@@ -39,14 +39,14 @@ def write_yaml(source: str) -> str | None:
     try:
         value = cast("Json", json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number))
         return "".join(f"{line}\n" for line in _lines(value))
-    except (ValueError, RecursionError, _NotYaml):
+    except (ValueError, RecursionError, _NotWritable):
         return None
 
 
-def _number(text: str) -> _Number:
-    if len(text) > MOST_DIGITS or not text[-1].isdigit():
-        raise _NotYaml
-    return _Number(text)
+def _number(text: str) -> _NumberText:
+    if len(text) > MAX_DIGITS or not text[-1].isdigit():
+        raise _NotWritable
+    return _NumberText(text)
 
 
 def _lines(value: Json) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _lines(value: Json) -> Iterator[str]:
 
 def _entry(head: str, value: Json, *, is_item: bool) -> Iterator[str]:
     """What `head` introduces: in the same line, or in those below it."""
-    if isinstance(value, str) and not isinstance(value, _Number) and _reads_as_lines(value):
+    if isinstance(value, str) and not isinstance(value, _NumberText) and _reads_as_lines(value):
         yield f"{head} |" if value.endswith("\n") else f"{head} |-"
         for line in value.removesuffix("\n").split("\n"):
             yield f"  {line}" if line else ""
@@ -78,11 +78,11 @@ def _entry(head: str, value: Json, *, is_item: bool) -> Iterator[str]:
 
 
 def _key(key: str) -> str:
-    return key if _PLAIN_KEY.match(key) and resolve(key) == key else _quoted(key)
+    return key if _PLAIN_KEY.match(key) and resolve_scalar(key) == key else _quoted(key)
 
 
 def _scalar(value: Json) -> str:
-    if isinstance(value, _Number):
+    if isinstance(value, _NumberText):
         return value
     if isinstance(value, str):
         return value if _is_plain(value) else _quoted(value)
@@ -90,7 +90,12 @@ def _scalar(value: Json) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    return bool(_PLAIN.match(text)) and text.isprintable() and text == text.strip() and resolve(text) == text
+    return (
+        bool(_PLAIN.match(text))
+        and text.isprintable()
+        and text == text.strip()
+        and resolve_scalar(text) == text
+    )
 
 
 def _reads_as_lines(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.importing import Imported, Remark
+from trunkline.importing import ImportRemark, ImportResult
 from trunkline.importing.litecone import import_files
 from trunkline.jsontypes import Json, JsonObject
 
@@ -16,7 +16,7 @@ def workflow(start: str, steps: dict[str, JsonObject], **more: Json) -> JsonObje
     return {"name": "w", "start_step": start, "steps": described, **more}
 
 
-def imported(source: Json) -> Imported:
+def imported(source: Json) -> ImportResult:
     return import_files([("w.json", source)])
 
 
@@ -27,11 +27,11 @@ def steps_of(source: Json) -> dict[str, JsonObject]:
     return {name: step for name, step in steps.items() if isinstance(step, dict)}
 
 
-def remarks_of(source: Json, kind: str) -> list[Remark]:
+def remarks_of(source: Json, kind: str) -> list[ImportRemark]:
     return [remark for remark in imported(source).remarks if remark.kind == kind]
 
 
-def only_loss(source: Json) -> Remark:
+def only_loss(source: Json) -> ImportRemark:
     (loss,) = remarks_of(source, "lost")
     assert loss.fix
     return loss

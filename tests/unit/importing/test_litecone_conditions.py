@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.importing import cel
-from trunkline.importing.account import CannotCarry
-from trunkline.importing.litecone.conditions import Value, translate
+from trunkline.importing.account import NotTranslatable
+from trunkline.importing.litecone.conditions import Operand, translate
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.workflow.expressions.engine import Engine
+from trunkline.workflow.expressions.engine import CelCompiler
 
 DATA: JsonObject = {
     "score": 0.9,
@@ -27,15 +27,15 @@ DATA: JsonObject = {
 }
 
 
-def resolve(source: str) -> Value:
+def resolve(source: str) -> Operand:
     parts = source.replace("[", ".[").split(".")
     keys = [int(part[1:-1]) if part.startswith("[") else part for part in parts]
-    return Value(cel.path("input", keys), tuple(cel.present("input", keys)))
+    return Operand(cel.path("input", keys), tuple(cel.present("input", keys)))
 
 
 def decide(expression: str, data: JsonObject = DATA) -> Json:
     condition = translate(expression, resolve)
-    compiled = Engine(()).compile_condition(condition)
+    compiled = CelCompiler(()).compile_condition(condition)
     return compiled.evaluate(lambda _: data)
 
 
@@ -131,10 +131,15 @@ def test_what_is_missing_is_null_and_what_cannot_be_worked_out_is_false(expressi
     ],
 )  # fmt: skip
 def test_what_has_no_counterpart_is_refused_with_its_place(expression: str, why: str) -> None:
-    with pytest.raises(CannotCarry) as refused:
+    with pytest.raises(NotTranslatable) as refused:
         translate(expression, resolve)
     assert why in refused.value.message
     assert refused.value.fix
+
+
+@pytest.mark.parametrize("expression", ["${valid} == 1", "1 == ${valid}", "${draft} == 0", "${draft} != 1"])
+def test_a_boolean_equals_the_number_that_it_stands_for(expression: str) -> None:
+    assert decide(expression)
 
 
 NAMES = ("score", "count", "status", "valid", "draft", "nothing", "missing", "errors")
@@ -165,7 +170,7 @@ EXPRESSIONS = st.recursive(
 def test_any_condition_decides_as_the_language_that_litecone_is_written_in(expression: str) -> None:
     try:
         decided = decide(expression)
-    except CannotCarry:
+    except NotTranslatable:
         return
     source = expression
     for name in NAMES:

@@ -7,7 +7,7 @@ from tests.unit.importing.sources import call, imported, loop_of, only_loss, rem
 
 from trunkline.importing.litecone import import_files
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.workflow.expressions.engine import Engine
+from trunkline.workflow.expressions.engine import CelCompiler
 
 
 def test_steps_wait_for_the_one_that_names_them() -> None:
@@ -126,7 +126,7 @@ def test_a_condition_on_what_another_decision_led_to_reads_that_side_only() -> N
     source = workflow("c", {"c": first, "yes": call(), "no": call(), "d": second, "end": call()})
     when = steps_of(source)["end"]["when"]
     assert isinstance(when, str)
-    compiled = Engine(("yes", "no")).compile_condition(when)
+    compiled = CelCompiler(("yes", "no")).compile_condition(when)
     outputs: list[tuple[JsonObject, bool]] = [({"n": 2}, True), ({"n": 1}, False), ({}, False)]
     for taken, other in (("yes", "no"), ("no", "yes")):
         for output, holds in outputs:
@@ -170,7 +170,7 @@ def test_a_step_deep_in_decisions_goes_by_the_step_before_it() -> None:
         "c", {"c": decision("a", "b"), "a": call("d"), "d": decision("e", None), "b": call(), "e": call()}
     )
     steps = steps_of(source)
-    assert steps["e"]["when"] == "steps.a.status == 'COMPLETED' && (has(input.x) && input.x == 1)"
+    assert steps["e"]["when"] == "steps.a.status == 'COMPLETED' && (has(input.x) && input.x in [1, true])"
     assert [remark.path for remark in remarks_of(source, "note") if "as it is written" in remark.message] == [
         "steps.a.next_step"
     ]

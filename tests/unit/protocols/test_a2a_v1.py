@@ -25,8 +25,8 @@ from trunkline.protocols import (
     Working,
     failure_of,
 )
-from trunkline.protocols.a2a_v1.model import Result
-from trunkline.protocols.a2a_v1.reading import read_exact
+from trunkline.protocols.a2a_v1.model import V1Result
+from trunkline.protocols.a2a_v1.reading import parse_exact_result
 from trunkline.protocols.answer_json import WHOLE_CHECK_BYTES
 from trunkline.protocols.parts import parts_in
 
@@ -334,7 +334,7 @@ def test_every_request_names_the_version(adapter: ProtocolAdapter) -> None:
     ],
 )
 def test_the_exact_forms_of_1_0_take_the_fast_way(result: Json) -> None:
-    assert read_exact(msgspec.json.decode(encode(result), type=Result)) is not None
+    assert parse_exact_result(msgspec.json.decode(encode(result), type=V1Result)) is not None
 
 
 @pytest.mark.parametrize(

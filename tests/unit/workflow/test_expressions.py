@@ -4,7 +4,7 @@ import pytest
 
 from trunkline.jsontypes import Json
 from trunkline.workflow import ExpressionError
-from trunkline.workflow.expressions.engine import CelExpression, Engine
+from trunkline.workflow.expressions.engine import CelCompiler, CelExpression
 from trunkline.workflow.expressions.errors import CompileError
 from trunkline.workflow.expressions.paths import PlainPath, Scope
 
@@ -28,7 +28,7 @@ DATA: dict[str, Json] = {
     },
 }
 SCOPE: Scope = DATA.__getitem__
-ENGINE = Engine(["research", "skipped", "if"])
+ENGINE = CelCompiler(["research", "skipped", "if"])
 
 
 def value_of(source: str) -> Json:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.workflow import ExpressionError
-from trunkline.workflow.expressions.budget import Estimate, weigh
-from trunkline.workflow.expressions.engine import Engine
+from trunkline.workflow.expressions.budget import CostEstimate, measure
+from trunkline.workflow.expressions.engine import CelCompiler
 from trunkline.workflow.expressions.errors import CompileError
-from trunkline.workflow.expressions.tree import read_tree, readings
+from trunkline.workflow.expressions.tree import read_tree, variable_reads
 
 THOUSAND: list[Json] = [1] * 1_000
 LONG_TEXT = "a" * 5_000_000
@@ -126,7 +126,7 @@ ALLOWED: dict[str, Json] = {
 
 def outcome(source: str) -> str:
     try:
-        Engine([]).compile(source).evaluate(lambda _: DATA)
+        CelCompiler([]).compile(source).evaluate(lambda _: DATA)
     except (CompileError, ExpressionError) as exc:
         return exc.message
     return "evaluated"
@@ -141,12 +141,12 @@ def test_a_hostile_expression_is_refused(source: str, reason: str) -> None:
 
 @pytest.mark.parametrize(("source", "value"), ALLOWED.items(), ids=lambda text: str(text)[:40])
 def test_a_large_but_honest_expression_is_evaluated(source: str, value: Json) -> None:
-    assert Engine([]).compile(source).evaluate(lambda _: DATA) == value
+    assert CelCompiler([]).compile(source).evaluate(lambda _: DATA) == value
 
 
 def test_one_long_text_among_many_short_ones_may_be_mapped() -> None:
     texts: list[Json] = [{"text": "x" * 1_000_000}, *({"text": "x"} for _ in range(900))]
-    result = Engine([]).compile("input.texts.map(t, t.text)").evaluate(lambda _: {"texts": texts})
+    result = CelCompiler([]).compile("input.texts.map(t, t.text)").evaluate(lambda _: {"texts": texts})
     assert isinstance(result, list)
     assert len(result) == 901
 
@@ -182,24 +182,24 @@ def test_the_size_of_a_result_is_never_underestimated(rng: random.Random) -> Non
     }
     source = written(rng, 4, [])
     try:
-        result = Engine([]).compile(f"[{source}][0]").evaluate(lambda _: data)
+        result = CelCompiler([]).compile(f"[{source}][0]").evaluate(lambda _: data)
     except (CompileError, ExpressionError):
         return
     tree = read_tree(cel.NewEnv(variables={"input": cel.Type.DYN}).compile(f"[{source}][0]").serialize())
-    weights = {(root, keys): weigh(data[keys[0]]) for root, keys, _ in readings(tree)}
-    assert weigh(result).size <= Estimate(weights).total(tree)
+    weights = {(root, keys): measure(data[keys[0]]) for root, keys, _ in variable_reads(tree)}
+    assert measure(result).size <= CostEstimate(weights).total(tree)
 
 
 CHILD = """
 import json, resource, sys
 from trunkline.workflow import ExpressionError
-from trunkline.workflow.expressions.engine import Engine
+from trunkline.workflow.expressions.engine import CelCompiler
 from trunkline.workflow.expressions.errors import CompileError
 sources, data = json.load(sys.stdin)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for source in sources:
     try:
-        Engine([]).compile(source).evaluate(lambda _: data)
+        CelCompiler([]).compile(source).evaluate(lambda _: data)
     except (CompileError, ExpressionError):
         pass
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trunkline.errors import Finding, Invalid
 from trunkline.workflow import CompiledWorkflow, compile_workflow, load_workflow
-from trunkline.workflow.graph import tangles
+from trunkline.workflow.graph import cyclic_groups
 
 
 def workflow(text: str) -> CompiledWorkflow:
@@ -150,4 +150,4 @@ def test_tangles_are_the_steps_that_reach_themselves(graph: dict[int, set[int]])
         for step in edges
         if step in reach[step]
     }
-    assert set(tangles(edges)) == expected
+    assert set(cyclic_groups(edges)) == expected

@@ -10,7 +10,7 @@ from tests.unit.workflow.document_values import values_with
 
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
-from trunkline.workflow.parse import MAX_BYTES, locate, read_document
+from trunkline.workflow.parse import MAX_BYTES, locate_values, read_document
 from trunkline.workflow.places import SourceSpan
 
 
@@ -170,7 +170,7 @@ def test_aliases_that_multiply_are_refused_before_they_take_memory(bomb: str) ->
 
 
 def test_places_are_those_of_the_source() -> None:
-    places = locate("é: 1\nsteps:\n  a: {needs: [x, y]}\n  日本: |\n    text\n")
+    places = locate_values("é: 1\nsteps:\n  a: {needs: [x, y]}\n  日本: |\n    text\n")
     assert places[("é",)].value[:2] == (1, 4)
     assert places[("steps", "a")].key == SourceSpan(3, 3, 14, 15)
     assert places[("steps", "a", "needs", 1)].value[:2] == (3, 18)
@@ -179,5 +179,5 @@ def test_places_are_those_of_the_source() -> None:
 
 
 def test_places_in_json_are_found_beside_characters_that_yaml_does_not_take() -> None:
-    places = locate('{"a": "\\ud83d\\ude00",\t"b": 1}')
+    places = locate_values('{"a": "\\ud83d\\ude00",\t"b": 1}')
     assert places[("b",)].value[:2] == (1, 28)

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from trunkline.jsontypes import Json
 from trunkline.workflow import ExpressionError, Template
-from trunkline.workflow.expressions.engine import Engine
+from trunkline.workflow.expressions.engine import CelCompiler
 from trunkline.workflow.expressions.errors import CompileError
 from trunkline.workflow.expressions.paths import Scope
-from trunkline.workflow.expressions.template import Compiler, Condition
-from trunkline.workflow.expressions.text import Source, bare_source, split
-from trunkline.workflow.report import Report
+from trunkline.workflow.expressions.template import Condition, TemplateCompiler
+from trunkline.workflow.expressions.text import ExpressionSource, split_expressions, strip_delimiters
+from trunkline.workflow.report import ValidationReport
 
 SCOPE: Scope = {
     "input": {"topic": "tea", "count": 3, "none": None, "list": [1, "x"], "flag": True, "text": "true"},
@@ -27,8 +27,8 @@ plain_json = st.recursive(
 
 
 def template(value: Json) -> Template:
-    report = Report()
-    compiled, _ = Compiler(Engine(["a"]), report).template(value, ("input",))
+    report = ValidationReport()
+    compiled, _ = TemplateCompiler(CelCompiler(["a"]), report).template(value, ("input",))
     assert report.errors == []
     return compiled
 
@@ -123,16 +123,18 @@ def test_a_text_that_repeats_a_long_value_too_often_is_refused() -> None:
 )
 def test_an_expression_that_does_not_end_is_found(text: str, message: str) -> None:
     with pytest.raises(CompileError, match=message):
-        split(text)
+        split_expressions(text)
 
 
 @given(st.text(alphabet="${}'\"\\ab\n/r", max_size=60))
 def test_splitting_loses_nothing(text: str) -> None:
     try:
-        parts = split(text)
+        parts = split_expressions(text)
     except CompileError:
         return
-    written = "".join("${" + part.text + "}" if isinstance(part, Source) else part for part in parts)
+    written = "".join(
+        "${" + part.text + "}" if isinstance(part, ExpressionSource) else part for part in parts
+    )
     assert written == text.replace("$${", "${")
 
 
@@ -146,26 +148,26 @@ def test_splitting_loses_nothing(text: str) -> None:
     ],
 )
 def test_a_condition_may_stand_in_braces_or_not(text: str, source: str) -> None:
-    assert bare_source(text) == source
+    assert strip_delimiters(text) == source
 
 
 @pytest.mark.parametrize(
     ("source", "decision"), [("input.flag", True), ("input.count > 3", False), ("true", True)]
 )
 def test_a_condition_decides(source: str, decision: bool) -> None:
-    assert Condition(Engine([]).compile_condition(source)).decides(SCOPE) is decision
+    assert Condition(CelCompiler([]).compile_condition(source)).holds(SCOPE) is decision
 
 
 @pytest.mark.parametrize(
     "source", ["input.text", "input.none", "input.count", "input.list", "dyn(input.count)"]
 )
 def test_only_true_or_false_decides_a_condition(source: str) -> None:
-    condition = Condition(Engine([]).compile_condition(source))
+    condition = Condition(CelCompiler([]).compile_condition(source))
     with pytest.raises(ExpressionError, match="a condition must be true or false, and this is"):
-        condition.decides(SCOPE)
+        condition.holds(SCOPE)
 
 
 def test_an_error_does_not_decide_a_condition() -> None:
-    condition = Condition(Engine([]).compile_condition("input.count > 'x'"))
+    condition = Condition(CelCompiler([]).compile_condition("input.count > 'x'"))
     with pytest.raises(ExpressionError, match="the types do not fit"):
-        condition.decides(SCOPE)
+        condition.holds(SCOPE)

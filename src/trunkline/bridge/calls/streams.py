@@ -25,7 +25,7 @@ from trunkline.protocols import (
     Working,
     failure_of,
 )
-from trunkline.sse import SseParser, StreamTooLong
+from trunkline.sse import SseParser, SseLimitExceeded
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import StreamedAnswer, TransportError
 
@@ -124,7 +124,7 @@ class AgentStreamReader:
             return StreamResult(outcome=self._outcome())
         except TransportError as exc:
             return self.interrupted(exc.code, exc.message)
-        except StreamTooLong as exc:
+        except SseLimitExceeded as exc:
             return self.interrupted("agent_answer_too_large", str(exc))
         except ProtocolTranslationError as exc:
             trouble = self._redaction.text(str(exc))

@@ -10,8 +10,8 @@ from trunkline.agents import AgentOptions
 from trunkline.agents.cards import AgentCard, AgentInterface, BrokenCard, NotACard, read_card
 from trunkline.agents.check_reports import Level
 from trunkline.agents.urls import origin_of
-from trunkline.checker.exchanges import Exchange, Exchanges
-from trunkline.checker.judging import Question, Rule, Ruling, broken, kept, moot
+from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges
+from trunkline.checker.judging import PlannedCheck, Rule, RuleResult, met, not_applicable, violated
 from trunkline.protocols.negotiate import A2A_DIALECTS, dialect_of
 
 CARD = "card-"
@@ -27,76 +27,78 @@ _FIELDS = (
 )
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _FoundCard(msgspec.Struct, frozen=True):
     card: AgentCard
-    exchange: Exchange
+    exchange: ProbeExchange
 
 
-def questions(protocol: str, agent_url: str, options: AgentOptions) -> list[Question]:
+def planned_checks(protocol: str, agent_url: str, options: AgentOptions) -> list[PlannedCheck]:
     of_a2a = protocol in A2A_DIALECTS
     level: Level = "required" if of_a2a else "recommended"
-    readable = Question(id="card-readable", rule=_readable, level=level)
+    readable = PlannedCheck(id="card-readable", rule=_readable, level=level)
     if not of_a2a:
         return [readable]
     return [
-        Question(id="card-present", rule=_present, level=level),
+        PlannedCheck(id="card-present", rule=_present, level=level),
         readable,
-        Question(id="card-complete", rule=_complete, level="recommended"),
-        Question(id="card-protocol", rule=_offers(protocol), level="recommended"),
-        Question(id="card-endpoint", rule=_own_address(protocol, agent_url, options)),
+        PlannedCheck(id="card-complete", rule=_complete, level="recommended"),
+        PlannedCheck(id="card-protocol", rule=_offers(protocol), level="recommended"),
+        PlannedCheck(id="card-endpoint", rule=_own_address(protocol, agent_url, options)),
     ]
 
 
-def _fetches(exchanges: Exchanges) -> list[Exchange]:
+def _fetches(exchanges: ProbeExchanges) -> list[ProbeExchange]:
     return [exchange for name, exchange in exchanges.items() if name.startswith(CARD)]
 
 
-def _found(exchanges: Exchanges) -> _Found | None:
+def _found(exchanges: ProbeExchanges) -> _FoundCard | None:
     for exchange in _fetches(exchanges):
         if exchange.answer is not None and exchange.status == 200:
             try:
-                return _Found(read_card(exchange.answer.body), exchange)
+                return _FoundCard(read_card(exchange.answer.body), exchange)
             except (NotACard, BrokenCard):
                 continue
     return None
 
 
-def _present(exchanges: Exchanges) -> Ruling:
+def _present(exchanges: ProbeExchanges) -> RuleResult:
     found = _found(exchanges)
     if found is not None:
-        return kept("It has one.", found.exchange)
-    if _readable(exchanges).judgement == "broken":
-        return moot("There is one that cannot be read: see card-readable.")
+        return met("It has one.", found.exchange)
+    if _readable(exchanges).judgement == "violated":
+        return not_applicable("There is one that cannot be read: see card-readable.")
     asked = _fetches(exchanges)
     return (
-        broken(f"{asked[0].seen()} at its usual address.", asked[0]) if asked else moot("It was not asked.")
+        violated(f"{asked[0].seen()} at its usual address.", asked[0])
+        if asked
+        else not_applicable("It was not asked.")
     )
 
 
-def _readable(exchanges: Exchanges) -> Ruling:
+def _readable(exchanges: ProbeExchanges) -> RuleResult:
     for exchange in _fetches(exchanges):
         if exchange.answer is not None and exchange.status == 200:
             try:
                 read_card(exchange.answer.body)
             except BrokenCard as exc:
-                return broken(f"{exc}", exchange)
+                return violated(f"{exc}", exchange)
             except NotACard:
                 continue
-            return kept("It can be read.", exchange)
-    return moot("The agent has no card.")
+            return met("It can be read.", exchange)
+    return not_applicable("The agent has no card.")
 
 
-def _complete(exchanges: Exchanges) -> Ruling:
+def _complete(exchanges: ProbeExchanges) -> RuleResult:
     found = _found(exchanges)
     if found is None:
-        return moot("The agent has no card.")
+        return not_applicable("The agent has no card.")
     missing = [name for name in _FIELDS if name not in found.exchange.object]
     if missing:
-        return broken(f"The card has no {', '.join(missing)}.", found.exchange)
-    return kept("Nothing is missing.", found.exchange)
+        return violated(f"The card has no {', '.join(missing)}.", found.exchange)
+    return met("Nothing is missing.", found.exchange)
 
 
-def _spoken(found: _Found, protocol: str) -> Sequence[AgentInterface]:
+def _spoken(found: _FoundCard, protocol: str) -> Sequence[AgentInterface]:
     url = found.exchange.evidence.request.url
     # `message/send` of 0.2 and 0.3 is one and the same.
     meant = _MESSAGE_SEND if protocol in _MESSAGE_SEND else {protocol}
@@ -104,29 +106,29 @@ def _spoken(found: _Found, protocol: str) -> Sequence[AgentInterface]:
 
 
 def _offers(protocol: str) -> Rule:
-    def rule(exchanges: Exchanges) -> Ruling:
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
         found = _found(exchanges)
         if found is None:
-            return moot("The agent has no card.")
+            return not_applicable("The agent has no card.")
         if _spoken(found, protocol):
-            return kept(f"It offers {protocol}.", found.exchange)
+            return met(f"It offers {protocol}.", found.exchange)
         offered = ", ".join(
             f"{item.transport} {item.protocol_version or ''}".strip() for item in found.card.interfaces
         )
-        return broken(f"It offers {offered}.", found.exchange)
+        return violated(f"It offers {offered}.", found.exchange)
 
     return rule
 
 
 def _own_address(protocol: str, agent_url: str, options: AgentOptions) -> Rule:
-    def rule(exchanges: Exchanges) -> Ruling:
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
         found = _found(exchanges)
         if found is None:
-            return moot("The agent has no card.")
+            return not_applicable("The agent has no card.")
         approved = (origin_of(agent_url), *options.allow_card_origin)
         for item in _spoken(found, protocol):
             if item.url is not None and "://" in item.url and origin_of(item.url) not in approved:
-                return broken(f"It names {item.url}, and is reached at {agent_url}.", found.exchange)
-        return kept("It names its own address.", found.exchange)
+                return violated(f"It names {item.url}, and is reached at {agent_url}.", found.exchange)
+        return met("It names its own address.", found.exchange)
 
     return rule

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample, Level
-from trunkline.checker.exchanges import Probe
-from trunkline.checker.judging import Plan
+from trunkline.checker.exchanges import ProbeRequest
+from trunkline.checker.judging import CheckPlan
 from trunkline.checker.plans import envelope, results, steps
-from trunkline.checker.plans.envelope import INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, NO_TASK, Wording
-from trunkline.checker.plans.results import Form
+from trunkline.checker.plans.envelope import INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, NO_TASK, RpcDialect
+from trunkline.checker.plans.results import MessageFormat
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.protocols import ProtocolAdapter, ProtocolTranslationError
 
@@ -132,7 +132,7 @@ def _lacks_content(part: JsonObject) -> str | None:
     return None if any(name in part for name in _CONTENTS) else "has none of text, data, raw and url"
 
 
-_SEED = Form(
+_SEED = MessageFormat(
     message=_seed_message,
     task=_whole,
     direct=_nothing,
@@ -143,7 +143,7 @@ _SEED = Form(
     lacks=_lacks_by_kind,
     whole=True,
 )
-_V03 = Form(
+_V03 = MessageFormat(
     message=_message_v03,
     task=_task_v03,
     direct=_direct_v03,
@@ -154,7 +154,7 @@ _V03 = Form(
     lacks=_lacks_by_kind,
     whole=False,
 )
-_V1 = Form(
+_V1 = MessageFormat(
     message=_message_v1,
     task=_task_v1,
     direct=_direct_v1,
@@ -168,8 +168,8 @@ _V1 = Form(
 _HEADERS_V1 = {"A2A-Version": "1.0"}
 
 
-def _seed_wording(send: str) -> Wording:
-    return Wording(
+def _seed_dialect(send: str) -> RpcDialect:
+    return RpcDialect(
         protocol="jsonrpc-2.0",
         send=send,
         get="tasks/get",
@@ -179,10 +179,10 @@ def _seed_wording(send: str) -> Wording:
     )
 
 
-_WORDINGS: Mapping[str, tuple[Wording, Form]] = {
+_RPC_DIALECTS: Mapping[str, tuple[RpcDialect, MessageFormat]] = {
     **{
         name: (
-            Wording(
+            RpcDialect(
                 protocol=name,
                 send="message/send",
                 get="tasks/get",
@@ -195,7 +195,7 @@ _WORDINGS: Mapping[str, tuple[Wording, Form]] = {
         for name in ("a2a-0.2", "a2a-0.3")
     },
     "a2a-1.0": (
-        Wording(
+        RpcDialect(
             protocol="a2a-1.0",
             send="SendMessage",
             headers=_HEADERS_V1,
@@ -210,62 +210,62 @@ _WORDINGS: Mapping[str, tuple[Wording, Form]] = {
 _V01 = "a2a-0.1"
 # Of these JSON-RPC itself is checked, and whether a step can use them: of what they take nothing is known here, but
 # what the caller gives.
-_ENVELOPE_ALONE: Mapping[str, Wording] = {
-    _V01: Wording(protocol=_V01, send="tasks/send", get="tasks/get", levels=_LEFT_OPEN),
-    "jsonrpc-call": Wording(protocol="jsonrpc-call", send="", levels=_NICE),
+_ENVELOPE_ALONE: Mapping[str, RpcDialect] = {
+    _V01: RpcDialect(protocol=_V01, send="tasks/send", get="tasks/get", levels=_LEFT_OPEN),
+    "jsonrpc-call": RpcDialect(protocol="jsonrpc-call", send="", levels=_NICE),
 }
-RPC_PROTOCOLS = ("jsonrpc-2.0", *_ENVELOPE_ALONE, *_WORDINGS)
+RPC_PROTOCOLS = ("jsonrpc-2.0", *_ENVELOPE_ALONE, *_RPC_DIALECTS)
 
 
 def rpc_plan(
     protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce: str, sample: CheckSample
-) -> Plan | None:
+) -> CheckPlan | None:
     """None: the dialect is none over JSON-RPC."""
-    known = _spoken(protocol, config)
+    known = _dialect_of(protocol, config)
     if known is not None:
-        wording, form = known
-        return Plan(
+        dialect, message_format = known
+        return CheckPlan(
             probes=[
-                *envelope.probes(wording, nonce),
-                *results.probes(wording, form, nonce, adapter, sample),
+                *envelope.probes(dialect, nonce),
+                *results.probes(dialect, message_format, nonce, adapter, sample),
             ],
-            questions=[
-                *envelope.questions(wording, results.MESSAGES),
-                *results.questions(wording, form, nonce, adapter, sample),
+            checks=[
+                *envelope.planned_checks(dialect, results.MESSAGES),
+                *results.planned_checks(dialect, message_format, nonce, adapter, sample),
             ],
             speaks=envelope.is_rpc,
-            levels=wording.levels,
-            last=steps.step_poll(adapter, nonce, sample),
+            levels=dialect.levels,
+            follow_up=steps.step_poll(adapter, nonce, sample),
         )
     if protocol == "jsonrpc-2.0":
-        alone: Wording | None = Wording(protocol=protocol, send="", levels=_NICE)
+        alone: RpcDialect | None = RpcDialect(protocol=protocol, send="", levels=_NICE)
     else:
         alone = _ENVELOPE_ALONE.get(protocol)
     if alone is None:
         return None
     step = None if sample == DEFAULT_SAMPLE and protocol != _V01 else _step(adapter, nonce, sample)
-    return Plan(
+    return CheckPlan(
         probes=[*envelope.probes(alone, nonce), *([] if step is None else [step])],
-        questions=[*envelope.questions(alone), steps.step_question(adapter, nonce, sample)],
+        checks=[*envelope.planned_checks(alone), steps.step_check(adapter, nonce, sample)],
         speaks=envelope.is_rpc,
         levels=alone.levels,
-        last=steps.step_poll(adapter, nonce, sample),
+        follow_up=steps.step_poll(adapter, nonce, sample),
     )
 
 
-def _step(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Probe | None:
+def _step(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> ProbeRequest | None:
     """None: the sample is no input for this agent, as its profile says."""
     try:
         step = adapter.encode(steps.step_task(nonce, sample))
     except ProtocolTranslationError:
         return None
-    return Probe(name="step", body=step.body, headers=step.headers, path=step.path, active=True)
+    return ProbeRequest(name="step", body=step.body, headers=step.headers, path=step.path, active=True)
 
 
-def _spoken(protocol: str, config: JsonObject) -> tuple[Wording, Form] | None:
+def _dialect_of(protocol: str, config: JsonObject) -> tuple[RpcDialect, MessageFormat] | None:
     if protocol != "jsonrpc-2.0":
-        return _WORDINGS.get(protocol)
+        return _RPC_DIALECTS.get(protocol)
     if "profile" in config or config.get("params", "message") != "message":
         return None
     method = config.get("method", "message/send")
-    return _seed_wording(method if isinstance(method, str) else "message/send"), _SEED
+    return _seed_dialect(method if isinstance(method, str) else "message/send"), _SEED

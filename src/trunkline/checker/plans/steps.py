@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trunkline.agents.check_reports import CheckSample
-from trunkline.checker.exchanges import Exchange, Exchanges, Probe
-from trunkline.checker.judging import Judge, Question, Ruling, broken, each, kept, moot
+from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest
+from trunkline.checker.judging import (
+    ExchangeRule,
+    PlannedCheck,
+    RuleResult,
+    for_each_exchange,
+    met,
+    not_applicable,
+    violated,
+)
 from trunkline.messages import AgentTask
 from trunkline.protocols import Failed, ProtocolAdapter, ProtocolTranslationError, Succeeded, Working
 
@@ -25,39 +33,41 @@ def step_task(nonce: str, sample: CheckSample) -> AgentTask:
 
 def step_poll(
     adapter: ProtocolAdapter, nonce: str, sample: CheckSample
-) -> Callable[[Exchanges], Probe | None]:
+) -> Callable[[ProbeExchanges], ProbeRequest | None]:
     """What to ask after the step; None where it is over, or the dialect has no way to ask."""
     task = step_task(nonce, sample)
 
-    def ask(exchanges: Exchanges) -> Probe | None:
+    def ask(exchanges: ProbeExchanges) -> ProbeRequest | None:
         working = _working(adapter, task, exchanges)
         poll = None if working is None else adapter.encode_poll(task, working.remote_task_id)
         if poll is None:
             return None
-        return Probe(name=_POLL, body=poll.body or None, headers=poll.headers, path=poll.path, active=True)
+        return ProbeRequest(
+            name=_POLL, body=poll.body or None, headers=poll.headers, path=poll.path, active=True
+        )
 
     return ask
 
 
-def step_question(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Question:
+def step_check(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> PlannedCheck:
     """The last word: it says something only when no other check has anything to say."""
     task = step_task(nonce, sample)
 
-    def rule(exchanges: Exchanges) -> Ruling:
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
         working = _working(adapter, task, exchanges)
         if working is None:
-            return each(_works(adapter, task), "step")(exchanges)
+            return for_each_exchange(_works(adapter, task), "step")(exchanges)
         step, poll = exchanges["step"], exchanges.get(_POLL)
         if poll is not None and poll.answer is not None:
             return _goes_on(adapter, task, working, step, poll)
         if adapter.encode_poll(task, working.remote_task_id) is None:
-            return broken("The task is not over yet, and nobody can ask for it later.", step)
-        return moot("The task is not over yet, and the question how it stands was not answered.")
+            return violated("The task is not over yet, and nobody can ask for it later.", step)
+        return not_applicable("The task is not over yet, and the question how it stands was not answered.")
 
-    return Question(id="works-in-workflow", rule=rule, when_clean=True)
+    return PlannedCheck(id="works-in-workflow", rule=rule, when_clean=True)
 
 
-def _working(adapter: ProtocolAdapter, task: AgentTask, exchanges: Exchanges) -> Working | None:
+def _working(adapter: ProtocolAdapter, task: AgentTask, exchanges: ProbeExchanges) -> Working | None:
     """What is said of the step's task, where it goes on."""
     answer = exchanges["step"].answer if "step" in exchanges else None
     if answer is None:
@@ -70,35 +80,35 @@ def _working(adapter: ProtocolAdapter, task: AgentTask, exchanges: Exchanges) ->
 
 
 def _goes_on(
-    adapter: ProtocolAdapter, task: AgentTask, working: Working, step: Exchange, poll: Exchange
-) -> Ruling:
-    ruling = _works(adapter, task, working.remote_task_id)(poll)
-    if ruling.judgement != "broken":
-        return kept("The task is not over yet, and the agent tells how it stands.", step, poll)
-    return broken(
-        f"The task is not over yet, and when asked for it the agent says: {ruling.seen}", step, poll
+    adapter: ProtocolAdapter, task: AgentTask, working: Working, step: ProbeExchange, poll: ProbeExchange
+) -> RuleResult:
+    result = _works(adapter, task, working.remote_task_id)(poll)
+    if result.judgement != "violated":
+        return met("The task is not over yet, and the agent tells how it stands.", step, poll)
+    return violated(
+        f"The task is not over yet, and when asked for it the agent says: {result.seen}", step, poll
     )
 
 
-def _works(adapter: ProtocolAdapter, task: AgentTask, asked_for: str | None = None) -> Judge:
+def _works(adapter: ProtocolAdapter, task: AgentTask, asked_for: str | None = None) -> ExchangeRule:
     """Whether the bridge would be content with the answer about this task."""
 
-    def judge(exchange: Exchange) -> Ruling:
+    def judge(exchange: ProbeExchange) -> RuleResult:
         if exchange.answer is None:
-            return moot("It was not answered: see answers-whole.")
+            return not_applicable("It was not answered: see answers-whole.")
         try:
             outcome = adapter.decode(exchange.answer, task)
         except ProtocolTranslationError as exc:
-            return broken(str(exc), exchange)
+            return violated(str(exc), exchange)
         told_of = outcome.remote_task_id
         if asked_for is not None and told_of is not None and told_of != asked_for:
-            return broken(f"Response ID mismatch: asked for the task {asked_for}, got {told_of}", exchange)
+            return violated(f"Response ID mismatch: asked for the task {asked_for}, got {told_of}", exchange)
         match outcome:
             case Failed(error=error):
-                return broken(error.message, exchange)
+                return violated(error.message, exchange)
             case Succeeded(warnings=warnings) if warnings:
-                return kept(f"There is an output, with a warning: {warnings[0]}", exchange)
+                return met(f"There is an output, with a warning: {warnings[0]}", exchange)
             case _:
-                return kept("The bridge can use the answer.", exchange)
+                return met("The bridge can use the answer.", exchange)
 
     return judge

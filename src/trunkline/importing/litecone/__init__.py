@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from trunkline.errors import Invalid
-from trunkline.importing.account import Account
-from trunkline.importing.litecone.agents import Check, answers_in_parts, read_agent
-from trunkline.importing.litecone.plan import read_plan
-from trunkline.importing.litecone.translate import translate_plan
-from trunkline.importing.result import Imported, ImportedWorkflow
+from trunkline.importing.account import ImportReport
+from trunkline.importing.litecone.agents import AgentCheckFunction, answers_in_parts, read_agent
+from trunkline.importing.litecone.plan import read_workflow
+from trunkline.importing.litecone.translate import translate_workflow
+from trunkline.importing.result import ImportedWorkflow, ImportResult
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.workflow import load_workflow
 from trunkline.workflow.places import Path
@@ -28,17 +28,19 @@ _OF_A_PAGE = frozenset({"pagination", "total", "page", "page_size", "total_pages
 _MOST_FINDINGS = 10
 
 
-def import_files(files: Sequence[tuple[str, Json]], check_agent: Check = lambda _: ()) -> Imported:
+def import_files(
+    files: Sequence[tuple[str, Json]], check_agent: AgentCheckFunction = lambda _: ()
+) -> ImportResult:
     """
     All that the files hold, without the agents of which the check finds something.
 
     Agents come first: how a step is read depends on what its agent speaks.
     """
-    accounts = {name: Account(name) for name, _ in files}
+    reports = {name: ImportReport(name) for name, _ in files}
     found = [
-        (accounts[name], path, entry)
+        (reports[name], path, entry)
         for name, content in files
-        for path, entry in _entries(content, accounts[name])
+        for path, entry in _entries(content, reports[name])
     ]
     agents = [
         agent for place in found if _is_agent(place[2]) and (agent := _agent(*place, check_agent)) is not None
@@ -47,20 +49,20 @@ def import_files(files: Sequence[tuple[str, Json]], check_agent: Check = lambda 
     workflows = [
         workflow for place in found if _is_workflow(place[2]) for workflow in _workflows(*place, in_parts)
     ]
-    doubled = _tell_of_doubles(agents, workflows, accounts)
-    return Imported(
+    doubled = _tell_of_doubles(agents, workflows, reports)
+    return ImportResult(
         workflows=tuple(
             replace(workflow, complete=False) if workflow.file in doubled else workflow
             for workflow in workflows
         ),
         agents=tuple(agents),
-        remarks=tuple(remark for account in accounts.values() for remark in account.remarks),
-        dropped=sum(account.dropped for account in accounts.values()),
-        lost=sum(account.counts["lost"] for account in accounts.values()),
+        remarks=tuple(remark for report in reports.values() for remark in report.remarks),
+        dropped=sum(report.dropped for report in reports.values()),
+        lost=sum(report.counts["lost"] for report in reports.values()),
     )
 
 
-def _entries(content: Json, account: Account) -> Iterator[tuple[Path, JsonObject]]:
+def _entries(content: Json, report: ImportReport) -> Iterator[tuple[Path, JsonObject]]:
     match content:
         case {"workflow_data": dict(data)}:
             yield ("workflow_data",), _unwrapped(content, data)
@@ -69,17 +71,17 @@ def _entries(content: Json, account: Account) -> Iterator[tuple[Path, JsonObject
         case dict():
             lists = [key for key in _LISTS if isinstance(content.get(key), list)]
             for key in lists:
-                yield from _listed(content[key], (key,), account)
-            _tell_of_unread(content, lists, account)
+                yield from _listed(content[key], (key,), report)
+            _tell_of_unread(content, lists, report)
         case list():
-            yield from _listed(content, (), account)
+            yield from _listed(content, (), report)
         case _:
-            account.lost(
+            report.lost(
                 (), "the file holds neither a workflow nor an agent", "Name files that litecone has exported."
             )
 
 
-def _listed(content: Json, path: Path, account: Account) -> Iterator[tuple[Path, JsonObject]]:
+def _listed(content: Json, path: Path, report: ImportReport) -> Iterator[tuple[Path, JsonObject]]:
     for index, item in enumerate(content if isinstance(content, list) else ()):
         here = (*path, index)
         match item:
@@ -88,8 +90,8 @@ def _listed(content: Json, path: Path, account: Account) -> Iterator[tuple[Path,
             case dict() if _is_workflow(item) or _is_agent(item):
                 yield here, item
             case _:
-                account.begin(None, ())
-                account.lost(
+                report.begin(None, ())
+                report.lost(
                     here, "this is neither a workflow nor an agent", "Remove it, or correct it in the source."
                 )
 
@@ -100,15 +102,15 @@ def _unwrapped(wrapping: JsonObject, data: JsonObject) -> JsonObject:
     return {**outside, **{key: value for key, value in data.items() if value is not None}}
 
 
-def _tell_of_unread(content: JsonObject, lists: list[str], account: Account) -> None:
+def _tell_of_unread(content: JsonObject, lists: list[str], report: ImportReport) -> None:
     if not lists:
-        account.lost(
+        report.lost(
             (), "the file holds neither a workflow nor an agent", "Name files that litecone has exported."
         )
         return
     for key in content:
         if key not in lists and key not in _OF_A_PAGE:
-            account.lost(
+            report.lost(
                 (key,),
                 f"the field '{key[:80]}' is not known in litecone's format",
                 "Look at it, and say it by hand.",
@@ -128,34 +130,36 @@ def _name(entry: JsonObject) -> str | None:
     return name[:255] if isinstance(name, str) else None
 
 
-def _agent(account: Account, path: Path, entry: JsonObject, check: Check) -> JsonObject | None:
-    account.begin(_name(entry), path)
-    return read_agent(entry, account, check)
+def _agent(
+    report: ImportReport, path: Path, entry: JsonObject, check: AgentCheckFunction
+) -> JsonObject | None:
+    report.begin(_name(entry), path)
+    return read_agent(entry, report, check)
 
 
 def _workflows(
-    account: Account, path: Path, entry: JsonObject, in_parts: frozenset[str]
+    report: ImportReport, path: Path, entry: JsonObject, in_parts: frozenset[str]
 ) -> Iterator[ImportedWorkflow]:
-    account.begin(_name(entry), path)
-    before = account.counts["lost"]
-    plan = read_plan(entry, account)
-    definitions = [] if plan is None else translate_plan(plan, account, in_parts)
+    report.begin(_name(entry), path)
+    before = report.counts["lost"]
+    plan = read_workflow(entry, report)
+    definitions = [] if plan is None else translate_workflow(plan, report, in_parts)
     for definition in definitions:
-        _check(definition, account)
-    complete = account.counts["lost"] == before
+        _check(definition, report)
+    complete = report.counts["lost"] == before
     for definition in definitions:
         yield ImportedWorkflow(
-            name=str(definition["name"]), file=account.file, definition=definition, complete=complete
+            name=str(definition["name"]), file=report.file, definition=definition, complete=complete
         )
 
 
-def _check(definition: JsonObject, account: Account) -> None:
+def _check(definition: JsonObject, report: ImportReport) -> None:
     """What our language does not take after all is told, too: a file that cannot be applied helps nobody unnoticed."""
     try:
         load_workflow(encode(definition), source="imported")
     except Invalid as exc:
         for finding in exc.findings[:_MOST_FINDINGS]:
-            account.lost(
+            report.lost(
                 (),
                 f"the imported workflow is not valid: {finding.message} ({finding.path})",
                 "Correct the written file by hand.",
@@ -163,18 +167,18 @@ def _check(definition: JsonObject, account: Account) -> None:
 
 
 def _tell_of_doubles(
-    agents: list[JsonObject], workflows: list[ImportedWorkflow], accounts: dict[str, Account]
+    agents: list[JsonObject], workflows: list[ImportedWorkflow], reports: dict[str, ImportReport]
 ) -> set[str]:
     """The files with workflows of a name that there is already."""
-    first = next(iter(accounts), "")
+    first = next(iter(reports), "")
     names = [("agent", str(agent["name"]), first) for agent in agents]
     names += [("workflow", workflow.name, workflow.file) for workflow in workflows]
     seen: set[tuple[str, str]] = set()
     doubled: set[str] = set()
     for kind, name, file in names:
         if (kind, name) in seen:
-            accounts[file].begin(name, ())
-            accounts[file].lost(
+            reports[file].begin(name, ())
+            reports[file].lost(
                 (), f"there are several {kind}s of the name '{name}'", "Leave all but one out."
             )
             doubled |= {file} if kind == "workflow" else set()

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 
 from trunkline.agents.authentication.auth_config import secret_variable
 from trunkline.errors import Finding
-from trunkline.importing.account import Account
-from trunkline.importing.litecone.reading import Fields
+from trunkline.importing.account import ImportReport
+from trunkline.importing.litecone.reading import SourceFields
 from trunkline.jsontypes import Json, JsonObject
 
 # Protocols of which an answer has parts, not one object.
@@ -28,12 +28,12 @@ _BY_HAND = "Set it by hand in the imported file."
 
 
 # What keeps an agent from being registered: only who registers it knows.
-Check = Callable[[JsonObject], Sequence[Finding]]
+AgentCheckFunction = Callable[[JsonObject], Sequence[Finding]]
 
 
-def read_agent(source: JsonObject, account: Account, check: Check) -> JsonObject | None:
+def read_agent(source: JsonObject, report: ImportReport, check: AgentCheckFunction) -> JsonObject | None:
     """The agent; None when there is none, or none that can be registered, which is then reported."""
-    fields = Fields(source, (), account)
+    fields = SourceFields(source, (), report)
     name, url = fields.text("name"), _without_secrets(fields)
     agent: JsonObject = {}
     for key in ("description", "protocol"):
@@ -60,10 +60,10 @@ def read_agent(source: JsonObject, account: Account, check: Check) -> JsonObject
     status = fields.text("status")
     fields.finish()
     if name is None or url is None:
-        account.lost((), "the agent has no 'name' or no 'url'", "Correct it in the source, and import again.")
+        report.lost((), "the agent has no 'name' or no 'url'", "Correct it in the source, and import again.")
         return None
     if status not in (None, "active"):
-        account.lost(
+        report.lost(
             ("status",),
             f"the agent is {status[:80]!r} there and is left out",
             "Register it by hand if it is needed.",
@@ -72,7 +72,7 @@ def read_agent(source: JsonObject, account: Account, check: Check) -> JsonObject
     found: JsonObject = {"name": name, "url": url, **agent}
     findings = check(found)
     for finding in findings:
-        account.lost(
+        report.lost(
             (),
             f"the agent is left out, because it cannot be registered: {finding.path}: {finding.message}",
             "Correct it in the source, and import again.",
@@ -80,20 +80,20 @@ def read_agent(source: JsonObject, account: Account, check: Check) -> JsonObject
     return None if findings else found
 
 
-def _without_secrets(fields: Fields) -> str | None:
+def _without_secrets(fields: SourceFields) -> str | None:
     """The address without a name and a password in it, and without a query, where tokens stand."""
     url = fields.text("url")
     if url is None:
         return None
     path = (*fields.path, "url")
     if (match := _USER.match(url)) is not None:
-        fields.account.lost(
+        fields.report.lost(
             path, "the name and the password in the address are left out", "Use auth_type basic instead."
         )
         url = match["scheme"] + url[match.end() :]
     address, mark, _ = url.partition("?")
     if mark:
-        fields.account.lost(
+        fields.report.lost(
             path,
             "the query of the address, all from '?' on, is left out: it may hold a secret",
             "Give a secret again as auth_type api_key with `in: query`, and write the rest of the query by hand.",
@@ -105,7 +105,7 @@ def answers_in_parts(agent: JsonObject) -> bool:
     return str(agent.get("protocol", "")).startswith(IN_PARTS)
 
 
-def _retry(fields: Fields | None) -> JsonObject:
+def _retry(fields: SourceFields | None) -> JsonObject:
     if fields is None:
         return {}
     retry: JsonObject = {}
@@ -121,7 +121,7 @@ def _retry(fields: Fields | None) -> JsonObject:
     if multiplier == 1:
         retry["backoff"] = "fixed"
     elif multiplier not in (None, 2):
-        fields.account.lost(
+        fields.report.lost(
             (*fields.path, "backoff_multiplier"),
             f"delays double with each attempt here, and are not multiplied by {multiplier:g}",
             "Choose `backoff` and `max_delay` by hand.",
@@ -130,7 +130,7 @@ def _retry(fields: Fields | None) -> JsonObject:
     return {"retry": retry} if retry else {}
 
 
-def _breaker(fields: Fields | None) -> JsonObject:
+def _breaker(fields: SourceFields | None) -> JsonObject:
     if fields is None:
         return {}
     enabled = fields.any("enabled")
@@ -146,7 +146,7 @@ def _breaker(fields: Fields | None) -> JsonObject:
     if probes is not None:
         breaker["probes"] = probes
     if enabled is not False and fields.any("window_size_seconds") is not None:
-        fields.account.lost(
+        fields.report.lost(
             (*fields.path, "window_size_seconds"),
             "the share of failures is that of the last calls here, not of the last seconds",
             "Choose `breaker.window`, a number of calls, by hand.",
@@ -155,14 +155,14 @@ def _breaker(fields: Fields | None) -> JsonObject:
     return {} if enabled is False else {"breaker": breaker or True}
 
 
-def _auth(agent: str, fields: Fields) -> JsonObject:
+def _auth(agent: str, fields: SourceFields) -> JsonObject:
     config = fields.object("auth_config", secret=True)
     given = None if config is None else config.text("type")
     kind = (fields.text("auth_type") or given or "none").lower().replace("_", "").replace("-", "")
     match kind:
         case "none":
             if config is not None and config.names():
-                fields.account.lost(
+                fields.report.lost(
                     (*fields.path, "auth_config"), "there is an auth_config without an auth_type", _BY_HAND
                 )
             return {}
@@ -180,11 +180,11 @@ def _auth(agent: str, fields: Fields) -> JsonObject:
             }
         case _:
             # The word itself might be a secret in the wrong place.
-            fields.account.lost(("auth_type",), "this auth_type is not known", _BY_HAND)
+            fields.report.lost(("auth_type",), "this auth_type is not known", _BY_HAND)
             return {}
 
 
-def _secret(agent: str, config: Fields | None, keys: tuple[str, ...], fields: Fields) -> Json:
+def _secret(agent: str, config: SourceFields | None, keys: tuple[str, ...], fields: SourceFields) -> Json:
     variable = secret_variable(agent)
     names = (
         []
@@ -193,10 +193,10 @@ def _secret(agent: str, config: Fields | None, keys: tuple[str, ...], fields: Fi
     )
     for name in names:
         # Never with its value.
-        fields.account.lost(
+        fields.report.lost(
             (*fields.path, "auth_config", name), "this part of auth_config is not known", _BY_HAND
         )
-    fields.account.note(
+    fields.report.note(
         (*fields.path, "auth_config"),
         "the secret is not carried over",
         f"Put it into the environment variable {variable} before the agents are applied.",

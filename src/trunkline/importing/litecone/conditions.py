@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from trunkline.importing import cel
-from trunkline.importing.account import CannotCarry
+from trunkline.importing.account import NotTranslatable
 from trunkline.jsontypes import Json
 
 # What litecone takes for nothing, like the language that it is written in.
@@ -38,7 +38,7 @@ _WORDS: dict[str, Json] = {
 _FIX = "Write the step's `when` by hand, in CEL."
 
 
-class Value(NamedTuple):
+class Operand(NamedTuple):
     """Something that is compared."""
 
     source: str
@@ -49,7 +49,7 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class CelCondition:
     """A condition; `total`: one of both always holds."""
 
     holds: str
@@ -57,16 +57,16 @@ class Test:
     total: bool
 
 
-Resolve = Callable[[str], Value]
-_TRUE = Test("true", "false", total=True)
-_FALSE = Test("false", "true", total=True)
+Resolve = Callable[[str], Operand]
+_TRUE = CelCondition("true", "false", total=True)
+_FALSE = CelCondition("false", "true", total=True)
 
 
 def translate(expression: str, resolve: Resolve) -> str:
-    """The condition in CEL; raises `CannotCarry`."""
+    """The condition in CEL; raises `NotTranslatable`."""
     if len(expression) > _MOST_CHARACTERS:
-        raise CannotCarry(f"the condition has more than {_MOST_CHARACTERS:,} characters", _FIX)
-    parser = _Parser(_tokens(expression), resolve)
+        raise NotTranslatable(f"the condition has more than {_MOST_CHARACTERS:,} characters", _FIX)
+    parser = _ConditionParser(_tokens(expression), resolve)
     test = parser.either(0)
     parser.end()
     return _bounded(test).holds
@@ -79,19 +79,21 @@ def _tokens(expression: str) -> list[tuple[str, str]]:
     while at < len(rest):
         match = _TOKEN.match(rest, at)
         if match is None or match.lastgroup is None:
-            raise CannotCarry(f"the condition has something unknown at {rest[at : at + 20].strip()!r}", _FIX)
+            raise NotTranslatable(
+                f"the condition has something unknown at {rest[at : at + 20].strip()!r}", _FIX
+            )
         tokens.append((match.lastgroup, match[match.lastgroup]))
         at = match.end()
     return tokens
 
 
-class _Parser:
+class _ConditionParser:
     def __init__(self, tokens: list[tuple[str, str]], resolve: Resolve) -> None:
         self._tokens = tokens
         self._at = 0
         self._resolve = resolve
 
-    def either(self, level: int) -> Test:
+    def either(self, level: int) -> CelCondition:
         test = self._both(level)
         while self._take("or"):
             test = _bounded(_or(test, self._both(level)))
@@ -101,37 +103,37 @@ class _Parser:
         if self._at < len(self._tokens):
             raise self._unexpected()
 
-    def _both(self, level: int) -> Test:
+    def _both(self, level: int) -> CelCondition:
         test = self._negated(level)
         while self._take("and"):
             test = _bounded(_and(test, self._negated(level)))
         return test
 
-    def _negated(self, level: int) -> Test:
+    def _negated(self, level: int) -> CelCondition:
         negative = False
         while self._take("not"):
             negative = not negative
         test = self._compared(level)
-        return Test(test.fails, test.holds, test.total) if negative else test
+        return CelCondition(test.fails, test.holds, test.total) if negative else test
 
-    def _compared(self, level: int) -> Test:
+    def _compared(self, level: int) -> CelCondition:
         if level > _MOST_LEVELS:
-            raise CannotCarry(f"the condition is nested more than {_MOST_LEVELS} levels deep", _FIX)
+            raise NotTranslatable(f"the condition is nested more than {_MOST_LEVELS} levels deep", _FIX)
         if self._take("("):
             test = self.either(level + 1)
             self._expect(")")
             if self._peek() in _COMPARISONS:
-                raise CannotCarry("the condition compares a comparison", _FIX)
+                raise NotTranslatable("the condition compares a comparison", _FIX)
             return test
         left = self._value(level)
         test = self._after(left, level)
         if test is None:
             return _truth(left)
         if self._peek() in _COMPARISONS:
-            raise CannotCarry("the condition compares more than two values in a chain", _FIX)
+            raise NotTranslatable("the condition compares more than two values in a chain", _FIX)
         return test
 
-    def _after(self, left: Value, level: int) -> Test | None:
+    def _after(self, left: Operand, level: int) -> CelCondition | None:
         sign = self._peek()
         if sign in _COMPARISONS:
             self._at += 1
@@ -144,10 +146,10 @@ class _Parser:
             self._at += 1
             self._expect("in")
             test = _membership(left, self._value(level))
-            return Test(test.fails, test.holds, test.total)
+            return CelCondition(test.fails, test.holds, test.total)
         return None
 
-    def _value(self, level: int) -> Value:
+    def _value(self, level: int) -> Operand:
         kind, token = self._next()
         match kind, token:
             case "reading", _:
@@ -160,7 +162,7 @@ class _Parser:
                 self._expect("(")
                 value = self._value(level)
                 self._expect(")")
-                return Value(f"dyn(size({value.source}))", value.present)
+                return Operand(f"dyn(size({value.source}))", value.present)
             case "word", _ if token in _WORDS:
                 return _known(_WORDS[token])
             case "sign", "[":
@@ -169,12 +171,12 @@ class _Parser:
                 self._at -= 1
                 raise self._unexpected()
 
-    def _list(self) -> Value:
+    def _list(self) -> Operand:
         items: list[Json] = []
         while not self._take("]"):
             value = self._value(0) if self._peek() != "[" else None
             if value is None or not value.known:
-                raise CannotCarry("a list in the condition holds something else than plain values", _FIX)
+                raise NotTranslatable("a list in the condition holds something else than plain values", _FIX)
             items.extend(value.known)
             if self._peek() != "]":
                 self._expect(",")
@@ -187,7 +189,7 @@ class _Parser:
 
     def _next(self) -> tuple[str, str]:
         if self._at == len(self._tokens):
-            raise CannotCarry("the condition ends too early", _FIX)
+            raise NotTranslatable("the condition ends too early", _FIX)
         self._at += 1
         return self._tokens[self._at - 1]
 
@@ -200,16 +202,16 @@ class _Parser:
         if not self._take(token):
             raise self._unexpected()
 
-    def _unexpected(self) -> CannotCarry:
+    def _unexpected(self) -> NotTranslatable:
         if self._at >= len(self._tokens):
-            return CannotCarry("the condition ends too early", _FIX)
-        return CannotCarry(
+            return NotTranslatable("the condition ends too early", _FIX)
+        return NotTranslatable(
             f"the condition has {self._tokens[self._at][1]!r} where it is not understood", _FIX
         )
 
 
-def _known(value: Json) -> Value:
-    return Value(cel.literal(value), known=(value,))
+def _known(value: Json) -> Operand:
+    return Operand(cel.literal(value), known=(value,))
 
 
 def _number(token: str) -> int | float:
@@ -219,17 +221,17 @@ def _number(token: str) -> int | float:
         return float(token)
 
 
-def _or(one: Test, other: Test) -> Test:
+def _or(one: CelCondition, other: CelCondition) -> CelCondition:
     # What comes first and cannot be worked out makes the whole false, even if the other holds.
     second = other.holds if one.total else _joined("&&", one.fails, other.holds)
-    return Test(
+    return CelCondition(
         _joined("||", one.holds, second), _joined("&&", one.fails, other.fails), one.total and other.total
     )
 
 
-def _and(one: Test, other: Test) -> Test:
+def _and(one: CelCondition, other: CelCondition) -> CelCondition:
     second = other.fails if one.total else _joined("&&", one.holds, other.fails)
-    return Test(
+    return CelCondition(
         _joined("&&", one.holds, other.holds), _joined("||", one.fails, second), one.total and other.total
     )
 
@@ -243,32 +245,42 @@ def _apart(part: str, sign: str) -> str:
     return f"({part})" if f" {other} " in part or " ? " in part else part
 
 
-def _truth(value: Value) -> Test:
+def _truth(value: Operand) -> CelCondition:
     if value.known:
         return _TRUE if value.known[0] else _FALSE
     return _total(value, f"!({value.source} in {_NOTHING})", missing=False)
 
 
-def _comparison(left: Value, sign: str, right: Value) -> Test:
+def _comparison(left: Operand, sign: str, right: Operand) -> CelCondition:
     if left.known and right.known:
         return _decided(left.known[0], sign, right.known[0])
-    both = Value("", (*left.present, *right.present))
+    both = Operand("", (*left.present, *right.present))
     comparison = f"{left.source} {sign} {right.source}"
     if sign not in {"==", "!="}:
         return _partial(both, comparison)
     if left.known or right.known:
+        comparison = _as_boolean_or_number(left, sign, right) or comparison
         # Null equals what is missing.
         is_null = (left.known or right.known)[0] is None
         return _total(both, comparison, missing=is_null if sign == "==" else not is_null)
     return _partial(both, comparison)
 
 
-def _decided(left: Json, sign: str, right: Json) -> Test:
+def _as_boolean_or_number(left: Operand, sign: str, right: Operand) -> str | None:
+    """The comparison with 0 or 1, which litecone's language takes for false and true as well; else None."""
+    other, known = (right, left.known[0]) if left.known else (left, right.known[0])
+    if isinstance(known, bool) or not isinstance(known, int | float) or known not in {0, 1}:
+        return None
+    inside = f"{other.source} in [{cel.literal(known)}, {cel.literal(bool(known))}]"
+    return inside if sign == "==" else _not(inside)
+
+
+def _decided(left: Json, sign: str, right: Json) -> CelCondition:
     if sign in {"==", "!="}:
         return _TRUE if (left == right) == (sign == "==") else _FALSE
     order = _order(left, right)
     if order is None:
-        return Test("false", "false", total=False)
+        return CelCondition("false", "false", total=False)
     decided = {"<": order < 0, "<=": order <= 0, ">": order > 0, ">=": order >= 0}
     return _TRUE if decided[sign] else _FALSE
 
@@ -282,11 +294,11 @@ def _order(left: Json, right: Json) -> int | None:
     return None
 
 
-def _membership(item: Value, whole: Value) -> Test:
-    both = Value("", (*item.present, *whole.present))
+def _membership(item: Operand, whole: Operand) -> CelCondition:
+    both = Operand("", (*item.present, *whole.present))
     if whole.known:
         if not isinstance(whole.known[0], list):
-            raise CannotCarry(
+            raise NotTranslatable(
                 "the condition looks for something in a text or a number that it names itself", _FIX
             )
         return _total(both, f"{item.source} in {whole.source}", missing=None in whole.known[0])
@@ -297,34 +309,34 @@ def _membership(item: Value, whole: Value) -> Test:
     return _partial(both, inside)
 
 
-def _total(value: Value, test: str, *, missing: bool) -> Test:
+def _total(value: Operand, test: str, *, missing: bool) -> CelCondition:
     """A test that is decided also for what is missing."""
     if not value.present:
-        return Test(test, _not(test), total=True)
+        return CelCondition(test, _not(test), total=True)
     there = cel.all_of(value.present)
     if missing:
-        return Test(f"!({there}) || {test}", f"{there} && {_not(test)}", total=True)
-    return Test(f"{there} && {test}", f"!({there} && {test})", total=True)
+        return CelCondition(f"!({there}) || {test}", f"{there} && {_not(test)}", total=True)
+    return CelCondition(f"{there} && {test}", f"!({there} && {test})", total=True)
 
 
-def _partial(value: Value, test: str) -> Test:
+def _partial(value: Operand, test: str) -> CelCondition:
     """A test that cannot be worked out for what is missing."""
     if not value.present:
-        return Test(test, _not(test), total=True)
+        return CelCondition(test, _not(test), total=True)
     there = cel.all_of(value.present)
-    return Test(f"{there} && {test}", f"{there} && {_not(test)}", total=False)
+    return CelCondition(f"{there} && {test}", f"{there} && {_not(test)}", total=False)
 
 
 def _not(test: str) -> str:
     return f"!({test})"
 
 
-def _bounded(test: Test) -> Test:
+def _bounded(test: CelCondition) -> CelCondition:
     if (
         max(len(test.holds), len(test.fails)) > cel.MOST_CHARACTERS * 4
         or len(test.holds) > cel.MOST_CHARACTERS
     ):
-        raise CannotCarry(
+        raise NotTranslatable(
             f"the condition would have more than {cel.MOST_CHARACTERS:,} characters in CEL",
             "Let an agent decide, and read its decision.",
         )

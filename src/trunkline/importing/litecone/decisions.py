@@ -5,59 +5,59 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from trunkline.importing import cel
-from trunkline.importing.account import Account, CannotCarry
+from trunkline.importing.account import ImportReport, NotTranslatable
 from trunkline.importing.litecone import conditions
-from trunkline.importing.litecone.flow import Flow, Placed
-from trunkline.importing.litecone.guards import ALWAYS, Way
-from trunkline.importing.litecone.plan import Conditional, Loop, Plan
-from trunkline.importing.litecone.references import References
+from trunkline.importing.litecone.flow import OrderedStep, StepOrder
+from trunkline.importing.litecone.guards import ALWAYS, DecisionPath
+from trunkline.importing.litecone.plan import ConditionalStep, LiteconeWorkflow, LoopStep
+from trunkline.importing.litecone.references import ReferenceTranslator
 
 # More could not be written into one condition anyway.
 _MOST_DECISIONS = 100
 _NOT = {"true": "false", "false": "true"}
 
 
-class Decisions:
+class StepConditions:
     def __init__(
         self,
-        plan: Plan,
-        flow: Flow,
+        plan: LiteconeWorkflow,
+        flow: StepOrder,
         names: Mapping[str, str],
-        account: Account,
-        references: Callable[[str], References],
+        report: ImportReport,
+        references: Callable[[str], ReferenceTranslator],
     ) -> None:
         self._plan = plan
         self._flow = flow
         self._names = names
-        self._account = account
+        self._report = report
         # What can be read where a step stands.
         self._references = references
         self._conditions: dict[str, str] = {}
         # Those that are being worked out.
         self._open: set[str] = set()
 
-    def condition(self, step: Conditional) -> str:
+    def condition(self, step: ConditionalStep) -> str:
         """The step's condition in CEL; one that is not understood fails the run that comes to it."""
         if step.id in self._open:
-            raise CannotCarry(f"the condition of '{step.id[:80]}' reads itself", "Correct the source.")
+            raise NotTranslatable(f"the condition of '{step.id[:80]}' reads itself", "Correct the source.")
         if step.id not in self._conditions:
             self._open.add(step.id)
             try:
                 condition = conditions.translate(step.expression, self._references(step.id).reading)
-            except CannotCarry as cannot:
+            except NotTranslatable as cannot:
                 path = ("steps", step.id, "condition", "expression")
-                self._account.lost(path, f"{cannot.message}: {step.expression[:120]}", cannot.fix)
+                self._report.lost(path, f"{cannot.message}: {step.expression[:120]}", cannot.fix)
                 condition = cel.failing(f"not carried over: the condition of {step.id[:80]}")
             self._open.remove(step.id)
             self._conditions[step.id] = condition
         return self._conditions[step.id]
 
-    def when(self, name: str, placed: Placed, also: str | None) -> str | None:
+    def when(self, name: str, placed: OrderedStep, also: str | None) -> str | None:
         """The condition of a step, together with another one; None: it always runs."""
         parts = [part for part in (self._when(name, placed), also) if part is not None]
         return " && ".join(map(_apart, parts) if len(parts) > 1 else parts) or None
 
-    def _when(self, name: str, placed: Placed) -> str | None:
+    def _when(self, name: str, placed: OrderedStep) -> str | None:
         if placed.guard == ALWAYS:
             return None
         condition = self._as_before(placed)
@@ -69,17 +69,17 @@ class Decisions:
             return condition
         why = f"the step runs on conditions of more than {cel.MOST_CHARACTERS:,} characters"
         fix = "Let an agent decide, and read its decision in the step's `when`."
-        self._account.lost(("steps", name), why, fix)
+        self._report.lost(("steps", name), why, fix)
         return cel.failing(f"not carried over: {why}")
 
-    def _as_before(self, placed: Placed) -> str | None:
+    def _as_before(self, placed: OrderedStep) -> str | None:
         """What runs on the same decisions as the step before it is skipped where that is."""
         same = (name for name in self._tellers(placed) if self._flow.guards[name] == placed.guard)
         return next((self._completed(name) for name in same), None)
 
-    def _way(self, way: Way, placed: Placed) -> str:
+    def _way(self, way: DecisionPath, placed: OrderedStep) -> str:
         # A step before that ran says that the decisions on the way to it were taken.
-        told: Way = frozenset()
+        told: DecisionPath = frozenset()
         parts: list[str] = []
         for name in self._tellers(placed):
             for other in self._flow.guards[name] if len(self._flow.guards[name]) == 1 else ():
@@ -92,7 +92,7 @@ class Decisions:
             parts.append(condition if len(way) == 1 else _apart(condition))
         return " && ".join(parts)
 
-    def _tellers(self, placed: Placed) -> list[str]:
+    def _tellers(self, placed: OrderedStep) -> list[str]:
         """Steps before this one that either ran or were skipped, by which this one can go."""
         if placed.joins is not None:
             return []
@@ -101,7 +101,7 @@ class Decisions:
     def _chooses_items(self, name: str) -> bool:
         """Whether its `when` is about items, so that the step itself is never skipped."""
         step = self._plan.steps[name]
-        return isinstance(step, Loop) and step.most is not None
+        return isinstance(step, LoopStep) and step.most is not None
 
     def _completed(self, name: str) -> str:
         return f"steps.{self._names[name]}.status == 'COMPLETED'"
@@ -109,7 +109,7 @@ class Decisions:
     def _condition_of(self, name: str) -> str:
         step = self._plan.steps[name]
         # Only conditionals take decisions.
-        return self.condition(step) if isinstance(step, Conditional) else "true"
+        return self.condition(step) if isinstance(step, ConditionalStep) else "true"
 
 
 def _apart(condition: str) -> str:

@@ -13,18 +13,18 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from trunkline.importing.account import Account
-from trunkline.importing.litecone.guards import ALWAYS, Guard, either, exclude, narrowed
+from trunkline.importing.account import ImportReport
+from trunkline.importing.litecone.guards import ALWAYS, DecisionPaths, either, exclude, narrowed
 from trunkline.importing.litecone.plan import (
-    Call,
-    Conditional,
-    Fork,
-    Loop,
-    Parallel,
-    Part,
-    Plan,
-    Single,
-    Step,
+    AgentStep,
+    ConditionalStep,
+    ExtractedBranchStep,
+    ForkJoinStep,
+    LiteconeStep,
+    LiteconeWorkflow,
+    LoopStep,
+    ParallelStep,
+    TranslatedStep,
 )
 
 # How far up steps that hold steps are looked for; nobody nests like this.
@@ -36,54 +36,58 @@ _Node = tuple[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class OrderedStep:
     """One step in the order."""
 
-    step: Single
+    step: TranslatedStep
     # The steps that have to be over.
     after: tuple[str, ...]
-    guard: Guard
+    guard: DecisionPaths
     # The fork whose branches `after` is.
-    joins: Fork | None
+    joins: ForkJoinStep | None
 
 
 @dataclass(slots=True)
-class Flow:
+class StepOrder:
     # Steps that are called, each after all that it can wait for.
-    calls: dict[str, Placed] = field(default_factory=dict[str, Placed])
+    calls: dict[str, OrderedStep] = field(default_factory=dict[str, OrderedStep])
     # Where every step stands in the order, those that hold others included, and on which decisions it is reached.
     position: dict[str, int] = field(default_factory=dict[str, int])
-    guards: dict[str, Guard] = field(default_factory=dict[str, Guard])
+    guards: dict[str, DecisionPaths] = field(default_factory=dict[str, DecisionPaths])
     # How long a branch may take, for each of its steps.
     seconds: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
-class _Arrival:
+class _IncomingPath:
     after: tuple[str, ...]
-    guard: Guard
-    joins: Fork | None = None
+    guard: DecisionPaths
+    joins: ForkJoinStep | None = None
 
 
-def order_steps(plan: Plan, entry: Sequence[str], account: Account, *, in_a_row: bool = False) -> Flow | None:
+def order_steps(
+    plan: LiteconeWorkflow, entry: Sequence[str], report: ImportReport, *, in_a_row: bool = False
+) -> StepOrder | None:
     """
     The order from a step on, or of steps in a row; None when it runs in a circle, which is reported.
     """
-    ways = _Ways(plan, entry, account, in_a_row=in_a_row)
+    ways = _Successors(plan, entry, report, in_a_row=in_a_row)
     edges = _reached(ways.edges(), (entry[0], False))
     order = _sorted(edges)
     if len(order) < len(edges):
-        _report_circle(edges, order, account)
+        _report_circle(edges, order, report)
         return None
-    return _Walk(plan, edges, ways.seconds, account).through(order)
+    return _OrderBuilder(plan, edges, ways.seconds, report).through(order)
 
 
-class _Ways:
+class _Successors:
     """Which step comes after which."""
 
-    def __init__(self, plan: Plan, entry: Sequence[str], account: Account, *, in_a_row: bool) -> None:
+    def __init__(
+        self, plan: LiteconeWorkflow, entry: Sequence[str], report: ImportReport, *, in_a_row: bool
+    ) -> None:
         self._plan = plan
-        self._account = account
+        self._report = report
         # What a list says stands above `next_step`.
         self._following: dict[str, str | None] = {}
         # The steps that hold a step, from which it returns.
@@ -101,7 +105,7 @@ class _Ways:
         for name in self.returns:
             step = self._plan.steps[name]
             members = list(self.members(step))
-            if isinstance(step, Single):
+            if isinstance(step, TranslatedStep):
                 edges[name, False] = self._onward(name)
             else:
                 self._tell_of_branches(step, members)
@@ -109,28 +113,28 @@ class _Ways:
                 edges[name, True] = self._onward(name)
         return edges
 
-    def _tell_of_branches(self, step: Step, members: Sequence[str]) -> None:
-        for member in () if isinstance(step, Fork) else members:
+    def _tell_of_branches(self, step: LiteconeStep, members: Sequence[str]) -> None:
+        for member in () if isinstance(step, ForkJoinStep) else members:
             following = self._next(member)
             if following is not None:
-                self._account.note(
+                self._report.note(
                     ("steps", member, "next_step"),
                     f"the branch goes on with '{following[:80]}', as it is written; litecone ends it after one step",
                 )
 
-    def members(self, step: Step) -> Iterator[str]:
+    def members(self, step: LiteconeStep) -> Iterator[str]:
         match step:
-            case Parallel():
+            case ParallelStep():
                 named = [(member, ("parallel_steps",)) for member in step.members]
-            case Conditional():
+            case ConditionalStep():
                 sides = ((step.if_true, "if_true_step"), (step.if_false, "if_false_step"))
                 named = [(side, (key,)) for side, key in sides if side is not None]
-            case Fork():
+            case ForkJoinStep():
                 named = [
                     (branch.steps[0], ("fork_join_config", "branches", name))
                     for name, branch in step.branches.items()
                 ]
-            case Call() | Loop() | Part():
+            case AgentStep() | LoopStep() | ExtractedBranchStep():
                 named = []
         for name, path in named:
             if name in self._plan.steps:
@@ -150,7 +154,7 @@ class _Ways:
     def _look_at(self, name: str) -> list[str]:
         """The steps of which something new is known."""
         step = self._plan.steps[name]
-        if isinstance(step, Fork) and name not in self._listed:
+        if isinstance(step, ForkJoinStep) and name not in self._listed:
             self._listed.add(name)
             self._fork(step)
         reached = [(member, [name]) for member in self.members(step)]
@@ -165,7 +169,7 @@ class _Ways:
                 news.append(other)
         return news
 
-    def _fork(self, fork: Fork) -> None:
+    def _fork(self, fork: ForkJoinStep) -> None:
         for name, branch in fork.branches.items():
             self._in_a_row(branch.steps, ("steps", fork.id, "fork_join_config", "branches", name, "steps"))
             if branch.seconds is not None:
@@ -177,13 +181,13 @@ class _Ways:
             if step is None:
                 continue
             if self._following.get(name, following) != following:
-                self._account.lost(
+                self._report.lost(
                     path,
                     f"the step '{name}' stands in two lists, and runs in one of them only",
                     "Give the other list a step of its own.",
                 )
             elif step.next not in (None, following) and name not in self._following:
-                self._account.note(
+                self._report.note(
                     ("steps", name, "next_step"),
                     "'next_step' is left out: the list that the step is in says what follows",
                 )
@@ -226,28 +230,32 @@ class _Ways:
     def _unknown(self, name: str, path: tuple[str, ...], missing: str) -> None:
         if (name, missing) not in self._reported:
             self._reported.add((name, missing))
-            self._account.lost(
+            self._report.lost(
                 ("steps", name, *path),
                 f"there is no step '{missing[:80]}', or none that can be used",
                 "Correct it in the source, and import again.",
             )
 
 
-class _Walk:
+class _OrderBuilder:
     """Goes along the ways, to each node after all that lead to it."""
 
     def __init__(
-        self, plan: Plan, edges: dict[_Node, list[_Node]], seconds: dict[str, int], account: Account
+        self,
+        plan: LiteconeWorkflow,
+        edges: dict[_Node, list[_Node]],
+        seconds: dict[str, int],
+        report: ImportReport,
     ) -> None:
         self._plan = plan
         self._edges = edges
-        self._account = account
-        self._arrivals: dict[_Node, list[_Arrival]] = {}
-        self._entered: dict[str, _Arrival] = {}
-        self._flow = Flow(seconds=seconds)
+        self._report = report
+        self._arrivals: dict[_Node, list[_IncomingPath]] = {}
+        self._entered: dict[str, _IncomingPath] = {}
+        self._flow = StepOrder(seconds=seconds)
 
-    def through(self, order: Sequence[_Node]) -> Flow:
-        self._arrivals[order[0]] = [_Arrival((), ALWAYS)]
+    def through(self, order: Sequence[_Node]) -> StepOrder:
+        self._arrivals[order[0]] = [_IncomingPath((), ALWAYS)]
         for node in order:
             name, is_end = node
             step = self._plan.steps[name]
@@ -257,23 +265,23 @@ class _Walk:
                 self._enter(step, node)
         return self._flow
 
-    def _enter(self, step: Step, node: _Node) -> None:
+    def _enter(self, step: LiteconeStep, node: _Node) -> None:
         arrival = self._entered[step.id] = self._arrived(step, self._arrivals[node])
         self._flow.position[step.id] = len(self._flow.position)
         self._flow.guards[step.id] = arrival.guard
-        if isinstance(step, Single):
-            self._flow.calls[step.id] = Placed(step, arrival.after, arrival.guard, arrival.joins)
-            self._send(node, _Arrival((step.id,), arrival.guard))
+        if isinstance(step, TranslatedStep):
+            self._flow.calls[step.id] = OrderedStep(step, arrival.after, arrival.guard, arrival.joins)
+            self._send(node, _IncomingPath((step.id,), arrival.guard))
             return
         for other in self._edges[node]:
             if other == (step.id, True):
                 continue
             guard = arrival.guard
-            if isinstance(step, Conditional) and step.if_true != step.if_false:
+            if isinstance(step, ConditionalStep) and step.if_true != step.if_false:
                 guard = narrowed(guard, step.id, holds=other[0] == step.if_true)
-            self._arrivals.setdefault(other, []).append(_Arrival(arrival.after, guard, arrival.joins))
+            self._arrivals.setdefault(other, []).append(_IncomingPath(arrival.after, guard, arrival.joins))
 
-    def _leave(self, step: Step, node: _Node) -> None:
+    def _leave(self, step: LiteconeStep, node: _Node) -> None:
         own, others = self._entered[step.id], self._arrivals.get(node, [])
         after = tuple(dict.fromkeys(name for arrival in others for name in arrival.after))
         for arrival in others:
@@ -281,36 +289,38 @@ class _Walk:
         if not after:
             self._send(node, own)
             return
-        joins = step if isinstance(step, Fork) and step.policy != "all" else None
+        joins = step if isinstance(step, ForkJoinStep) and step.policy != "all" else None
         if joins is not None and len(after) != len(joins.branches):
             self._cannot_join(joins)
             joins = None
-        self._send(node, _Arrival(after, own.guard, joins))
+        self._send(node, _IncomingPath(after, own.guard, joins))
 
-    def _send(self, node: _Node, arrival: _Arrival) -> None:
+    def _send(self, node: _Node, arrival: _IncomingPath) -> None:
         if not self._edges[node]:
             self._cannot_join(arrival.joins)
         for other in self._edges[node]:
             self._arrivals.setdefault(other, []).append(arrival)
 
-    def _arrived(self, step: Step, arrivals: list[_Arrival]) -> _Arrival:
+    def _arrived(self, step: LiteconeStep, arrivals: list[_IncomingPath]) -> _IncomingPath:
         if len(arrivals) == 1:
             return arrivals[0]
         guard = arrivals[0].guard
         for number, arrival in enumerate(arrivals):
             self._cannot_join(arrival.joins)
             if number and not exclude(guard, arrival.guard):
-                self._account.lost(
+                self._report.lost(
                     ("steps", step.id),
                     "the step is reached on several ways that one run can all take; it runs once, after all of them",
                     "Give each of the ways a step of its own.",
                 )
             guard = either(guard, arrival.guard) if number else guard
-        return _Arrival(tuple(dict.fromkeys(name for arrival in arrivals for name in arrival.after)), guard)
+        return _IncomingPath(
+            tuple(dict.fromkeys(name for arrival in arrivals for name in arrival.after)), guard
+        )
 
-    def _cannot_join(self, fork: Fork | None) -> None:
+    def _cannot_join(self, fork: ForkJoinStep | None) -> None:
         if fork is not None:
-            self._account.lost(
+            self._report.lost(
                 ("steps", fork.id, "fork_join_config", "join_policy"),
                 f"no step follows that could wait for '{fork.policy}' of the branches; all of them have to complete",
                 "Let a step follow the fork, or write `join` by hand.",
@@ -357,7 +367,7 @@ def _sorted(edges: dict[_Node, list[_Node]]) -> list[_Node]:
     return order
 
 
-def _report_circle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], account: Account) -> None:
+def _report_circle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], report: ImportReport) -> None:
     sorted_out = set(order)
     # Whoever is left and leads nowhere but behind the circle does not help to find it.
     left = {node: [other for other in others if other not in sorted_out] for node, others in edges.items()}
@@ -369,7 +379,7 @@ def _report_circle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], acco
     names = list(dict.fromkeys(name for name, _ in seen))
     names = names[names.index(node[0]) :] if node in seen else names
     shown = " -> ".join([*names[:_MOST_SHOWN], "…"] if len(names) > _MOST_SHOWN else [*names, node[0]])
-    account.lost(
+    report.lost(
         ("steps", node[0]),
         f"the steps run in a circle: {shown}",
         "A workflow here goes forward only: repeat with a loop over a list, or let an agent repeat.",

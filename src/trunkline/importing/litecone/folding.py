@@ -10,22 +10,30 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trunkline.importing.litecone.plan import Branch, Call, Fork, Loop, Part, Plan, Step
+from trunkline.importing.litecone.plan import (
+    AgentStep,
+    ExtractedBranchStep,
+    ForkBranch,
+    ForkJoinStep,
+    LiteconeStep,
+    LiteconeWorkflow,
+    LoopStep,
+)
 
 
-def fold(plan: Plan) -> Plan:
+def extract_branches(plan: LiteconeWorkflow) -> LiteconeWorkflow:
     """The workflow with each such branch as a step."""
-    steps: dict[str, Step] = dict(plan.steps)
+    steps: dict[str, LiteconeStep] = dict(plan.steps)
     for fork in plan.steps.values():
-        if isinstance(fork, Fork):
+        if isinstance(fork, ForkJoinStep):
             branches = {name: _folded(name, branch, fork, steps) for name, branch in fork.branches.items()}
             steps[fork.id] = replace(fork, branches=branches)
     return replace(plan, steps=steps)
 
 
-def loose_steps(plan: Plan) -> dict[str, tuple[str, str]]:
+def loose_steps(plan: LiteconeWorkflow) -> dict[str, tuple[str, str]]:
     """The steps of forks that go on before all branches are over, each with its fork and branch."""
-    forks = (fork for fork in plan.steps.values() if isinstance(fork, Fork) and fork.policy != "all")
+    forks = (fork for fork in plan.steps.values() if isinstance(fork, ForkJoinStep) and fork.policy != "all")
     return {
         step: (fork.id, name)
         for fork in forks
@@ -34,9 +42,9 @@ def loose_steps(plan: Plan) -> dict[str, tuple[str, str]]:
     }
 
 
-def _folded(name: str, branch: Branch, fork: Fork, steps: dict[str, Step]) -> Branch:
-    singles = all(isinstance(steps.get(step), Call | Loop) for step in branch.steps)
-    chooses = any(isinstance(step := steps.get(name), Loop) and step.most for name in branch.steps[1:])
+def _folded(name: str, branch: ForkBranch, fork: ForkJoinStep, steps: dict[str, LiteconeStep]) -> ForkBranch:
+    singles = all(isinstance(steps.get(step), AgentStep | LoopStep) for step in branch.steps)
+    chooses = any(isinstance(step := steps.get(name), LoopStep) and step.most for name in branch.steps[1:])
     stands_alone = singles and (len(branch.steps) == 1 or (branch.seconds is None and not chooses))
     if stands_alone or any(step not in steps for step in branch.steps):
         return branch
@@ -45,5 +53,5 @@ def _folded(name: str, branch: Branch, fork: Fork, steps: dict[str, Step]) -> Br
     part = f"{fork.id}.{name}"
     while part in steps:
         part += "_"
-    steps[part] = Part(part, None, branch.steps, branch.seconds)
-    return Branch((part,), None)
+    steps[part] = ExtractedBranchStep(part, None, branch.steps, branch.seconds)
+    return ForkBranch((part,), None)

@@ -12,40 +12,40 @@ from itertools import combinations
 from typing import TypeAlias
 
 Decision: TypeAlias = tuple[str, bool]
-Way: TypeAlias = frozenset[Decision]
-Guard: TypeAlias = frozenset[Way]
+DecisionPath: TypeAlias = frozenset[Decision]
+DecisionPaths: TypeAlias = frozenset[DecisionPath]
 
-ALWAYS: Guard = frozenset({frozenset[Decision]()})
+ALWAYS: DecisionPaths = frozenset({frozenset[Decision]()})
 # Ways beyond this could not be written down, and comparing them would take long.
-MOST_WAYS = 30
+MAX_PATHS = 30
 
 
-def narrowed(guard: Guard, step: str, *, holds: bool) -> Guard:
+def narrowed(guard: DecisionPaths, step: str, *, holds: bool) -> DecisionPaths:
     """The ways that also come through this decision."""
     return frozenset(way | {(step, holds)} for way in guard if (step, not holds) not in way)
 
 
-def either(one: Guard, other: Guard) -> Guard:
+def either(one: DecisionPaths, other: DecisionPaths) -> DecisionPaths:
     """The ways of both, as few as they can be: where both decisions lead to a step, none is left."""
     ways = one | other
-    while len(ways) <= MOST_WAYS and (found := _merged(ways)) is not None:
+    while len(ways) <= MAX_PATHS and (found := _merged(ways)) is not None:
         ways = found
     return ways
 
 
-def exclude(one: Guard, other: Guard) -> bool:
+def exclude(one: DecisionPaths, other: DecisionPaths) -> bool:
     """Whether no run can come both ways."""
-    if len(one) > MOST_WAYS or len(other) > MOST_WAYS:
+    if len(one) > MAX_PATHS or len(other) > MAX_PATHS:
         return True
     return all(any((step, not holds) in second for step, holds in first) for first in one for second in other)
 
 
-def implies(one: Guard, other: Guard) -> bool:
+def implies(one: DecisionPaths, other: DecisionPaths) -> bool:
     """Whether whatever comes here has come there."""
     return all(any(second <= first for second in other) for first in one)
 
 
-def _merged(ways: Guard) -> Guard | None:
+def _merged(ways: DecisionPaths) -> DecisionPaths | None:
     for one, other in combinations(ways, 2):
         if one <= other or other <= one:
             return ways - {max(one, other, key=len)}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trunkline.importing.account import Account
-from trunkline.importing.litecone.plan import Loop
-from trunkline.importing.litecone.references import tells_of_each
+from trunkline.importing.account import ImportReport
+from trunkline.importing.litecone.plan import LoopStep
+from trunkline.importing.litecone.references import collects_item_results
 from trunkline.jsontypes import JsonObject
 
 MOST_AT_ONCE = 1_000
@@ -12,44 +12,44 @@ MOST_AT_ONCE = 1_000
 MOST_MAPPED = 1_000
 
 
-def for_each(step: Loop, items: str, account: Account) -> JsonObject:
+def for_each(step: LoopStep, items: str, report: ImportReport) -> JsonObject:
     path = ("steps", step.id, "loop_config")
     each: JsonObject = {"items": f"${{ {items} }}", "mode": step.mode}
     if step.limit is not None and step.mode == "parallel":
         each["limit"] = min(step.limit, MOST_AT_ONCE)
         if step.limit > MOST_AT_ONCE:
-            account.note((*path, "max_parallelism"), f"at most {MOST_AT_ONCE:,} items are worked on at once")
+            report.note((*path, "max_parallelism"), f"at most {MOST_AT_ONCE:,} items are worked on at once")
     elif step.limit is not None:
-        account.note((*path, "max_parallelism"), "it is left out: the loop goes one by one")
-    if tells_of_each(step):
+        report.note((*path, "max_parallelism"), "it is left out: the loop goes one by one")
+    if collects_item_results(step):
         each["on_error"] = "collect"
     elif step.on_error != "stop":
         each["on_error"] = step.on_error
     if step.on_error != "stop":
-        account.note(
+        report.note(
             (*path, "on_error"),
             "the run goes on when items have failed; litecone lets the run fail once all items are over",
         )
     if step.most is None or step.most > MOST_MAPPED:
-        account.note(
+        report.note(
             (*path, "collection"),
             f"'iterations' of the loop can be read for lists of up to {MOST_MAPPED:,} items",
         )
     return each
 
 
-def item_condition(step: Loop, account: Account) -> str | None:
+def item_condition(step: LoopStep, report: ImportReport) -> str | None:
     """The condition for an item to be among the first; None: all are."""
     if step.most is None:
         return None
-    account.note(
+    report.note(
         ("steps", step.id, "loop_config", "max_iterations"),
         f"items beyond the first {step.most:,} are skipped by `when`",
     )
     return f"index < {step.most}"
 
 
-def names_of_loop(step: Loop, items: str) -> dict[str, str]:
+def names_of_loop(step: LoopStep, items: str) -> dict[str, str]:
     """What `${loop.…}` stands for inside."""
     total = f"size({items})"
     if step.most is not None:

@@ -21,8 +21,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from trunkline.importing.account import Account
-from trunkline.importing.litecone.reading import Fields
+from trunkline.importing.account import ImportReport
+from trunkline.importing.litecone.reading import SourceFields
 from trunkline.jsontypes import JsonObject
 
 Mode = Literal["sequential", "parallel"]
@@ -47,7 +47,7 @@ _MOST_SHOWN = 10
 _FIX_SOURCE = "Correct it in the source, and import again."
 
 
-class Call(Struct, frozen=True):
+class AgentStep(Struct, frozen=True):
     """A step that calls an agent."""
 
     id: str
@@ -56,14 +56,14 @@ class Call(Struct, frozen=True):
     input: JsonObject
 
 
-class Parallel(Struct, frozen=True):
+class ParallelStep(Struct, frozen=True):
     id: str
     next: str | None
     members: tuple[str, ...]
     limit: int | None
 
 
-class Conditional(Struct, frozen=True):
+class ConditionalStep(Struct, frozen=True):
     id: str
     next: str | None
     expression: str
@@ -71,7 +71,7 @@ class Conditional(Struct, frozen=True):
     if_false: str | None
 
 
-class Loop(Struct, frozen=True):
+class LoopStep(Struct, frozen=True):
     id: str
     next: str | None
     collection: str
@@ -82,20 +82,20 @@ class Loop(Struct, frozen=True):
     on_error: AfterItem
 
 
-class Branch(Struct, frozen=True):
+class ForkBranch(Struct, frozen=True):
     steps: tuple[str, ...]
     seconds: int | None
 
 
-class Fork(Struct, frozen=True):
+class ForkJoinStep(Struct, frozen=True):
     id: str
     next: str | None
-    branches: dict[str, Branch]
+    branches: dict[str, ForkBranch]
     policy: Policy
     required: int | None
 
 
-class Part(Struct, frozen=True):
+class ExtractedBranchStep(Struct, frozen=True):
     """Steps in a row that become a workflow of their own; no source has such a step."""
 
     id: str
@@ -104,25 +104,27 @@ class Part(Struct, frozen=True):
     seconds: int | None
 
 
-Step: TypeAlias = Call | Parallel | Conditional | Loop | Fork | Part
+LiteconeStep: TypeAlias = (
+    AgentStep | ParallelStep | ConditionalStep | LoopStep | ForkJoinStep | ExtractedBranchStep
+)
 # Steps that become a step here, each one.
-Single: TypeAlias = Call | Loop | Part
+TranslatedStep: TypeAlias = AgentStep | LoopStep | ExtractedBranchStep
 
 
-class Plan(Struct, frozen=True):
+class LiteconeWorkflow(Struct, frozen=True):
     name: str
     description: str | None
     start: str
-    steps: dict[str, Step]
+    steps: dict[str, LiteconeStep]
 
 
-def read_plan(source: JsonObject, account: Account) -> Plan | None:
+def read_workflow(source: JsonObject, report: ImportReport) -> LiteconeWorkflow | None:
     """The workflow; None when there is too little to go on, which is then reported."""
-    fields = Fields(source, (), account)
+    fields = SourceFields(source, (), report)
     name = fields.text("name") or fields.text("workflow_id")
     start = fields.text("start_step")
     described = fields.objects("steps")
-    steps = _read_steps(described, account)
+    steps = _read_steps(described, report)
     fields.without_meaning(
         "workflow_id", "id", "version", "status", "created_at", "updated_at", "created_by", "updated_by",
         why="versions and ids are given here when a workflow is saved",
@@ -130,23 +132,23 @@ def read_plan(source: JsonObject, account: Account) -> Plan | None:
     description = fields.text("description")
     fields.finish()
     if name is None:
-        account.lost(("name",), "the workflow has no name", _FIX_SOURCE)
+        report.lost(("name",), "the workflow has no name", _FIX_SOURCE)
     elif start in described and start not in steps:
         # Why it cannot be used has been told.
         return None
     elif start is None or start not in steps:
-        account.lost(("start_step",), f"the first step {start!r} is not among the steps", _FIX_SOURCE)
+        report.lost(("start_step",), f"the first step {start!r} is not among the steps", _FIX_SOURCE)
     else:
-        return Plan(name, description, start, steps)
+        return LiteconeWorkflow(name, description, start, steps)
     return None
 
 
-def _read_steps(described: dict[str, Fields], account: Account) -> dict[str, Step]:
-    steps: dict[str, Step] = {}
+def _read_steps(described: dict[str, SourceFields], report: ImportReport) -> dict[str, LiteconeStep]:
+    steps: dict[str, LiteconeStep] = {}
     for key, step_fields in described.items():
         given = step_fields.text("id")
         if given is not None and given != key:
-            account.note(
+            report.note(
                 (*step_fields.path, "id"), f"the step is called '{key}' as its key says, not '{given[:80]}'"
             )
         step = _read_step(key, step_fields)
@@ -155,7 +157,7 @@ def _read_steps(described: dict[str, Fields], account: Account) -> dict[str, Ste
     return steps
 
 
-def _read_step(key: str, fields: Fields) -> Step | None:
+def _read_step(key: str, fields: SourceFields) -> LiteconeStep | None:
     kind = fields.text("type") or "agent"
     following = fields.text("next_step")
     for known in _KINDS:
@@ -165,7 +167,7 @@ def _read_step(key: str, fields: Fields) -> Step | None:
             fields.without_meaning(*others, why=f"a step of type '{known}' does not read it")
             fields.finish()
             return step
-    fields.account.lost(
+    fields.report.lost(
         (*fields.path, "type"),
         f"steps of type '{kind[:80]}' have no counterpart here{_with(fields)}",
         "Let an agent do it, and call that agent in its place.",
@@ -173,7 +175,7 @@ def _read_step(key: str, fields: Fields) -> Step | None:
     return None
 
 
-def _with(fields: Fields) -> str:
+def _with(fields: SourceFields) -> str:
     """What is left out together with the step."""
     others = [name for name in fields.names() if name not in _OF_EVERY_STEP]
     if not others:
@@ -183,32 +185,32 @@ def _with(fields: Fields) -> str:
     return f"; left out with it: {shown}{more}"
 
 
-def _missing(fields: Fields, name: str) -> None:
-    fields.account.lost(
+def _missing(fields: SourceFields, name: str) -> None:
+    fields.report.lost(
         fields.path, f"the step has no '{name}', or none that can be used, and is left out", _FIX_SOURCE
     )
 
 
-def _read_call(key: str, following: str | None, fields: Fields) -> Call | None:
+def _read_call(key: str, following: str | None, fields: SourceFields) -> AgentStep | None:
     agent = fields.text("agent_name")
     mapping = fields.any("input_mapping")
     if mapping is not None and not isinstance(mapping, dict):
-        fields.account.lost((*fields.path, "input_mapping"), "'input_mapping' must be an object", _FIX_SOURCE)
+        fields.report.lost((*fields.path, "input_mapping"), "'input_mapping' must be an object", _FIX_SOURCE)
         mapping = {}
     if agent is None:
         return _missing(fields, "agent_name")
-    return Call(key, following, agent, mapping or {})
+    return AgentStep(key, following, agent, mapping or {})
 
 
-def _read_parallel(key: str, following: str | None, fields: Fields) -> Parallel | None:
+def _read_parallel(key: str, following: str | None, fields: SourceFields) -> ParallelStep | None:
     members = fields.texts("parallel_steps")
     limit = fields.integer("max_parallelism", 1)
     if not members:
         return _missing(fields, "parallel_steps")
-    return Parallel(key, following, tuple(dict.fromkeys(members)), limit)
+    return ParallelStep(key, following, tuple(dict.fromkeys(members)), limit)
 
 
-def _read_conditional(key: str, following: str | None, fields: Fields) -> Conditional | None:
+def _read_conditional(key: str, following: str | None, fields: SourceFields) -> ConditionalStep | None:
     condition = fields.object("condition")
     expression = None
     if condition is not None:
@@ -218,17 +220,17 @@ def _read_conditional(key: str, following: str | None, fields: Fields) -> Condit
     if_true, if_false = fields.text("if_true_step"), fields.text("if_false_step")
     if expression is None:
         return _missing(fields, "condition.expression")
-    return Conditional(key, following, expression, if_true, if_false)
+    return ConditionalStep(key, following, expression, if_true, if_false)
 
 
-def _read_loop(key: str, following: str | None, fields: Fields) -> Loop | None:
+def _read_loop(key: str, following: str | None, fields: SourceFields) -> LoopStep | None:
     config = fields.object("loop_config")
     if config is None:
         return _missing(fields, "loop_config")
     collection, body = config.text("collection"), config.texts("loop_body")
     # Some descriptions of the format have the longer name.
     own = "error_policy" if config.any("error_policy") is not None else "on_error"
-    loop = Loop(
+    loop = LoopStep(
         key,
         following,
         collection or "",
@@ -244,17 +246,17 @@ def _read_loop(key: str, following: str | None, fields: Fields) -> Loop | None:
     return loop
 
 
-def _read_fork(key: str, following: str | None, fields: Fields) -> Fork | None:
+def _read_fork(key: str, following: str | None, fields: SourceFields) -> ForkJoinStep | None:
     config = fields.object("fork_join_config")
     if config is None:
         return _missing(fields, "fork_join_config")
     each = config.integer("branch_timeout_seconds", 1)
-    branches: dict[str, Branch] = {}
+    branches: dict[str, ForkBranch] = {}
     for name, branch in config.objects("branches").items():
         steps, seconds = branch.texts("steps"), branch.integer("timeout_seconds", 1)
         branch.finish()
         if steps:
-            branches[name] = Branch(tuple(steps), seconds or each)
+            branches[name] = ForkBranch(tuple(steps), seconds or each)
         else:
             _missing(branch, "steps")
     policy: Policy = config.choice("join_policy", _POLICIES, "all")
@@ -263,13 +265,13 @@ def _read_fork(key: str, following: str | None, fields: Fields) -> Fork | None:
     if not branches:
         return _missing(config, "branches")
     if policy == "n_of_m" and (required is None or required > len(branches)):
-        config.account.lost(
+        config.report.lost(
             (*config.path, "n_required"),
             f"n_of_m needs 'n_required' from 1 to {len(branches)}; all branches are required instead",
             _FIX_SOURCE,
         )
         policy = "all"
-    return Fork(key, following, branches, policy, required)
+    return ForkJoinStep(key, following, branches, policy, required)
 
 
 _STEPS = {

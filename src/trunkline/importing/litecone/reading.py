@@ -1,11 +1,11 @@
-"""Reads the fields of one object of a source, and accounts for each of them."""
+"""Reads the fields of one object of a source, and reports for each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TypeVar
 
-from trunkline.importing.account import Account
+from trunkline.importing.account import ImportReport
 from trunkline.jsontypes import Json
 from trunkline.workflow.places import Path
 
@@ -13,12 +13,14 @@ _Choice = TypeVar("_Choice", bound=str)
 _ABOUT = 80
 
 
-class Fields:
+class SourceFields:
     """What is left out or null is None to every reader; what is wrong is reported as lost, and then None too."""
 
-    def __init__(self, value: dict[str, Json], path: Path, account: Account, *, secret: bool = False) -> None:
+    def __init__(
+        self, value: dict[str, Json], path: Path, report: ImportReport, *, secret: bool = False
+    ) -> None:
         self.path = path
-        self.account = account
+        self.report = report
         # Whether nothing of it may be repeated.
         self._secret = secret
         self._value = value
@@ -64,16 +66,16 @@ class Fields:
             self._wrong(key, value, f"one of {', '.join(options)}", f"It is taken for {default}; correct it.")
         return default
 
-    def object(self, key: str, *, secret: bool = False) -> Fields | None:
+    def object(self, key: str, *, secret: bool = False) -> SourceFields | None:
         value = self.any(key)
         if value is None:
             return None
         if isinstance(value, dict):
-            return Fields(value, (*self.path, key), self.account, secret=secret or self._secret)
+            return SourceFields(value, (*self.path, key), self.report, secret=secret or self._secret)
         self._wrong(key, value, "an object", secret=secret)
         return None
 
-    def objects(self, key: str) -> dict[str, Fields]:
+    def objects(self, key: str) -> dict[str, SourceFields]:
         """The objects in an object, by name."""
         whole = self.object(key)
         if whole is None:
@@ -88,7 +90,7 @@ class Fields:
         """These fields, where they are given, say nothing here."""
         given = [key for key in keys if self.any(key) is not None]
         if given:
-            self.account.note(
+            self.report.note(
                 self.path, f"{_listed(given)} {'is' if len(given) == 1 else 'are'} left out: {why}"
             )
 
@@ -96,7 +98,7 @@ class Fields:
         """Every field that nobody asked for is not known."""
         for key, value in self._value.items():
             if key not in self._used and value is not None:
-                self.account.lost(
+                self.report.lost(
                     (*self.path, key),
                     f"the field '{key[:_ABOUT]}' is not known in litecone's format",
                     "If it means something, say it in the imported definition by hand.",
@@ -113,7 +115,7 @@ class Fields:
     ) -> None:
         shown = "something else" if secret or self._secret else repr(value)[:_ABOUT]
         found = "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else shown
-        self.account.lost((*self.path, key), f"'{key[:_ABOUT]}' must be {wanted}, and it is {found}", fix)
+        self.report.lost((*self.path, key), f"'{key[:_ABOUT]}' must be {wanted}, and it is {found}", fix)
 
 
 def _listed(names: list[str]) -> str:

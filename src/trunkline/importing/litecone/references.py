@@ -21,9 +21,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from trunkline.importing import cel
-from trunkline.importing.account import CannotCarry
-from trunkline.importing.litecone.conditions import Value
-from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Part, Plan, Step
+from trunkline.importing.account import NotTranslatable
+from trunkline.importing.litecone.conditions import Operand
+from trunkline.importing.litecone.plan import (
+    AgentStep,
+    ConditionalStep,
+    ExtractedBranchStep,
+    ForkJoinStep,
+    LiteconeStep,
+    LiteconeWorkflow,
+    LoopStep,
+    ParallelStep,
+)
 from trunkline.jsontypes import Json
 
 Keys = tuple[str | int, ...]
@@ -43,10 +52,10 @@ _MOST_LEVELS = 20
 OF_LOOPS = ("item", "index", "total", "is_first", "is_last")
 
 
-class Surroundings(Protocol):
-    """Where a reference stands. What cannot be read from there raises `CannotCarry`."""
+class ReferenceScope(Protocol):
+    """Where a reference stands. What cannot be read from there raises `NotTranslatable`."""
 
-    plan: Plan
+    plan: LiteconeWorkflow
     names: Mapping[str, str]
     # Agents that are known to answer in parts.
     in_parts: frozenset[str]
@@ -77,13 +86,13 @@ class Surroundings(Protocol):
         """What is null while a branch is not over that nobody waits for: outputs on the way to that of a step."""
         ...
 
-    def condition(self, step: Conditional) -> str:
+    def condition(self, step: ConditionalStep) -> str:
         """The condition of a step that decides, in CEL."""
         ...
 
 
-class References:
-    def __init__(self, where: Surroundings) -> None:
+class ReferenceTranslator:
+    def __init__(self, where: ReferenceScope) -> None:
         self._where = where
         # The outputs that the present reference has come to.
         self._read: list[str] = []
@@ -96,7 +105,7 @@ class References:
         self._depth = 0
 
     def value(self, source: Json) -> Json:
-        """A value of an `input_mapping`, as a step's `input` has it; raises `CannotCarry`."""
+        """A value of an `input_mapping`, as a step's `input` has it; raises `NotTranslatable`."""
         match source:
             case str():
                 return self._text(source)
@@ -104,7 +113,7 @@ class References:
                 return [self.value(item) for item in source]
             case dict():
                 if source.keys() == {"$secret"}:
-                    raise CannotCarry(
+                    raise NotTranslatable(
                         "an object with the one key '$secret' would name a secret here",
                         "If a secret is meant, set it with trunkline secrets set, and write it by hand.",
                     )
@@ -112,8 +121,8 @@ class References:
             case _:
                 return source
 
-    def reading(self, source: str) -> Value:
-        """What stands between `${` and `}` in a condition; raises `CannotCarry`."""
+    def reading(self, source: str) -> Operand:
+        """What stands between `${` and `}` in a condition; raises `NotTranslatable`."""
         self._in_condition = True
         try:
             base, keys = self._resolve(source)
@@ -123,7 +132,7 @@ class References:
         found = cel.path(base, keys)
         there = self._there(0, base, keys)
         # What a decision led to is null where it led nowhere.
-        return Value(found, (*there, f"{found} != null") if self._chosen else there)
+        return Operand(found, (*there, f"{found} != null") if self._chosen else there)
 
     def _there(self, first: int, base: str, keys: Keys) -> tuple[str, ...]:
         """What has to hold for the data to be there, that of the outputs from the first one on."""
@@ -133,10 +142,10 @@ class References:
         return (*(f"{holder} != null" for holder in holders), *cel.present(base, keys))
 
     def collection(self, source: str) -> str:
-        """The list that a loop goes over; raises `CannotCarry`."""
+        """The list that a loop goes over; raises `NotTranslatable`."""
         match = _REFERENCE.fullmatch(source)
         if match is None:
-            raise CannotCarry("'collection' is not one ${…}", "Write the loop's `items` by hand.")
+            raise NotTranslatable("'collection' is not one ${…}", "Write the loop's `items` by hand.")
         items = cel.path(*self._resolve(match[1]))
         return _bounded(unless_null(self._nulls, items, "[]"))
 
@@ -146,7 +155,7 @@ class References:
 
     def whole(self, step: str) -> Json:
         """The whole output of a step; of one that calls an agent as it is here."""
-        if isinstance(self._where.plan.steps.get(step), Call):
+        if isinstance(self._where.plan.steps.get(step), AgentStep):
             return _written(self._where.readable(step))
         return self._whole(step)
 
@@ -191,17 +200,17 @@ class References:
             return _written(self._or_null(step, ()))
         return {name: _written(self._or_null(step, (name,))) for name in parts}
 
-    def _parts(self, step: Step | None) -> Iterable[str] | None:
+    def _parts(self, step: LiteconeStep | None) -> Iterable[str] | None:
         match step:
-            case Parallel():
+            case ParallelStep():
                 return step.members
-            case Fork():
+            case ForkJoinStep():
                 return step.branches
-            case Loop():
+            case LoopStep():
                 return ("iterations", "total_count")
-            case Conditional():
+            case ConditionalStep():
                 return _OF_DECISIONS
-            case Call() | Part() | None:
+            case AgentStep() | ExtractedBranchStep() | None:
                 return None
 
     def _resolve(self, source: str) -> tuple[str, Keys]:
@@ -219,22 +228,24 @@ class References:
                 return self.output(step, tuple(rest))
             case (str(step), "status", *_) if step in steps:
                 instead = f"steps.{self._where.names[step]}.status"
-                raise CannotCarry(
+                raise NotTranslatable(
                     "litecone has no status to read", f"Read {instead}, which is COMPLETED or FAILED."
                 )
             case _:
-                raise CannotCarry(f"there is nothing to read at '{source[:80]}'", _FIX)
+                raise NotTranslatable(f"there is nothing to read at '{source[:80]}'", _FIX)
 
     def output(self, name: str, keys: Keys) -> tuple[str, Keys]:
         """The output of a step: an expression, and the keys that lead on from there."""
         self._read.append(name)
         self._depth += 1
         if len(self._read) > _MOST_OUTPUTS or self._depth > _MOST_LEVELS:
-            raise CannotCarry(
+            raise NotTranslatable(
                 f"it reads the outputs of more than {_MOST_OUTPUTS} steps, or too deep ones", _FIX
             )
         found = self._output(name, keys)
-        if self._where.result(name) is not None or isinstance(self._where.plan.steps.get(name), Call | Loop):
+        if self._where.result(name) is not None or isinstance(
+            self._where.plan.steps.get(name), AgentStep | LoopStep
+        ):
             self._nulls = self._where.may_be_null(name)
         self._depth -= 1
         return found
@@ -245,24 +256,24 @@ class References:
         if result is not None:
             return result, keys
         match step:
-            case Call():
+            case AgentStep():
                 return self._of_call(step, keys)
-            case Part():
+            case ExtractedBranchStep():
                 return self.output(step.steps[-1], keys)
-            case Loop():
+            case LoopStep():
                 return self._of_loop(step, keys)
-            case Parallel():
+            case ParallelStep():
                 return self._of_parts({member: member for member in step.members}, keys, step)
-            case Fork():
+            case ForkJoinStep():
                 return self._of_parts(
                     {name: part.steps[-1] for name, part in step.branches.items()}, keys, step
                 )
-            case Conditional():
+            case ConditionalStep():
                 return self._of_decision(step, keys)
             case None:
-                raise CannotCarry(f"there is no step '{name[:80]}'", _FIX)
+                raise NotTranslatable(f"there is no step '{name[:80]}'", _FIX)
 
-    def _of_call(self, step: Call, keys: Keys) -> tuple[str, Keys]:
+    def _of_call(self, step: AgentStep, keys: Keys) -> tuple[str, Keys]:
         base = self._where.readable(step.id)
         if keys[:1] == ("text",):
             return base, keys
@@ -270,7 +281,7 @@ class References:
             return base, keys
         return f"{base}.data", keys
 
-    def _of_loop(self, step: Loop, keys: Keys) -> tuple[str, Keys]:
+    def _of_loop(self, step: LoopStep, keys: Keys) -> tuple[str, Keys]:
         base = self._where.readable(step.id)
         parts = {
             "iterations": self._iterations(step, base),
@@ -283,12 +294,12 @@ class References:
             case (str(name), *rest) if name in parts:
                 return parts[name], tuple(rest)
             case _:
-                raise CannotCarry(f"a loop's output has no '{keys[0]}'", _FIX)
+                raise NotTranslatable(f"a loop's output has no '{keys[0]}'", _FIX)
 
-    def _iterations(self, step: Loop, base: str) -> str:
+    def _iterations(self, step: LoopStep, base: str) -> str:
         own = self._of_item(step)
         items = _worked_on(step, base)
-        match tells_of_each(step), step.on_error:
+        match collects_item_results(step), step.on_error:
             case True, _:
                 return f"{items}.map(o, o.status == 'COMPLETED' ? o.output{own} : null)"
             case False, "continue" if own:
@@ -296,21 +307,25 @@ class References:
             case _:
                 return f"{items}.map(o, o{own})" if own else items
 
-    def _of_item(self, step: Loop) -> str:
+    def _of_item(self, step: LoopStep) -> str:
         last = self._where.plan.steps.get(step.body[-1])
         result = "" if is_one_call(step, self._where.plan) else ".result"
         return (
-            f"{result}.data" if isinstance(last, Call) and last.agent not in self._where.in_parts else result
+            f"{result}.data"
+            if isinstance(last, AgentStep) and last.agent not in self._where.in_parts
+            else result
         )
 
-    def _of_parts(self, parts: dict[str, str], keys: Keys, step: Parallel | Fork) -> tuple[str, Keys]:
+    def _of_parts(
+        self, parts: dict[str, str], keys: Keys, step: ParallelStep | ForkJoinStep
+    ) -> tuple[str, Keys]:
         match keys:
             case ():
                 return cel.mapping((name, self._or_null(part, ())) for name, part in parts.items()), ()
             case (str(name), *rest) if name in parts:
                 return self.output(parts[name], tuple(rest))
             case _:
-                raise CannotCarry(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
+                raise NotTranslatable(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
 
     def _or_null(self, part: str, keys: Keys) -> str:
         """As a part of something else: what is null leaves the rest as it is."""
@@ -319,7 +334,7 @@ class References:
         nulls, self._nulls = self._nulls, ()
         return unless_null(nulls, found)
 
-    def _of_decision(self, step: Conditional, keys: Keys) -> tuple[str, Keys]:
+    def _of_decision(self, step: ConditionalStep, keys: Keys) -> tuple[str, Keys]:
         condition = self._where.condition(step)
         match keys:
             case ("branch_output", *rest):
@@ -335,7 +350,7 @@ class References:
             case ():
                 return cel.mapping((name, self._of_decision(step, (name,))[0]) for name in _OF_DECISIONS), ()
             case _:
-                raise CannotCarry(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
+                raise NotTranslatable(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
 
     def _side(self, side: str | None, keys: Keys) -> str:
         if side is None or side not in self._where.plan.steps:
@@ -360,7 +375,7 @@ def _keys(source: str) -> Keys:
             at += 1
         match = _PART.match(source, at)
         if match is None:
-            raise CannotCarry(f"'{source[:80]}' is not a path that can be followed here", _FIX)
+            raise NotTranslatable(f"'{source[:80]}' is not a path that can be followed here", _FIX)
         keys.append(int(match["index"]) if match["index"] else (match["name"] or match["text"] or "").strip())
         at = match.end()
     return tuple(keys)
@@ -382,26 +397,26 @@ def _decided(condition: str, one: str, other: str) -> str:
     return f"(({condition}) ? {one} : {other})"
 
 
-def is_one_call(step: Loop, plan: Plan) -> bool:
+def is_one_call(step: LoopStep, plan: LiteconeWorkflow) -> bool:
     """Whether the loop calls one agent for each item, and needs no workflow for that."""
-    return len(step.body) == 1 and isinstance(plan.steps.get(step.body[0]), Call)
+    return len(step.body) == 1 and isinstance(plan.steps.get(step.body[0]), AgentStep)
 
 
-def tells_of_each(step: Loop) -> bool:
+def collects_item_results(step: LoopStep) -> bool:
     """Whether the imported loop tells how each item ended: else an item left out would look like one that failed."""
     return step.on_error == "collect" or (step.on_error == "continue" and step.most is not None)
 
 
-def _worked_on(step: Loop, base: str) -> str:
+def _worked_on(step: LoopStep, base: str) -> str:
     """The outputs without those of items beyond the most that the loop takes."""
     if step.most is None:
         return base
-    chosen = "o.status != 'SKIPPED'" if tells_of_each(step) else "o != null"
+    chosen = "o.status != 'SKIPPED'" if collects_item_results(step) else "o != null"
     return f"{base}.filter(o, {chosen})"
 
 
-def _failed_count(step: Loop, base: str) -> str:
-    if tells_of_each(step):
+def _failed_count(step: LoopStep, base: str) -> str:
+    if collects_item_results(step):
         return f"size({base}.filter(o, o.status == 'FAILED'))"
     return f"size({base}.filter(o, o == null))" if step.on_error == "continue" else "0"
 
@@ -418,7 +433,7 @@ def _written(expression: str) -> str:
 
 def _bounded(expression: str) -> str:
     if len(expression) + 2 > cel.MOST_CHARACTERS:
-        raise CannotCarry(
+        raise NotTranslatable(
             f"the expression would have more than {cel.MOST_CHARACTERS:,} characters",
             "Let the steps that it reads be read one by one.",
         )

@@ -1,7 +1,7 @@
 """
 The steps of one workflow of ours: those of litecone's workflow itself, of a loop, or of a branch.
 
-What a loop or a branch reads from outside it gets as its input, under the names that are in `Outside`.
+What a loop or a branch reads from outside it gets as its input, under the names that are in `ChildInput`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trunkline.importing import cel
-from trunkline.importing.account import Account, CannotCarry
-from trunkline.importing.litecone.decisions import Decisions
-from trunkline.importing.litecone.flow import Flow, Placed, order_steps
+from trunkline.importing.account import ImportReport, NotTranslatable
+from trunkline.importing.litecone.decisions import StepConditions
+from trunkline.importing.litecone.flow import OrderedStep, StepOrder, order_steps
 from trunkline.importing.litecone.guards import implies
 from trunkline.importing.litecone.loops import for_each, item_condition, names_of_loop
-from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Part, Plan
-from trunkline.importing.litecone.references import References, is_one_call, unless_null
+from trunkline.importing.litecone.plan import (
+    AgentStep,
+    ConditionalStep,
+    ExtractedBranchStep,
+    ForkJoinStep,
+    LiteconeWorkflow,
+    LoopStep,
+    ParallelStep,
+)
+from trunkline.importing.litecone.references import ReferenceTranslator, is_one_call, unless_null
 from trunkline.jsontypes import Json, JsonObject
 
 # Steps that all wait for many others: beyond this a definition could not be saved.
@@ -28,12 +36,12 @@ _ELSEWHERE = "Read an earlier step, or the output of the loop."
 
 
 @dataclass(slots=True)
-class Import:
+class ImportContext:
     """What all regions of a workflow have in common."""
 
-    plan: Plan
+    plan: LiteconeWorkflow
     names: Mapping[str, str]
-    account: Account
+    report: ImportReport
     in_parts: frozenset[str]
     title: str
     # Steps that the next one may not wait for, each with its fork and branch.
@@ -45,14 +53,16 @@ class Import:
     reached: set[str] = field(default_factory=set[str])
 
 
-class Region:
-    def __init__(self, whole: Import, flow: Flow, outside: Outside | None, within: tuple[str, ...]) -> None:
+class WorkflowBuilder:
+    def __init__(
+        self, whole: ImportContext, flow: StepOrder, outside: ChildInput | None, within: tuple[str, ...]
+    ) -> None:
         self.whole = whole
         self.flow = flow
         self.outside = outside
-        self.decisions = Decisions(whole.plan, flow, whole.names, whole.account, self.references)
+        self.decisions = StepConditions(whole.plan, flow, whole.names, whole.report, self.references)
         # The steps in branches that are workflows, and the outputs of these.
-        self.inside: dict[str, Part] = {}
+        self.inside: dict[str, ExtractedBranchStep] = {}
         self.outputs: dict[str, JsonObject] = {}
         # Branches that others read than the step that joins them.
         self.looked_at: dict[tuple[str, str], None] = {}
@@ -82,46 +92,46 @@ class Region:
         limits: list[int] = []
         for name in self.flow.position:
             step = self.whole.plan.steps[name]
-            if isinstance(step, Parallel) and step.limit is not None and step.limit < len(step.members):
+            if isinstance(step, ParallelStep) and step.limit is not None and step.limit < len(step.members):
                 limits.append(step.limit)
                 path = ("steps", name, "max_parallelism")
-                self.whole.account.note(path, "it holds for the whole workflow, as `max_parallel`")
+                self.whole.report.note(path, "it holds for the whole workflow, as `max_parallel`")
         return min(limits, default=None)
 
-    def references(self, reader: str | None, loop: Mapping[str, str] | None = None) -> References:
+    def references(self, reader: str | None, loop: Mapping[str, str] | None = None) -> ReferenceTranslator:
         """What can be read where a step stands; None: after all of them."""
-        return References(View(self, reader, loop))
+        return ReferenceTranslator(StepScope(self, reader, loop))
 
-    def _step(self, name: str, placed: Placed) -> JsonObject:
+    def _step(self, name: str, placed: OrderedStep) -> JsonObject:
         try:
             match placed.step:
-                case Call() as step:
+                case AgentStep() as step:
                     return self._written(
-                        name, placed, {"agent": step.agent}, self._input(step, View(self, name))
+                        name, placed, {"agent": step.agent}, self._input(step, StepScope(self, name))
                     )
-                case Loop() as step:
+                case LoopStep() as step:
                     return self._loop(step, placed)
-                case Part() as step:
+                case ExtractedBranchStep() as step:
                     return self._part(step, placed)
-        except CannotCarry as cannot:
-            self.whole.account.lost(("steps", name), cannot.message, cannot.fix)
+        except NotTranslatable as cannot:
+            self.whole.report.lost(("steps", name), cannot.message, cannot.fix)
             why = cel.failing(f"not carried over: {cannot.message}")
             return self._written(name, placed, {"agent": "not-carried-over"}, f"${{ {why} }}")
 
-    def _loop(self, step: Loop, placed: Placed) -> JsonObject:
+    def _loop(self, step: LoopStep, placed: OrderedStep) -> JsonObject:
         references = self.references(step.id)
         items = references.collection(step.collection)
         if references.may_be_late():
-            self.whole.account.lost(
+            self.whole.report.lost(
                 ("steps", step.id, "loop_config", "collection"),
                 "the list comes from a branch that may have failed, or may not be over, when the loop begins; it then"
                 " goes over nothing",
                 "Take `join` out of the step after the fork, so that it waits for all branches.",
             )
-        view = View(self, step.id, names_of_loop(step, items))
-        each = for_each(step, items, self.whole.account)
+        view = StepScope(self, step.id, names_of_loop(step, items))
+        each = for_each(step, items, self.whole.report)
         body = self.whole.plan.steps.get(step.body[0])
-        if is_one_call(step, self.whole.plan) and isinstance(body, Call):
+        if is_one_call(step, self.whole.plan) and isinstance(body, AgentStep):
             self.whole.reached.add(body.id)
             called: JsonObject = {"agent": body.agent}
             given: Json = self._input(body, view)
@@ -129,11 +139,11 @@ class Region:
             child, _, given = self._child(step.id, step.body, view)
             called = {"workflow": child}
         return self._written(
-            step.id, placed, {**called, "for_each": each}, given, item_condition(step, self.whole.account)
+            step.id, placed, {**called, "for_each": each}, given, item_condition(step, self.whole.report)
         )
 
-    def _part(self, step: Part, placed: Placed) -> JsonObject:
-        child, output, given = self._child(step.id, step.steps, View(self, step.id))
+    def _part(self, step: ExtractedBranchStep, placed: OrderedStep) -> JsonObject:
+        child, output, given = self._child(step.id, step.steps, StepScope(self, step.id))
         # A step that was left out there cannot be read.
         written_there = self.whole.children[-1]["steps"]
         there = [
@@ -146,29 +156,29 @@ class Region:
         written = self._written(step.id, placed, {"workflow": child}, given)
         return written if step.seconds is None else {**written, "deadline": f"{step.seconds}s"}
 
-    def _child(self, name: str, entry: Sequence[str], view: View) -> tuple[str, JsonObject, JsonObject]:
+    def _child(self, name: str, entry: Sequence[str], view: StepScope) -> tuple[str, JsonObject, JsonObject]:
         """A workflow of these steps: its name, its output, and what it is given."""
         whole = self.whole
         whole.begun += 1
         if name in self._within:
-            raise CannotCarry("the loop or the branch holds itself", "Correct the source.")
+            raise NotTranslatable("the loop or the branch holds itself", "Correct the source.")
         if len(self._within) == MOST_LEVELS or whole.begun > MOST_WORKFLOWS:
-            raise CannotCarry(
+            raise NotTranslatable(
                 f"it would take more than {MOST_WORKFLOWS} workflows, or more than {MOST_LEVELS} in one another",
                 "Make fewer loops in loops, or write them by hand.",
             )
         flow = (
-            order_steps(whole.plan, entry, whole.account, in_a_row=True)
+            order_steps(whole.plan, entry, whole.report, in_a_row=True)
             if entry[0] in whole.plan.steps
             else None
         )
         if flow is None or not flow.calls:
-            raise CannotCarry(
+            raise NotTranslatable(
                 "the steps of a loop or a branch cannot be brought into an order, or call nobody",
                 "Correct the source.",
             )
-        outside = Outside(view)
-        region = Region(whole, flow, outside, (*self._within, name))
+        outside = ChildInput(view)
+        region = WorkflowBuilder(whole, flow, outside, (*self._within, name))
         title = f"{whole.title}.{name}".replace("/", "-")[:MOST_NAME]
         child: JsonObject = {"name": title}
         limit = region.limit()
@@ -180,7 +190,7 @@ class Region:
         return title, output, outside.given()
 
     def _written(
-        self, name: str, placed: Placed, called: JsonObject, given: Json, also: str | None = None
+        self, name: str, placed: OrderedStep, called: JsonObject, given: Json, also: str | None = None
     ) -> JsonObject:
         written: JsonObject = {**called}
         if placed.after:
@@ -194,8 +204,8 @@ class Region:
         seconds = self.flow.seconds.get(name)
         return written if seconds is None else {**written, "deadline": f"{seconds}s"}
 
-    def _join(self, fork: Fork) -> Json:
-        self.whole.account.note(
+    def _join(self, fork: ForkJoinStep) -> Json:
+        self.whole.report.note(
             ("steps", fork.id, "fork_join_config", "join_policy"),
             "the next step begins as soon as enough branches have completed; the others run on, and read null until"
             " they are over. litecone waits for all of them",
@@ -204,22 +214,24 @@ class Region:
             return {"at_least": fork.required, "cancel_rest": False}
         return {"policy": fork.policy, "cancel_rest": False}
 
-    def _input(self, step: Call, view: View) -> JsonObject:
-        references = References(view)
+    def _input(self, step: AgentStep, view: StepScope) -> JsonObject:
+        references = ReferenceTranslator(view)
         written: JsonObject = {}
         for key, value in step.input.items():
             try:
                 written[key] = references.value(value)
-            except CannotCarry as cannot:
-                self.whole.account.lost(("steps", step.id, "input_mapping", key), cannot.message, cannot.fix)
+            except NotTranslatable as cannot:
+                self.whole.report.lost(("steps", step.id, "input_mapping", key), cannot.message, cannot.fix)
                 written[key] = f"${{ {cel.failing(f'not carried over: {cannot.message}')} }}"
         return written
 
 
-class View:
+class StepScope:
     """What can be read from one place of a region."""
 
-    def __init__(self, region: Region, reader: str | None, loop: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, region: WorkflowBuilder, reader: str | None, loop: Mapping[str, str] | None = None
+    ) -> None:
         self.plan = region.whole.plan
         self.names = region.whole.names
         self.in_parts = region.whole.in_parts
@@ -235,7 +247,7 @@ class View:
         if self._loop is not None:
             return self._loop[name]
         if self._region.outside is None:
-            raise CannotCarry(
+            raise NotTranslatable(
                 "'loop' is read outside of a loop", "Write the value by hand in the imported workflow."
             )
         return self._region.outside.of_loop(name)
@@ -263,7 +275,7 @@ class View:
     def result(self, step: str) -> str | None:
         if step in self._region.flow.position:
             self._own(step)
-        if isinstance(self.plan.steps.get(step), Call):
+        if isinstance(self.plan.steps.get(step), AgentStep):
             return None
         part = self._region.inside.get(step)
         if part is not None and step == part.steps[-1]:
@@ -295,25 +307,25 @@ class View:
         placed = None if self._reader is None else self._region.flow.calls.get(self._reader)
         return placed is not None and placed.joins is not None and step in placed.after
 
-    def condition(self, step: Conditional) -> str:
+    def condition(self, step: ConditionalStep) -> str:
         return self._region.decisions.condition(step)
 
     def _own(self, step: str) -> str:
         position = self._region.flow.position
         if self._reader in position and position[step] >= position[self._reader]:
-            raise CannotCarry(f"'{step[:80]}' runs later, so there is nothing to read yet", _ELSEWHERE)
+            raise NotTranslatable(f"'{step[:80]}' runs later, so there is nothing to read yet", _ELSEWHERE)
         return f"steps.{self.names[step]}.output"
 
-    def _outside(self, step: str) -> Outside:
+    def _outside(self, step: str) -> ChildInput:
         if self._region.outside is None:
-            raise CannotCarry(f"'{step[:80]}' runs inside a loop, or never", _ELSEWHERE)
+            raise NotTranslatable(f"'{step[:80]}' runs inside a loop, or never", _ELSEWHERE)
         return self._region.outside
 
 
-class Outside:
+class ChildInput:
     """What a workflow within a workflow is given: only what it reads."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: StepScope) -> None:
         self._view = view
         self._values: JsonObject = {}
         self._steps: JsonObject = {}

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from trunkline.importing.account import Account
+from trunkline.importing.account import ImportReport
 from trunkline.importing.litecone.flow import order_steps
-from trunkline.importing.litecone.folding import fold, loose_steps
-from trunkline.importing.litecone.plan import Part, Plan
-from trunkline.importing.litecone.region import MOST_LINKS, Import, Region
+from trunkline.importing.litecone.folding import extract_branches, loose_steps
+from trunkline.importing.litecone.plan import ExtractedBranchStep, LiteconeWorkflow
+from trunkline.importing.litecone.region import MOST_LINKS, ImportContext, WorkflowBuilder
 from trunkline.importing.names import identifiers
 from trunkline.jsontypes import JsonObject
 
 _MOST_SHOWN = 5
 
 
-def translate_plan(plan: Plan, account: Account, in_parts: frozenset[str]) -> list[JsonObject]:
+def translate_workflow(
+    plan: LiteconeWorkflow, report: ImportReport, in_parts: frozenset[str]
+) -> list[JsonObject]:
     """The definitions, each after those that it begins, its own the last; none where that is reported."""
-    folded = fold(plan)
-    flow = order_steps(folded, (plan.start,), account)
+    folded = extract_branches(plan)
+    flow = order_steps(folded, (plan.start,), report)
     if flow is None:
         return []
     if not flow.calls:
-        account.lost(("start_step",), "no step that is reached calls an agent", "Correct the source.")
+        report.lost(("start_step",), "no step that is reached calls an agent", "Correct the source.")
         return []
     if sum(len(placed.after) for placed in flow.calls.values()) > MOST_LINKS:
-        account.lost(
+        report.lost(
             ("steps",),
             f"the steps would wait for one another more than {MOST_LINKS:,} times",
             "Put a step between steps that run in parallel and steps that all wait for them.",
@@ -31,9 +33,9 @@ def translate_plan(plan: Plan, account: Account, in_parts: frozenset[str]) -> li
         return []
     title = plan.name.replace("/", "-")
     if title != plan.name:
-        account.note(("name",), f"the workflow is called '{title}': a name has no '/' here")
-    whole = Import(folded, identifiers(folded.steps), account, in_parts, title, loose_steps(folded))
-    region = Region(whole, flow, None, ())
+        report.note(("name",), f"the workflow is called '{title}': a name has no '/' here")
+    whole = ImportContext(folded, identifiers(folded.steps), report, in_parts, title, loose_steps(folded))
+    region = WorkflowBuilder(whole, flow, None, ())
     definition: JsonObject = {"name": title}
     if plan.description is not None:
         definition["description"] = plan.description
@@ -47,23 +49,25 @@ def translate_plan(plan: Plan, account: Account, in_parts: frozenset[str]) -> li
     return [*whole.children, definition]
 
 
-def _tell_of_names(whole: Import) -> None:
-    own = [name for name in whole.names.items() if not isinstance(whole.plan.steps[name[0]], Part)]
+def _tell_of_names(whole: ImportContext) -> None:
+    own = [
+        name for name in whole.names.items() if not isinstance(whole.plan.steps[name[0]], ExtractedBranchStep)
+    ]
     changed = [(old, new) for old, new in own if old != new]
     if changed:
         shown = ", ".join(f"'{old[:80]}' is {new}" for old, new in changed[:_MOST_SHOWN])
         more = f", and {len(changed) - _MOST_SHOWN} more" if len(changed) > _MOST_SHOWN else ""
-        whole.account.note(("steps",), f"steps are called by identifiers: {shown}{more}")
+        whole.report.note(("steps",), f"steps are called by identifiers: {shown}{more}")
 
 
-def _tell_of_children(whole: Import) -> None:
+def _tell_of_children(whole: ImportContext) -> None:
     for child in whole.children:
-        whole.account.note(
+        whole.report.note(
             ("steps",), f"'{child['name']}' is a workflow of its own, which the imported one begins"
         )
 
 
-def _tell_of_the_rest(whole: Import) -> None:
+def _tell_of_the_rest(whole: ImportContext) -> None:
     for name in whole.plan.steps:
         if name not in whole.reached:
-            whole.account.note(("steps", name), "the step is left out: no way leads to it")
+            whole.report.note(("steps", name), "the step is left out: no way leads to it")

@@ -11,26 +11,26 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 
-class _Marks(msgspec.Struct):
+class _AdkMetadata(msgspec.Struct):
     adk_thought: bool = False
     adk_type: str | None = None
 
 
-_NO_MARKS = _Marks()
+_NO_ADK_METADATA = _AdkMetadata()
 
 
-def marks_thought(metadata: Raw | UnsetType) -> bool:
-    return metadata is not UNSET and _marks_in(metadata).adk_thought
+def is_adk_thought(metadata: Raw | UnsetType) -> bool:
+    return metadata is not UNSET and _adk_metadata_in(metadata).adk_thought
 
 
-def marks_function_call(metadata: Raw | UnsetType) -> bool:
-    return metadata is not UNSET and _marks_in(metadata).adk_type == "function_call"
+def is_adk_function_call(metadata: Raw | UnsetType) -> bool:
+    return metadata is not UNSET and _adk_metadata_in(metadata).adk_type == "function_call"
 
 
-def _marks_in(metadata: Raw) -> _Marks:
+def _adk_metadata_in(metadata: Raw) -> _AdkMetadata:
     if b'"adk_t' not in bytes(metadata):
-        return _NO_MARKS
+        return _NO_ADK_METADATA
     try:
-        return msgspec.json.decode(metadata, type=_Marks)
+        return msgspec.json.decode(metadata, type=_AdkMetadata)
     except msgspec.ValidationError:
-        return _NO_MARKS
+        return _NO_ADK_METADATA

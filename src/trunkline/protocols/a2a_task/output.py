@@ -14,14 +14,14 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, Raw, UnsetType
 
-from trunkline.protocols.a2a_task.reading import Spoken, SpokenMessage, TaskReading, text_of
+from trunkline.protocols.a2a_task.reading import ParsedResult, PartsHolder, PartsMessage, text_of
 from trunkline.protocols.a2a_task.states import is_agent
 from trunkline.protocols.outputs import StepOutput, json_in, usage_in
 
 
-def output_of(reading: TaskReading[SpokenMessage]) -> StepOutput:
+def output_of(reading: ParsedResult[PartsMessage]) -> StepOutput:
     last = _last_agent_message(reading.history)
-    sources: list[Sequence[Spoken]] = [
+    sources: list[Sequence[PartsHolder]] = [
         reading.artifacts,
         *([message] for message in (reading.status_message, reading.message, last) if message is not None),
     ]
@@ -41,7 +41,7 @@ def output_of(reading: TaskReading[SpokenMessage]) -> StepOutput:
     )
 
 
-def history_notes(history: Sequence[SpokenMessage]) -> list[str]:
+def history_notes(history: Sequence[PartsMessage]) -> list[str]:
     """What keeps us from reading the history, named."""
     notes: list[str] = []
     for index, item in enumerate(history):
@@ -53,7 +53,7 @@ def history_notes(history: Sequence[SpokenMessage]) -> list[str]:
 
 
 def _metadata_in(
-    reading: TaskReading[SpokenMessage], last: SpokenMessage | None
+    reading: ParsedResult[PartsMessage], last: PartsMessage | None
 ) -> list[Raw | UnsetType | None]:
     messages = (reading.status_message, reading.message, last)
     return [
@@ -63,23 +63,23 @@ def _metadata_in(
     ]
 
 
-def _last_agent_message(history: Sequence[SpokenMessage]) -> SpokenMessage | None:
+def _last_agent_message(history: Sequence[PartsMessage]) -> PartsMessage | None:
     """The last message of the agent that has a text; else its last one with any content."""
-    spoken = [message for message in reversed(history) if is_agent(message.role) and message.has_parts()]
-    return next((message for message in spoken if message.texts()), spoken[0] if spoken else None)
+    holder = [message for message in reversed(history) if is_agent(message.role) and message.has_parts()]
+    return next((message for message in holder if message.texts()), holder[0] if holder else None)
 
 
-def _first_text(sources: list[Sequence[Spoken]]) -> str | None:
+def _first_text(sources: list[Sequence[PartsHolder]]) -> str | None:
     for source in sources:
-        texts = [text for spoken in source for text in spoken.texts()]
+        texts = [text for holder in source for text in holder.texts()]
         if texts:
             return "\n".join(texts)
     return None
 
 
-def _first_data(sources: list[Sequence[Spoken]]) -> object:
+def _first_data(sources: list[Sequence[PartsHolder]]) -> object:
     for source in sources:
-        values = [value for spoken in source for value in spoken.values()]
+        values = [value for holder in source for value in holder.data_values()]
         if values:
             return values[0] if len(values) == 1 else values
     return UNSET

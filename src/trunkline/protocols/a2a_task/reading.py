@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from msgspec import UNSET, Raw, UnsetType
 
 
-class Spoken(Protocol):
+class PartsHolder(Protocol):
     """Something that an agent says in parts: a message, an artifact."""
 
     @property
@@ -20,12 +20,12 @@ class Spoken(Protocol):
         """Without the model's thinking."""
         ...
 
-    def values(self) -> list[Raw]:
+    def data_values(self) -> list[Raw]:
         """The data in it, without the model's thinking."""
         ...
 
 
-class SpokenMessage(Spoken, Protocol):
+class PartsMessage(PartsHolder, Protocol):
     @property
     def role(self) -> str | UnsetType: ...
 
@@ -39,10 +39,10 @@ class SpokenMessage(Spoken, Protocol):
         ...
 
 
-Message_co = TypeVar("Message_co", bound=SpokenMessage, covariant=True)
+Message_co = TypeVar("Message_co", bound=PartsMessage, covariant=True)
 
 
-class TaskReading(Protocol[Message_co]):
+class ParsedResult(Protocol[Message_co]):
     @property
     def form(self) -> str: ...
 
@@ -58,7 +58,7 @@ class TaskReading(Protocol[Message_co]):
     def context_id(self) -> str | None: ...
 
     @property
-    def artifacts(self) -> Sequence[Spoken]: ...
+    def artifacts(self) -> Sequence[PartsHolder]: ...
 
     # Artifacts and history as they go into the output: nothing that the agent sent is missing in them.
     @property
@@ -90,9 +90,9 @@ class TaskReading(Protocol[Message_co]):
     def notes(self) -> list[str]: ...
 
 
-def text_of(spoken: Spoken | None) -> str:
-    return "" if spoken is None else "\n".join(spoken.texts())
+def text_of(holder: PartsHolder | None) -> str:
+    return "" if holder is None else "\n".join(holder.texts())
 
 
-def kept(raw: Raw | UnsetType) -> Raw | None:
+def not_null(raw: Raw | UnsetType) -> Raw | None:
     return None if raw is UNSET or bytes(raw) == b"null" else raw

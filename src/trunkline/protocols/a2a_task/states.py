@@ -38,7 +38,7 @@ _USER_ROLES = frozenset({"ROLE_USER", "USER"})
 _ROLE_NUMBERS = {1: "ROLE_USER", 2: "ROLE_AGENT"}
 
 
-def canonical(state: str) -> str:
+def canonical_state(state: str) -> str:
     """The state in small letters, without prefix; a word that is no state stays itself."""
     known = _BY_NAME.get(state)
     if known is not None:
@@ -47,16 +47,16 @@ def canonical(state: str) -> str:
     return "canceled" if word == "cancelled" else word
 
 
-def spelled(state: Json) -> str | None:
+def state_word(state: Json) -> str | None:
     """The state as a word, when it is one or the number of one."""
     if isinstance(state, str):
         return state or None
     return _BY_NUMBER.get(state) if isinstance(state, int) and not isinstance(state, bool) else None
 
 
-def shown(state: str) -> str:
+def displayed_state(state: str) -> str:
     """The state as an operator should read it: the agent's own word, but an enum's name in plain letters."""
-    return canonical(state) if state.upper().startswith("TASK_STATE_") else state
+    return canonical_state(state) if state.upper().startswith("TASK_STATE_") else state
 
 
 def role_of(role: Json) -> str | None:

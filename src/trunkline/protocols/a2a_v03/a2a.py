@@ -16,10 +16,10 @@ from typing import ClassVar
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols.a2a_v03.envelope import open_answer
+from trunkline.protocols.a2a_v03.envelope import parse_answer
 from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
 from trunkline.protocols.a2a_v03.request import InputMode, configuration, message_params, task_call
-from trunkline.protocols.a2a_v03.stream import TaskStream
+from trunkline.protocols.a2a_v03.stream import V03StreamReader
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter, SendOptions, TaskStreamReader
 from trunkline.protocols.config import BATCH, ProtocolOption, TextOption, check_config
 from trunkline.protocols.jsonrpc import rpc_request
@@ -62,7 +62,7 @@ class A2AV03Adapter(ProtocolAdapter):
         return self.request(lambda sent: self._send(sent, options), task)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        answer = open_answer(body, task.task_id, self.protocol)
+        answer = parse_answer(body, task.task_id, self.protocol)
         return outcome_of_answer(answer, body, self.output_mode, any_result=False)
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
@@ -78,7 +78,7 @@ class A2AV03Adapter(ProtocolAdapter):
         return task_call("tasks/resubscribe", task, remote_task_id)
 
     def read_stream(self, task: AgentTask) -> TaskStreamReader:
-        return TaskStream(task, self.protocol, self.output_mode, self._malformed)
+        return V03StreamReader(task, self.protocol, self.output_mode, self._malformed)
 
     def _send(self, task: AgentTask, options: SendOptions) -> JsonObject:
         params = message_params(task, self.input_mode, self.protocol)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols.a2a_v03.envelope import open_answer
+from trunkline.protocols.a2a_v03.envelope import parse_answer
 from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
 from trunkline.protocols.a2a_v03.request import InputMode, ParamsMode, input_params, message_params, task_call
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter
@@ -76,7 +76,7 @@ class JsonRpc2Adapter(ProtocolAdapter):
         return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        answer = open_answer(body, task.task_id, PROTOCOL)
+        answer = parse_answer(body, task.task_id, PROTOCOL)
         return outcome_of_answer(answer, body, self.output_mode, any_result=self.params == "input")
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:

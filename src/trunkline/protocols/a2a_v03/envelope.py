@@ -7,24 +7,24 @@ An answer of an A2A 0.2 or 0.3 agent, opened.
 
 from __future__ import annotations
 
-from trunkline.protocols.a2a_v03.model import Result
-from trunkline.protocols.a2a_v03.reading import Reading, read_exact
-from trunkline.protocols.a2a_v03.tolerant import read_tolerantly
+from trunkline.protocols.a2a_v03.model import V03Result
+from trunkline.protocols.a2a_v03.reading import V03ParsedResult, parse_exact_result
+from trunkline.protocols.a2a_v03.tolerant import parse_lenient_result
 from trunkline.protocols.jsonrpc import ExactAnswerReader, RpcError, parse_response
 
-_answers = ExactAnswerReader(Result)
+_answers = ExactAnswerReader(V03Result)
 
 
-def open_exact_answer(body: bytes, task_id: str, protocol: str) -> Reading | None:
+def parse_exact_answer(body: bytes, task_id: str, protocol: str) -> V03ParsedResult | None:
     """What an answer in the exact form says; None when it needs a closer look."""
     exact = _answers.read(body, task_id, protocol)
-    return None if exact is None else read_exact(exact)
+    return None if exact is None else parse_exact_result(exact)
 
 
-def open_answer(body: bytes, task_id: str, protocol: str) -> Reading | RpcError:
+def parse_answer(body: bytes, task_id: str, protocol: str) -> V03ParsedResult | RpcError:
     """What the answer says; raises `NotJson` or `ProtocolTranslationError`."""
-    reading = open_exact_answer(body, task_id, protocol)
+    reading = parse_exact_answer(body, task_id, protocol)
     if reading is not None:
         return reading
     answer = parse_response(body, task_id, protocol)
-    return answer if isinstance(answer, RpcError) else read_tolerantly(answer.value)
+    return answer if isinstance(answer, RpcError) else parse_lenient_result(answer.value)

@@ -19,30 +19,30 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from trunkline.protocols.a2a_task.marks import marks_function_call, marks_thought
+from trunkline.protocols.a2a_task.marks import is_adk_function_call, is_adk_thought
 
-Text = str | UnsetType
-Kept = Raw | UnsetType
-
-
-class Part(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    kind: Text = UNSET
-    text: Text = UNSET
-    data: Kept = UNSET
-    file: Kept = UNSET
-    metadata: Kept = UNSET
+TextField = str | UnsetType
+RawField = Raw | UnsetType
 
 
-class Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    role: Text = UNSET
-    parts: list[Part] | UnsetType = UNSET
-    message_id: Text = UNSET
-    kind: Text = UNSET
+class V03Part(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    kind: TextField = UNSET
+    text: TextField = UNSET
+    data: RawField = UNSET
+    file: RawField = UNSET
+    metadata: RawField = UNSET
+
+
+class V03Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    role: TextField = UNSET
+    parts: list[V03Part] | UnsetType = UNSET
+    message_id: TextField = UNSET
+    kind: TextField = UNSET
     task_id: str | UnsetType | None = UNSET
     context_id: str | UnsetType | None = UNSET
-    metadata: Kept = UNSET
-    extensions: Kept = UNSET
-    reference_task_ids: Kept = UNSET
+    metadata: RawField = UNSET
+    extensions: RawField = UNSET
+    reference_task_ids: RawField = UNSET
 
     def has_parts(self) -> bool:
         return bool(parts_of(self))
@@ -50,20 +50,20 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_onl
     def texts(self) -> list[str]:
         return texts_in(parts_of(self))
 
-    def values(self) -> list[Raw]:
+    def data_values(self) -> list[Raw]:
         return data_in(parts_of(self))
 
     def calls(self) -> list[Raw]:
-        return data_in([part for part in parts_of(self) if marks_function_call(part.metadata)])
+        return data_in([part for part in parts_of(self) if is_adk_function_call(part.metadata)])
 
 
-class Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    artifact_id: Text = UNSET
+class V03Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    artifact_id: TextField = UNSET
     name: str | UnsetType | None = UNSET
     description: str | UnsetType | None = UNSET
-    parts: list[Part] = []
-    metadata: Kept = UNSET
-    extensions: Kept = UNSET
+    parts: list[V03Part] = []
+    metadata: RawField = UNSET
+    extensions: RawField = UNSET
 
     def has_parts(self) -> bool:
         return bool(self.parts)
@@ -71,39 +71,39 @@ class Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_on
     def texts(self) -> list[str]:
         return texts_in(self.parts)
 
-    def values(self) -> list[Raw]:
+    def data_values(self) -> list[Raw]:
         return data_in(self.parts)
 
 
-class Status(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class V03Status(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     state: str
-    message: Message | None = None
-    timestamp: Kept = UNSET
+    message: V03Message | None = None
+    timestamp: RawField = UNSET
 
 
-class Result(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class V03Result(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """A bare Task or Message in the form of 0.3."""
 
-    kind: Text = UNSET
-    id: Text = UNSET
+    kind: TextField = UNSET
+    id: TextField = UNSET
     context_id: str | None = None
-    status: Status | None = None
-    artifacts: list[Artifact] | None = None
-    history: list[Message] | None = None
-    metadata: Kept = UNSET
-    role: Text = UNSET
-    parts: list[Part] | UnsetType = UNSET
-    message_id: Text = UNSET
+    status: V03Status | None = None
+    artifacts: list[V03Artifact] | None = None
+    history: list[V03Message] | None = None
+    metadata: RawField = UNSET
+    role: TextField = UNSET
+    parts: list[V03Part] | UnsetType = UNSET
+    message_id: TextField = UNSET
     task_id: str | None = None
-    extensions: Kept = UNSET
-    reference_task_ids: Kept = UNSET
+    extensions: RawField = UNSET
+    reference_task_ids: RawField = UNSET
 
 
-def is_thought(part: Part) -> bool:
-    return marks_thought(part.metadata)
+def is_thought(part: V03Part) -> bool:
+    return is_adk_thought(part.metadata)
 
 
-def texts_in(parts: Iterable[Part]) -> list[str]:
+def texts_in(parts: Iterable[V03Part]) -> list[str]:
     """The texts; what is neither called data nor file and has a text is one, whatever its kind is called."""
     return [
         part.text
@@ -112,9 +112,9 @@ def texts_in(parts: Iterable[Part]) -> list[str]:
     ]
 
 
-def data_in(parts: Iterable[Part]) -> list[Raw]:
+def data_in(parts: Iterable[V03Part]) -> list[Raw]:
     return [part.data for part in parts if part.data is not UNSET and not is_thought(part)]
 
 
-def parts_of(message: Message | None) -> list[Part]:
+def parts_of(message: V03Message | None) -> list[V03Part]:
     return [] if message is None or message.parts is UNSET else message.parts

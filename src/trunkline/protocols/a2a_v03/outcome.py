@@ -7,13 +7,13 @@ What an agent's answer means for the step.
 
 from __future__ import annotations
 
-from trunkline.protocols.a2a_task.outcome import Wording, outcome_of
-from trunkline.protocols.a2a_v03.reading import Reading
+from trunkline.protocols.a2a_task.outcome import VersionTexts, outcome_of
+from trunkline.protocols.a2a_v03.reading import V03ParsedResult
 from trunkline.protocols.jsonrpc import RpcError, failed_by_rpc_error, raw_result
 from trunkline.protocols.outcomes import Outcome, Succeeded
 from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
 
-_WORDING = Wording(
+_TEXTS = VersionTexts(
     completed="completed",
     state_fix="Let the agent set status.state to the exact string 'completed' when it succeeded.",
     error_fix="Let the agent use the JSON-RPC 'error' object, not 'result', for failures.",
@@ -40,14 +40,14 @@ _UNKNOWN_TASK = -32001
 
 
 def outcome_of_answer(
-    answer: Reading | RpcError, body: bytes, mode: OutputMode, *, any_result: bool
+    answer: V03ParsedResult | RpcError, body: bytes, mode: OutputMode, *, any_result: bool
 ) -> Outcome:
     """What an answer means; with `any_result` a result that is not A2A's is an output as it is."""
     if isinstance(answer, RpcError):
         return failed_by_rpc_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _UNKNOWN_TASK)
     if any_result and not answer.certain:
         return _succeeded_with_value(body, mode)
-    return outcome_of(answer, lambda: bytes(raw_result(body)), mode, _WORDING)
+    return outcome_of(answer, lambda: bytes(raw_result(body)), mode, _TEXTS)
 
 
 def _succeeded_with_value(body: bytes, mode: OutputMode) -> Succeeded:

@@ -25,7 +25,7 @@ def text_part(value: Json) -> JsonObject:
     return {"kind": "text", "text": value if isinstance(value, str) else encode(value).decode()}
 
 
-def spelled_out(listed: list[Json], protocol: str) -> list[Json]:
+def encode_parts(listed: list[Json], protocol: str) -> list[Json]:
     """Parts as a workflow or a person writes them; raises `ProtocolTranslationError`."""
     return [_written(part) for part in read_parts(listed, protocol)]
 
@@ -46,7 +46,7 @@ def reply_parts(data: Json, protocol: str) -> list[Json]:
         parts.append(_function_response(value) or _data_part(value))
     given = parts_in(reply)
     if given:
-        parts.extend(spelled_out(given, protocol))
+        parts.extend(encode_parts(given, protocol))
     return parts or [text_part("")]
 
 

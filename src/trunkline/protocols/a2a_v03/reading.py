@@ -12,13 +12,13 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw
 
-from trunkline.protocols.a2a_task.reading import kept
-from trunkline.protocols.a2a_v03.model import Artifact, Message, Result
+from trunkline.protocols.a2a_task.reading import not_null
+from trunkline.protocols.a2a_v03.model import V03Artifact, V03Message, V03Result
 
 Form = Literal["task", "message", "artifact-update", "other"]
 
 
-class Reading(msgspec.Struct, kw_only=True):
+class V03ParsedResult(msgspec.Struct, kw_only=True):
     form: Form
     # False: only our reading makes it A2A, the agent may have meant something else.
     certain: bool = True
@@ -26,21 +26,21 @@ class Reading(msgspec.Struct, kw_only=True):
     state: str | None = None
     remote_task_id: str | None = None
     context_id: str | None = None
-    artifacts: list[Artifact] = []
+    artifacts: list[V03Artifact] = []
     # Artifacts and history as they go into the output: nothing that the agent sent is missing in them.
     artifacts_whole: object = None
-    status_message: Message | None = None
-    history: list[Message] = []
+    status_message: V03Message | None = None
+    history: list[V03Message] = []
     history_whole: object = None
     # A direct Message, or one that came beside a task.
-    message: Message | None = None
+    message: V03Message | None = None
     metadata: Raw | None = None
     # An error that the agent put into its result.
     reported_error: str | None = None
     notes: list[str] = []
 
 
-def read_exact(result: Result) -> Reading | None:
+def parse_exact_result(result: V03Result) -> V03ParsedResult | None:
     """What a result in the form of 0.3 says; None when it needs a closer look."""
     if result.status is not None:
         return None if result.parts is not UNSET else _task(result)
@@ -49,11 +49,11 @@ def read_exact(result: Result) -> Reading | None:
     return None
 
 
-def _task(result: Result) -> Reading | None:
+def _task(result: V03Result) -> V03ParsedResult | None:
     status, artifacts, history = result.status, result.artifacts or [], result.history or []
     if status is None or _repeats_an_id(artifacts):
         return None
-    return Reading(
+    return V03ParsedResult(
         form="task",
         state=status.state,
         remote_task_id=result.id or None if result.id is not UNSET else result.task_id,
@@ -63,21 +63,21 @@ def _task(result: Result) -> Reading | None:
         status_message=status.message,
         history=history,
         history_whole=history,
-        metadata=kept(result.metadata),
+        metadata=not_null(result.metadata),
     )
 
 
-def _message(result: Result) -> Reading:
-    return Reading(
+def _message(result: V03Result) -> V03ParsedResult:
+    return V03ParsedResult(
         form="message",
         remote_task_id=result.task_id,
         context_id=result.context_id,
-        message=Message(role=result.role, parts=result.parts, metadata=result.metadata),
-        metadata=kept(result.metadata),
+        message=V03Message(role=result.role, parts=result.parts, metadata=result.metadata),
+        metadata=not_null(result.metadata),
     )
 
 
-def _repeats_an_id(artifacts: list[Artifact]) -> bool:
+def _repeats_an_id(artifacts: list[V03Artifact]) -> bool:
     if len(artifacts) < 2:
         return False
     ids = [artifact.artifact_id for artifact in artifacts if artifact.artifact_id is not UNSET]

@@ -21,7 +21,7 @@ from typing import Literal
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols.a2a_v03.parts import is_reply, reply_parts, spelled_out, text_part
+from trunkline.protocols.a2a_v03.parts import encode_parts, is_reply, reply_parts, text_part
 from trunkline.protocols.jsonrpc import rpc_request
 from trunkline.protocols.outcomes import AgentRequest, SendOptions
 from trunkline.protocols.parts import fields_besides_parts, parts_in
@@ -45,7 +45,7 @@ def message_params(task: AgentTask, input_mode: InputMode, protocol: str) -> Jso
     if task.remote_task_id is not None and is_reply(data):
         message["parts"] = reply_parts(data, protocol)
     elif listed is not None:
-        message["parts"] = spelled_out(listed, protocol)
+        message["parts"] = encode_parts(listed, protocol)
         if beside := fields_besides_parts(data):
             message["metadata"] = beside
     else:

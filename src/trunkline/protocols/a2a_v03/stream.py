@@ -18,14 +18,14 @@ import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask, Progress
-from trunkline.protocols.a2a_task.outcome import heard_meanwhile
+from trunkline.protocols.a2a_task.outcome import agent_message
 from trunkline.protocols.a2a_task.reading import text_of
-from trunkline.protocols.a2a_task.states import COMPLETED, PENDING, RECOGNIZED, canonical, is_user
-from trunkline.protocols.a2a_v03.envelope import open_exact_answer
-from trunkline.protocols.a2a_v03.model import Message, is_thought, parts_of, texts_in
+from trunkline.protocols.a2a_task.states import COMPLETED, PENDING, RECOGNIZED, canonical_state, is_user
+from trunkline.protocols.a2a_v03.envelope import parse_exact_answer
+from trunkline.protocols.a2a_v03.model import V03Message, is_thought, parts_of, texts_in
 from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
-from trunkline.protocols.a2a_v03.reading import Reading
-from trunkline.protocols.a2a_v03.tolerant import list_in, parts_in, read_tolerantly, string_in, unwrapped
+from trunkline.protocols.a2a_v03.reading import V03ParsedResult
+from trunkline.protocols.a2a_v03.tolerant import list_in, parse_lenient_result, parts_in, string_in, unwrapped
 from trunkline.protocols.answer_json import NotJson
 from trunkline.protocols.jsonrpc import RpcError, RpcResult, parse_response
 from trunkline.protocols.outcomes import (
@@ -42,14 +42,14 @@ from trunkline.protocols.progress import shown_part
 _RESTING = RECOGNIZED - PENDING
 
 
-class _Pieces(msgspec.Struct):
+class _PartialContent(msgspec.Struct):
     """An artifact or a message on its way: its parts as they came, one list for each event."""
 
     artifact: JsonObject
     parts: list[list[Json]]
 
 
-class TaskStream(TaskStreamReader):
+class V03StreamReader(TaskStreamReader):
     """Reads one stream; `malformed` makes the error for an event that cannot be read."""
 
     def __init__(
@@ -67,9 +67,9 @@ class TaskStream(TaskStreamReader):
         self._context_id = task.context_id
         # Everything but the artifacts.
         self._folded: JsonObject = {}
-        self._artifacts: dict[str, _Pieces] = {}
+        self._artifacts: dict[str, _PartialContent] = {}
         # What the agent says while its task works, by the message's id.
-        self._said: dict[str, _Pieces] = {}
+        self._said: dict[str, _PartialContent] = {}
         self._direct: JsonObject | None = None
         # The outcome of a stream that has one event only.
         self._at_once: Outcome | None = None
@@ -91,7 +91,7 @@ class TaskStream(TaskStreamReader):
         except (NotJson, ProtocolTranslationError) as exc:
             raise self._malformed(exc, data) from exc
         match answer:
-            case Reading():
+            case V03ParsedResult():
                 self._at_once = outcome_of_answer(answer, data, self._output_mode, any_result=False)
                 self._is_over = True
                 return StreamUpdate(
@@ -119,12 +119,12 @@ class TaskStream(TaskStreamReader):
             return Working(remote_task_id=self._remote_task_id, state=COMPLETED, context_id=self._context_id)
         result = self._folded_task() if self._direct is None else self._direct
         body = encode({"result": result})
-        return outcome_of_answer(read_tolerantly(result), body, self._output_mode, any_result=False)
+        return outcome_of_answer(parse_lenient_result(result), body, self._output_mode, any_result=False)
 
-    def _open_whole(self, data: bytes) -> Reading | None:
+    def _open_whole(self, data: bytes) -> V03ParsedResult | None:
         """A completed task in its exact form, with what it has made: as an answer without a stream has it."""
-        reading = open_exact_answer(data, self._task_id, self._protocol)
-        if reading is None or reading.state is None or canonical(reading.state) != COMPLETED:
+        reading = parse_exact_answer(data, self._task_id, self._protocol)
+        if reading is None or reading.state is None or canonical_state(reading.state) != COMPLETED:
             return None
         if not any(artifact.parts for artifact in reading.artifacts):
             return None
@@ -133,7 +133,7 @@ class TaskStream(TaskStreamReader):
         return reading if is_same and reading.remote_task_id is not None else None
 
     def _take_result(self, result: Json) -> StreamUpdate:
-        reading = read_tolerantly(result)
+        reading = parse_lenient_result(result)
         body = unwrapped(result) if isinstance(result, dict) else {}
         self._has_begun |= reading.form != "other" or reading.reported_error is not None
         self._remote_task_id = reading.remote_task_id or self._remote_task_id
@@ -159,7 +159,7 @@ class TaskStream(TaskStreamReader):
             is_over=self._is_over,
         )
 
-    def _take_task(self, body: JsonObject, reading: Reading) -> Progress | None:
+    def _take_task(self, body: JsonObject, reading: V03ParsedResult) -> Progress | None:
         """A status, or a whole task: what it has replaces what was."""
         for name in ("status", "state", "history", "error"):
             if name in body:
@@ -172,12 +172,12 @@ class TaskStream(TaskStreamReader):
                     self._keep_artifact(item, item)
         if reading.state is None:
             return None
-        self._state = canonical(reading.state)
+        self._state = canonical_state(reading.state)
         if self._state in _RESTING:
             self._is_over = True
             self._has_content |= _is_whole(body) or _speaks(reading.status_message)
             return None
-        text = text_of(heard_meanwhile(reading.status_message))
+        text = text_of(agent_message(reading.status_message))
         others = _others(_status_parts(body))
         return Progress(kind="status", text=text, parts=others) if text or others else None
 
@@ -186,7 +186,7 @@ class TaskStream(TaskStreamReader):
             return None
         parts = list_in(body.get("parts"))
         identity = string_in(body, "messageId", "message_id") or f"#{len(self._said)}"
-        self._said.setdefault(identity, _Pieces(body, [])).parts.append(parts)
+        self._said.setdefault(identity, _PartialContent(body, [])).parts.append(parts)
         self._has_content |= bool(parts)
         text = "\n".join(texts_in(parts_in(parts)))
         others = _others(parts)
@@ -230,7 +230,7 @@ class TaskStream(TaskStreamReader):
             return True
         self._has_gap |= appends
         head = {name: value for name, value in artifact.items() if name != "append"}
-        self._artifacts[key] = _Pieces(head, [parts])
+        self._artifacts[key] = _PartialContent(head, [parts])
         return False
 
     def _keep_metadata(self, body: JsonObject) -> None:
@@ -263,7 +263,7 @@ def _merged_metadata(earlier: JsonObject, later: JsonObject) -> JsonObject:
     return {"metadata": {**kept, **added} if isinstance(kept, dict) else added}
 
 
-def _whole(pieces: _Pieces) -> JsonObject:
+def _whole(pieces: _PartialContent) -> JsonObject:
     return {**pieces.artifact, "parts": _joined(pieces.parts)}
 
 
@@ -297,7 +297,7 @@ def _alike(last: Json, part: Json) -> bool:
     return last.keys() == part.keys() and all(last[name] == part[name] for name in part if name != "text")
 
 
-def _speaks(message: Message | None) -> bool:
+def _speaks(message: V03Message | None) -> bool:
     return any(not is_thought(part) for part in parts_of(message))
 
 

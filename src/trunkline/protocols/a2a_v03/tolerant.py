@@ -17,20 +17,20 @@ from collections.abc import Iterator
 from msgspec import UNSET, Raw, UnsetType
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.protocols.a2a_v03.model import Artifact, Message, Part
-from trunkline.protocols.a2a_v03.reading import Form, Reading
+from trunkline.protocols.a2a_v03.model import V03Artifact, V03Message, V03Part
+from trunkline.protocols.a2a_v03.reading import Form, V03ParsedResult
 
 _WRAPPERS = ("task", "statusUpdate", "status_update", "artifactUpdate", "artifact_update")
 _FORMS: dict[str, Form] = {"task": "task", "status-update": "task", "message": "message"}
 
 
-def read_tolerantly(result: Json) -> Reading:
+def parse_lenient_result(result: Json) -> V03ParsedResult:
     if not isinstance(result, dict):
         message = _message_of(result) if isinstance(result, str) else None
-        return Reading(form="other", certain=False, message=message)
+        return V03ParsedResult(form="other", certain=False, message=message)
     body = unwrapped(result)
     beside = result.get("message")
-    reading = Reading(
+    reading = V03ParsedResult(
         form=_form(body),
         certain=isinstance(body.get("status"), dict) or "parts" in body or "artifact" in body,
         remote_task_id=_remote_id(body),
@@ -76,7 +76,7 @@ def _remote_id(body: JsonObject) -> str | None:
     return string_in(body, "taskId", "task_id", "id")
 
 
-def _read_status(body: JsonObject, reading: Reading) -> None:
+def _read_status(body: JsonObject, reading: V03ParsedResult) -> None:
     status = body.get("status", body.get("state"))
     if isinstance(status, str):
         reading.state = status
@@ -88,12 +88,12 @@ def _read_status(body: JsonObject, reading: Reading) -> None:
         reading.status_message = _message_of(said) if isinstance(said, str | dict) else None
 
 
-def _read_artifacts(body: JsonObject, reading: Reading) -> None:
+def _read_artifacts(body: JsonObject, reading: V03ParsedResult) -> None:
     listed = body.get("artifacts", body.get("artifact"))
     whole = _merged(listed if isinstance(listed, list) else [listed], reading.notes)
     reading.artifacts_whole = whole
     reading.artifacts = [
-        Artifact(
+        V03Artifact(
             parts=list(parts_in(artifact.get("parts"))), metadata=_raw(artifact.get("metadata")) or UNSET
         )
         for artifact in whole
@@ -123,43 +123,43 @@ def _merged(artifacts: list[Json], notes: list[str]) -> list[JsonObject]:
     return list(merged.values())
 
 
-def _read_history(body: JsonObject, reading: Reading) -> None:
+def _read_history(body: JsonObject, reading: V03ParsedResult) -> None:
     history = body.get("history")
     if not isinstance(history, list):
         if history is not None:
             reading.notes.append("Can't extract output from history: it should be an array of messages")
         return
     reading.history_whole = history
-    reading.history = [_message_of(item) if isinstance(item, dict) else Message() for item in history]
+    reading.history = [_message_of(item) if isinstance(item, dict) else V03Message() for item in history]
 
 
-def _message_of(value: JsonObject | str) -> Message:
+def _message_of(value: JsonObject | str) -> V03Message:
     if isinstance(value, str):
-        return Message(parts=[Part(text=value)])
+        return V03Message(parts=[V03Part(text=value)])
     role = value.get("role")
     parts = value.get("parts")
-    return Message(
+    return V03Message(
         role=role if isinstance(role, str) else UNSET,
         parts=list(parts_in(parts)) if isinstance(parts, list) else UNSET,
         metadata=_raw(value.get("metadata")) or UNSET,
     )
 
 
-def parts_in(parts: Json) -> Iterator[Part]:
+def parts_in(parts: Json) -> Iterator[V03Part]:
     for part in list_in(parts):
         if isinstance(part, str):
-            yield Part(text=part)
+            yield V03Part(text=part)
         elif isinstance(part, dict):
             text = part.get("text")
-            yield Part(
+            yield V03Part(
                 kind=string_in(part, "kind", "type") or UNSET,
                 text=text if isinstance(text, str) else UNSET,
                 data=_raw(part["data"]) or UNSET if "data" in part else UNSET,
-                metadata=_marks(part),
+                metadata=_part_metadata(part),
             )
 
 
-def _marks(part: JsonObject) -> Raw | UnsetType:
+def _part_metadata(part: JsonObject) -> Raw | UnsetType:
     metadata = part.get("metadata")
     marks = metadata if isinstance(metadata, dict) else {}
     if part.get("adk_thought") is True:

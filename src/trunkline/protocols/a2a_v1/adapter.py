@@ -19,11 +19,11 @@ from trunkline.protocols.a2a_v1.dialect import (
     HEADERS,
     LIST_PAGE,
     SETTINGS,
-    A2A10Dialect,
-    addressed,
+    A2A10AdapterBase,
+    with_headers,
 )
-from trunkline.protocols.a2a_v1.model import bare
-from trunkline.protocols.a2a_v1.reading import Reading
+from trunkline.protocols.a2a_v1.model import unwrap_result
+from trunkline.protocols.a2a_v1.reading import V1ParsedResult
 from trunkline.protocols.a2a_v1.request import context_id
 from trunkline.protocols.base import DEFAULT_SEND_OPTIONS, AgentRequest, Failed, SendOptions
 from trunkline.protocols.config import BATCH, ProtocolOption
@@ -32,7 +32,7 @@ from trunkline.protocols.jsonrpc import raw_result, rpc_request
 PROTOCOL = "a2a-1.0"
 
 
-class A2A10Adapter(A2A10Dialect):
+class A2A10Adapter(A2A10AdapterBase):
     """A2A 1.0 over JSON-RPC."""
 
     settings: ClassVar[Mapping[str, ProtocolOption]] = {**SETTINGS, "batch": BATCH}
@@ -43,24 +43,24 @@ class A2A10Adapter(A2A10Dialect):
     def malformed_symptom(self) -> str:
         return "malformed JSON-RPC response"
 
-    def open_result(self, body: bytes, task: AgentTask) -> Reading | Failed:
-        return jsonrpc_side.open_result(body, task.task_id, PROTOCOL)
+    def parse_result(self, body: bytes, task: AgentTask) -> V1ParsedResult | Failed:
+        return jsonrpc_side.parse_result(body, task.task_id, PROTOCOL)
 
-    def open_list(self, body: bytes, task: AgentTask) -> Json | Failed:
-        return jsonrpc_side.open_list(body, task.task_id, PROTOCOL)
+    def parse_task_list(self, body: bytes, task: AgentTask) -> Json | Failed:
+        return jsonrpc_side.parse_task_list(body, task.task_id, PROTOCOL)
 
     def whole_result(self, body: bytes) -> bytes:
-        return bare(bytes(raw_result(body)))
+        return unwrap_result(bytes(raw_result(body)))
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         return self._send("SendMessage", task)
 
     def encode(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> AgentRequest:
-        return addressed(self.request(lambda task: self._send("SendMessage", task, options), task))
+        return with_headers(self.request(lambda task: self._send("SendMessage", task, options), task))
 
     def encode_stream(self, task: AgentTask) -> AgentRequest | None:
         request = self.request(lambda task: self._send("SendStreamingMessage", task), task)
-        return addressed(request)
+        return with_headers(request)
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         return self._about("GetTask", task, {"id": remote_task_id})

@@ -17,61 +17,63 @@ import msgspec
 from msgspec import UNSET
 
 from trunkline.jsontypes import Json
-from trunkline.protocols.a2a_v1.loose_parts import part_of
-from trunkline.protocols.a2a_v1.model import Artifact, Kept, Part, said
+from trunkline.protocols.a2a_v1.loose_parts import parse_part
+from trunkline.protocols.a2a_v1.model import RawField, V1Artifact, V1Part, non_empty
 
 # An artifact as it goes into the output: in the exact form, or whatever else the agent sent.
-WholeArtifact = Artifact | Mapping[str, object]
-WholePart = Part | Json
+WholeArtifact = V1Artifact | Mapping[str, object]
+WholePart = V1Part | Json
 
-_FIELDS = [(field.name, field.encode_name) for field in msgspec.structs.fields(Artifact)]
+_FIELDS = [(field.name, field.encode_name) for field in msgspec.structs.fields(V1Artifact)]
 
 
-class _Gathered(msgspec.Struct):
+class _PartialArtifact(msgspec.Struct):
     """One artifact: its fields, and its parts as they came, one list for each piece."""
 
     fields: dict[str, object]
-    metadata: Kept
+    metadata: RawField
     pieces: list[list[WholePart]]
 
 
-class Artifacts:
+class ArtifactAssembler:
     """The artifacts of one task, in the order in which they began."""
 
     def __init__(self) -> None:
         # By id; those without one by their number.
-        self._gathered: dict[str | int, _Gathered] = {}
+        self._gathered: dict[str | int, _PartialArtifact] = {}
         self._nameless = 0
         # True: a piece said that it goes on with an artifact of which we have not seen the beginning.
         self.has_gap = False
 
-    def add(self, artifact: Artifact, whole: WholeArtifact, *, append: bool) -> bool:
+    def add(self, artifact: V1Artifact, whole: WholeArtifact, *, append: bool) -> bool:
         """Takes a piece; True when it replaced an artifact that was there."""
         key = self._key(artifact, append=append)
         earlier = self._gathered.get(key)
         fields, parts = _taken_apart(whole)
         if earlier is None or not append:
             self.has_gap = self.has_gap or append
-            self._gathered[key] = _Gathered(fields, artifact.metadata, [parts])
+            self._gathered[key] = _PartialArtifact(fields, artifact.metadata, [parts])
             return earlier is not None
         earlier.pieces.append(parts)
         if artifact.metadata is not UNSET:
             earlier.metadata = artifact.metadata
         return False
 
-    def joined(self) -> tuple[list[Artifact], list[Mapping[str, object]]]:
+    def joined(self) -> tuple[list[V1Artifact], list[Mapping[str, object]]]:
         """The artifacts as we read them, and as they go into the output."""
-        read: list[Artifact] = []
+        read: list[V1Artifact] = []
         whole: list[Mapping[str, object]] = []
         for each in self._gathered.values():
             parts = _joined(each.pieces)
-            found = [part if isinstance(part, Part) else part_of(part) for part in parts]
-            read.append(Artifact(parts=[part for part in found if part is not None], metadata=each.metadata))
+            found = [part if isinstance(part, V1Part) else parse_part(part) for part in parts]
+            read.append(
+                V1Artifact(parts=[part for part in found if part is not None], metadata=each.metadata)
+            )
             whole.append(each.fields | {"parts": parts} if parts or "parts" in each.fields else each.fields)
         return read, whole
 
-    def _key(self, artifact: Artifact, *, append: bool) -> str | int:
-        identity = said(artifact.artifact_id)
+    def _key(self, artifact: V1Artifact, *, append: bool) -> str | int:
+        identity = non_empty(artifact.artifact_id)
         if identity is not None:
             return identity
         if not append:
@@ -87,7 +89,7 @@ def _taken_apart(whole: WholeArtifact) -> tuple[dict[str, object], list[WholePar
 
 
 def _fields_of(whole: WholeArtifact) -> Iterable[tuple[str, object]]:
-    if not isinstance(whole, Artifact):
+    if not isinstance(whole, V1Artifact):
         return whole.items()
     values: Iterable[tuple[str, object]] = ((name, getattr(whole, attribute)) for attribute, name in _FIELDS)
     return ((name, value) for name, value in values if value is not UNSET)
@@ -116,14 +118,14 @@ def _close(parts: list[WholePart], texts: list[str]) -> None:
     if len(texts) < 2:
         return
     last, text = parts[-1], "".join(texts)
-    if isinstance(last, Part):
+    if isinstance(last, V1Part):
         parts[-1] = msgspec.structs.replace(last, text=text)
     elif isinstance(last, dict):
         parts[-1] = last | {"text": text}
 
 
 def _text_in(part: WholePart) -> str | None:
-    if isinstance(part, Part):
+    if isinstance(part, V1Part):
         return None if part.text is UNSET else part.text
     text = part.get("text") if isinstance(part, dict) else None
     return text if isinstance(text, str) else None
@@ -131,7 +133,7 @@ def _text_in(part: WholePart) -> str | None:
 
 def _alike(last: WholePart, part: WholePart) -> bool:
     """Whether two text parts differ in nothing but their text."""
-    if isinstance(last, Part) and isinstance(part, Part):
+    if isinstance(last, V1Part) and isinstance(part, V1Part):
         return msgspec.structs.replace(last, text="") == msgspec.structs.replace(part, text="")
     if isinstance(last, dict) and isinstance(part, dict):
         return last | {"text": ""} == part | {"text": ""}

@@ -17,11 +17,11 @@ from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols.a2a_task.outcome import outcome_of
-from trunkline.protocols.a2a_v1.find import CannotTell, find_task
-from trunkline.protocols.a2a_v1.reading import Reading
+from trunkline.protocols.a2a_v1.find import TaskNotIdentifiable, find_task
+from trunkline.protocols.a2a_v1.reading import V1ParsedResult
 from trunkline.protocols.a2a_v1.request import InputMode, context_id, message_params
-from trunkline.protocols.a2a_v1.stream import TaskStream
-from trunkline.protocols.a2a_v1.words import WORDING
+from trunkline.protocols.a2a_v1.stream import V1StreamReader
+from trunkline.protocols.a2a_v1.words import TEXTS
 from trunkline.protocols.answer_json import NotJson
 from trunkline.protocols.base import (
     DEFAULT_SEND_OPTIONS,
@@ -50,7 +50,7 @@ HEADERS = {"A2A-Version": "1.0"}
 LIST_PAGE = 100
 
 
-class A2A10Dialect(ProtocolAdapter):
+class A2A10AdapterBase(ProtocolAdapter):
     """A2A 1.0, but for how a request is addressed and an answer wrapped."""
 
     settings: ClassVar[Mapping[str, ProtocolOption]] = SETTINGS
@@ -69,12 +69,12 @@ class A2A10Dialect(ProtocolAdapter):
         return check_config(cls.settings, config)
 
     @abstractmethod
-    def open_result(self, body: bytes, task: AgentTask) -> Reading | Failed:
+    def parse_result(self, body: bytes, task: AgentTask) -> V1ParsedResult | Failed:
         """What an answer says; raises `NotJson` or `ProtocolTranslationError`."""
 
     @abstractmethod
-    def open_list(self, body: bytes, task: AgentTask) -> Json | Failed:
-        """The list of tasks in an answer; raises as `open_result` does."""
+    def parse_task_list(self, body: bytes, task: AgentTask) -> Json | Failed:
+        """The list of tasks in an answer; raises as `parse_result` does."""
 
     @abstractmethod
     def whole_result(self, body: bytes) -> bytes:
@@ -87,44 +87,44 @@ class A2A10Dialect(ProtocolAdapter):
         return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        return self.meaning(self.open_result(body, task), body, task)
+        return self.outcome_of_result(self.parse_result(body, task), body, task)
 
-    def meaning(self, opened: Reading | Failed, body: bytes, task: AgentTask) -> Outcome:
+    def outcome_of_result(self, opened: V1ParsedResult | Failed, body: bytes, task: AgentTask) -> Outcome:
         if isinstance(opened, Failed):
             return opened
         keep_context(opened, task)
-        return outcome_of(opened, lambda: self.whole_result(body), self.output_mode, WORDING)
+        return outcome_of(opened, lambda: self.whole_result(body), self.output_mode, TEXTS)
 
     def read_stream(self, task: AgentTask) -> TaskStreamReader:
-        def open_event(data: bytes) -> Reading | Failed:
+        def open_event(data: bytes) -> V1ParsedResult | Failed:
             try:
-                opened = self.open_result(data, task)
+                opened = self.parse_result(data, task)
             except (NotJson, ProtocolTranslationError) as exc:
                 raise self._malformed(exc, data) from exc
-            if isinstance(opened, Reading):
+            if isinstance(opened, V1ParsedResult):
                 keep_context(opened, task)
             return opened
 
-        return TaskStream(open_event, self.whole_result, self.output_mode, self.get_protocol_name())
+        return V1StreamReader(open_event, self.whole_result, self.output_mode, self.get_protocol_name())
 
     def decode_find(self, answer: AgentAnswer, task: AgentTask) -> str | None:
         """The remote id of our task; raises `ProtocolTranslationError` when the agent's answer leaves it open."""
         unreadable = failure_without_body(answer)
         if unreadable is not None:
-            self._cannot_tell(unreadable, answer)
+            self._raise_not_identifiable(unreadable, answer)
         try:
-            listed = self.open_list(answer.body, task)
+            listed = self.parse_task_list(answer.body, task)
             if isinstance(listed, Failed):
-                self._cannot_tell(listed, answer)
+                self._raise_not_identifiable(listed, answer)
             return find_task(listed, task)
-        except (NotJson, CannotTell) as exc:
+        except (NotJson, TaskNotIdentifiable) as exc:
             if answer.status >= 400:
-                self._cannot_tell(http_failure(answer, request_size=0), answer)
+                self._raise_not_identifiable(http_failure(answer, request_size=0), answer)
             raise ProtocolTranslationError(
                 str(exc), self.get_protocol_name(), "response", answer.body
             ) from exc
 
-    def _cannot_tell(self, failed: Failed, answer: AgentAnswer) -> NoReturn:
+    def _raise_not_identifiable(self, failed: Failed, answer: AgentAnswer) -> NoReturn:
         raise ProtocolTranslationError(
             failed.error.message,
             self.get_protocol_name(),
@@ -135,11 +135,11 @@ class A2A10Dialect(ProtocolAdapter):
         )
 
 
-def keep_context(reading: Reading, task: AgentTask) -> None:
+def keep_context(reading: V1ParsedResult, task: AgentTask) -> None:
     """A message that names no context is in the one that it answers: an agent with another must name it."""
     if reading.form == "message" and reading.context_id is None:
         reading.context_id = context_id(task)
 
 
-def addressed(request: AgentRequest, path: str = "") -> AgentRequest:
+def with_headers(request: AgentRequest, path: str = "") -> AgentRequest:
     return msgspec.structs.replace(request, path=path, headers=HEADERS)

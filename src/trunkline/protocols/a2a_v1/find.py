@@ -16,12 +16,12 @@ from trunkline.protocols.a2a_v1.request import has_own_context, message_id
 from trunkline.protocols.answer_json import NotJson, json_kind
 
 
-class CannotTell(Exception):
+class TaskNotIdentifiable(Exception):
     """The agent's list does not show whether it has our task."""
 
 
 def find_task(listed: Json, task: AgentTask) -> str | None:
-    """The id of our task; None: the agent does not have it. Raises `CannotTell`, or `NotJson` for no list."""
+    """The id of our task; None: the agent does not have it. Raises `TaskNotIdentifiable`, or `NotJson` for no list."""
     tasks = _tasks_in(listed)
     ours = message_id(task)
     for item in tasks:
@@ -30,9 +30,9 @@ def find_task(listed: Json, task: AgentTask) -> str | None:
     if has_own_context(task):
         return _id_of(tasks[0]) if tasks else None
     if isinstance(listed, dict) and (listed.get("nextPageToken") or listed.get("next_page_token")):
-        raise CannotTell("The agent has more tasks in this context than it lists at once")
+        raise TaskNotIdentifiable("The agent has more tasks in this context than it lists at once")
     if any(not _message_ids(item) for item in tasks):
-        raise CannotTell("The agent lists its tasks without the messages that they answer")
+        raise TaskNotIdentifiable("The agent lists its tasks without the messages that they answer")
     return None
 
 

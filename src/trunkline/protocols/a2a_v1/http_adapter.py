@@ -16,9 +16,9 @@ from urllib.parse import quote, urlencode
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import AgentTask
 from trunkline.protocols.a2a_v1 import http_side
-from trunkline.protocols.a2a_v1.dialect import HEADERS, LIST_PAGE, A2A10Dialect, addressed
-from trunkline.protocols.a2a_v1.model import bare
-from trunkline.protocols.a2a_v1.reading import Reading
+from trunkline.protocols.a2a_v1.dialect import HEADERS, LIST_PAGE, A2A10AdapterBase, with_headers
+from trunkline.protocols.a2a_v1.model import unwrap_result
+from trunkline.protocols.a2a_v1.reading import V1ParsedResult
 from trunkline.protocols.a2a_v1.request import context_id
 from trunkline.protocols.base import (
     DEFAULT_SEND_OPTIONS,
@@ -32,7 +32,7 @@ from trunkline.protocols.base import (
 PROTOCOL = "a2a-1.0-http"
 
 
-class A2A10HttpAdapter(A2A10Dialect):
+class A2A10HttpAdapter(A2A10AdapterBase):
     """A2A 1.0 over HTTP+JSON."""
 
     def get_protocol_name(self) -> str:
@@ -41,20 +41,20 @@ class A2A10HttpAdapter(A2A10Dialect):
     def malformed_symptom(self) -> str:
         return "malformed A2A response"
 
-    def open_result(self, body: bytes, task: AgentTask) -> Reading | Failed:
+    def parse_result(self, body: bytes, task: AgentTask) -> V1ParsedResult | Failed:
         del task  # nothing in the answer names it
-        return http_side.open_result(body)
+        return http_side.parse_result(body)
 
-    def open_list(self, body: bytes, task: AgentTask) -> Json | Failed:
+    def parse_task_list(self, body: bytes, task: AgentTask) -> Json | Failed:
         del task  # nothing in the answer names it
-        return http_side.open_list(body)
+        return http_side.parse_task_list(body)
 
     def whole_result(self, body: bytes) -> bytes:
-        return bare(body.removeprefix(b"\xef\xbb\xbf"))
+        return unwrap_result(body.removeprefix(b"\xef\xbb\xbf"))
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        opened = self.open_result(body, task)
-        if isinstance(opened, Reading) and opened.form == "other":
+        opened = self.parse_result(body, task)
+        if isinstance(opened, V1ParsedResult) and opened.form == "other":
             # Without an envelope only this tells an agent of A2A from any other server.
             raise ProtocolTranslationError(
                 "Response has none of 'task', 'message', 'statusUpdate', 'artifactUpdate' and 'status'",
@@ -62,18 +62,18 @@ class A2A10HttpAdapter(A2A10Dialect):
                 "response",
                 body,
             )
-        return self.meaning(opened, body, task)
+        return self.outcome_of_result(opened, body, task)
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         return self.params(task)
 
     def encode(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> AgentRequest:
         request = self.request(lambda task: self.params(task, options), task)
-        return addressed(request, path=self._path("/message:send"))
+        return with_headers(request, path=self._path("/message:send"))
 
     def encode_stream(self, task: AgentTask) -> AgentRequest | None:
         request = self.request(self.params, task)
-        return addressed(request, path=self._path("/message:stream"))
+        return with_headers(request, path=self._path("/message:stream"))
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         del task

@@ -15,9 +15,9 @@ from __future__ import annotations
 import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.protocols.a2a_v1.model import Result
-from trunkline.protocols.a2a_v1.reading import Reading, read_exact
-from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
+from trunkline.protocols.a2a_v1.model import V1Result
+from trunkline.protocols.a2a_v1.reading import V1ParsedResult, parse_exact_result
+from trunkline.protocols.a2a_v1.tolerant import parse_lenient_result
 from trunkline.protocols.a2a_v1.words import (
     CODE_BY_REASON,
     FIX_BY_CODE,
@@ -29,21 +29,21 @@ from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, pars
 from trunkline.protocols.http_answer import fix_for_status
 from trunkline.protocols.outcomes import Failed, step_error
 
-_results = JsonReader(Result)
+_results = JsonReader(V1Result)
 # What a server answers that has no such address, when it does not say what it misses.
 _NO_SUCH_ADDRESS = frozenset({404, 405, 501})
 
 
-def open_result(body: bytes) -> Reading | Failed:
+def parse_result(body: bytes) -> V1ParsedResult | Failed:
     """What the answer says; raises `NotJson`."""
     try:
         exact = _results.read(body)
     except msgspec.ValidationError:
         return _open_tolerantly(body)
-    return read_exact(exact) or _open_tolerantly(body)
+    return parse_exact_result(exact) or _open_tolerantly(body)
 
 
-def open_list(body: bytes) -> JsonObject | Failed:
+def parse_task_list(body: bytes) -> JsonObject | Failed:
     """The answer as it is; raises `NotJson`."""
     answer = parse(body)
     if not isinstance(answer, dict):
@@ -51,9 +51,9 @@ def open_list(body: bytes) -> JsonObject | Failed:
     return _failure_in(answer) or answer
 
 
-def _open_tolerantly(body: bytes) -> Reading | Failed:
-    answer = open_list(body)
-    return answer if isinstance(answer, Failed) else read_tolerantly(answer)
+def _open_tolerantly(body: bytes) -> V1ParsedResult | Failed:
+    answer = parse_task_list(body)
+    return answer if isinstance(answer, Failed) else parse_lenient_result(answer)
 
 
 def _failure_in(answer: JsonObject) -> Failed | None:

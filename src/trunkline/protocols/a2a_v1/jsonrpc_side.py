@@ -10,9 +10,9 @@ An answer of the JSON-RPC binding, opened.
 from __future__ import annotations
 
 from trunkline.jsontypes import Json
-from trunkline.protocols.a2a_v1.model import Result
-from trunkline.protocols.a2a_v1.reading import Reading, read_exact
-from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
+from trunkline.protocols.a2a_v1.model import V1Result
+from trunkline.protocols.a2a_v1.reading import V1ParsedResult, parse_exact_result
+from trunkline.protocols.a2a_v1.tolerant import parse_lenient_result
 from trunkline.protocols.a2a_v1.words import (
     CODE_BY_REASON,
     FIX_BY_CODE,
@@ -23,21 +23,21 @@ from trunkline.protocols.a2a_v1.words import (
 from trunkline.protocols.jsonrpc import ExactAnswerReader, RpcError, failed_by_rpc_error, parse_response
 from trunkline.protocols.outcomes import Failed
 
-_answers = ExactAnswerReader(Result)
+_answers = ExactAnswerReader(V1Result)
 
 
-def open_result(body: bytes, task_id: str, protocol: str) -> Reading | Failed:
+def parse_result(body: bytes, task_id: str, protocol: str) -> V1ParsedResult | Failed:
     """What the answer says; raises `NotJson` or `ProtocolTranslationError`."""
     exact = _answers.read(body, task_id, protocol)
-    reading = None if exact is None else read_exact(exact)
+    reading = None if exact is None else parse_exact_result(exact)
     if reading is not None:
         return reading
     answer = parse_response(body, task_id, protocol)
-    return _failed(answer) if isinstance(answer, RpcError) else read_tolerantly(answer.value)
+    return _failed(answer) if isinstance(answer, RpcError) else parse_lenient_result(answer.value)
 
 
-def open_list(body: bytes, task_id: str, protocol: str) -> Json | Failed:
-    """The result as it is; raises as `open_result` does."""
+def parse_task_list(body: bytes, task_id: str, protocol: str) -> Json | Failed:
+    """The result as it is; raises as `parse_result` does."""
     answer = parse_response(body, task_id, protocol)
     return _failed(answer) if isinstance(answer, RpcError) else answer.value
 

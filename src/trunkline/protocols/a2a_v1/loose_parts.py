@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, UnsetType
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.protocols.a2a_v1.model import Part
+from trunkline.protocols.a2a_v1.model import V1Part
 
 _FILE_FIELDS = {
     "raw": ("raw", "bytes"),
@@ -21,24 +21,24 @@ _FILE_FIELDS = {
 _NO_TEXT = ("data", "file")
 
 
-def part_of(part: Json) -> Part | None:
+def parse_part(part: Json) -> V1Part | None:
     """What the part says; None when it is none."""
     if isinstance(part, str):
-        return Part(text=part)
+        return V1Part(text=part)
     if not isinstance(part, dict):
         return None
     text, data = part.get("text"), part.get("data")
     is_text = isinstance(text, str) and part.get("kind", part.get("type")) not in _NO_TEXT
-    return Part(
+    return V1Part(
         text=text if is_text and isinstance(text, str) else UNSET,
         data=UNSET if data is None else Raw(encode(data)),
-        metadata=_marks(part),
+        metadata=_part_metadata(part),
         **_file_in(part),
     )
 
 
-def parts_in(parts: Json) -> list[Part]:
-    found = [part_of(part) for part in parts] if isinstance(parts, list) else []
+def parse_parts(parts: Json) -> list[V1Part]:
+    found = [parse_part(part) for part in parts] if isinstance(parts, list) else []
     return [part for part in found if part is not None]
 
 
@@ -53,7 +53,7 @@ def _file_in(part: JsonObject) -> dict[str, Raw]:
     return {name: Raw(encode(value)) for name, value in found.items() if value is not None}
 
 
-def _marks(part: JsonObject) -> Raw | UnsetType:
+def _part_metadata(part: JsonObject) -> Raw | UnsetType:
     metadata = part.get("metadata")
     marks = metadata if isinstance(metadata, dict) else {}
     if part.get("adk_thought") is True:

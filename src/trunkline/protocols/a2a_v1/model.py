@@ -6,8 +6,8 @@ The objects of an A2A 1.0 answer, as far as Trunkline looks into them.
     Message         {"messageId", "contextId", "taskId", "role", "parts": [Part], "metadata", …}
     Artifact        {"artifactId", "name", "description", "parts": [Part], "metadata", "extensions"}
     Part            {"text" | "raw" | "url" | "data", "metadata", "filename", "mediaType"}
-    StatusUpdate    {"taskId", "contextId", "status", "metadata"}
-    ArtifactUpdate  {"taskId", "contextId", "artifact", "append", "lastChunk", "metadata"}
+    V1StatusUpdate    {"taskId", "contextId", "status", "metadata"}
+    V1ArtifactUpdate  {"taskId", "contextId", "artifact", "append", "lastChunk", "metadata"}
 
 The structs are exact: an unknown field is refused, because they are encoded again into the output and must
 lose nothing. What does not fit is read by tolerant.py. Contents of any size (`raw`, `data`, `metadata`) stay
@@ -21,31 +21,31 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from trunkline.protocols.a2a_task.marks import marks_function_call, marks_thought
+from trunkline.protocols.a2a_task.marks import is_adk_function_call, is_adk_thought
 
-Text = str | UnsetType
-Kept = Raw | UnsetType
-
-
-class Part(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    text: Text = UNSET
-    raw: Kept = UNSET
-    url: Kept = UNSET
-    data: Kept = UNSET
-    metadata: Kept = UNSET
-    filename: Kept = UNSET
-    media_type: Kept = UNSET
+TextField = str | UnsetType
+RawField = Raw | UnsetType
 
 
-class Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    message_id: Text = UNSET
-    context_id: Text = UNSET
-    task_id: Text = UNSET
-    role: Text = UNSET
-    parts: list[Part] | UnsetType = UNSET
-    metadata: Kept = UNSET
-    extensions: Kept = UNSET
-    reference_task_ids: Kept = UNSET
+class V1Part(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    text: TextField = UNSET
+    raw: RawField = UNSET
+    url: RawField = UNSET
+    data: RawField = UNSET
+    metadata: RawField = UNSET
+    filename: RawField = UNSET
+    media_type: RawField = UNSET
+
+
+class V1Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    message_id: TextField = UNSET
+    context_id: TextField = UNSET
+    task_id: TextField = UNSET
+    role: TextField = UNSET
+    parts: list[V1Part] | UnsetType = UNSET
+    metadata: RawField = UNSET
+    extensions: RawField = UNSET
+    reference_task_ids: RawField = UNSET
 
     def has_parts(self) -> bool:
         return bool(parts_of(self))
@@ -53,20 +53,20 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_onl
     def texts(self) -> list[str]:
         return texts_in(parts_of(self))
 
-    def values(self) -> list[Raw]:
+    def data_values(self) -> list[Raw]:
         return data_in(parts_of(self))
 
     def calls(self) -> list[Raw]:
-        return data_in([part for part in parts_of(self) if marks_function_call(part.metadata)])
+        return data_in([part for part in parts_of(self) if is_adk_function_call(part.metadata)])
 
 
-class Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    artifact_id: Text = UNSET
-    name: Text = UNSET
-    description: Text = UNSET
-    parts: list[Part] | UnsetType = UNSET
-    metadata: Kept = UNSET
-    extensions: Kept = UNSET
+class V1Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    artifact_id: TextField = UNSET
+    name: TextField = UNSET
+    description: TextField = UNSET
+    parts: list[V1Part] | UnsetType = UNSET
+    metadata: RawField = UNSET
+    extensions: RawField = UNSET
 
     def has_parts(self) -> bool:
         return bool(parts_of(self))
@@ -74,90 +74,90 @@ class Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_on
     def texts(self) -> list[str]:
         return texts_in(parts_of(self))
 
-    def values(self) -> list[Raw]:
+    def data_values(self) -> list[Raw]:
         return data_in(parts_of(self))
 
 
-class Status(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class V1Status(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     state: str
-    message: Message | None = None
-    timestamp: Kept = UNSET
+    message: V1Message | None = None
+    timestamp: RawField = UNSET
 
 
-class Task(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    id: Text = UNSET
-    context_id: Text = UNSET
-    status: Status
-    artifacts: list[Artifact] = []
-    history: list[Message] = []
-    metadata: Kept = UNSET
+class V1Task(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    id: TextField = UNSET
+    context_id: TextField = UNSET
+    status: V1Status
+    artifacts: list[V1Artifact] = []
+    history: list[V1Message] = []
+    metadata: RawField = UNSET
 
 
-class StatusUpdate(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    task_id: Text = UNSET
-    context_id: Text = UNSET
-    status: Status
-    metadata: Kept = UNSET
+class V1StatusUpdate(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    task_id: TextField = UNSET
+    context_id: TextField = UNSET
+    status: V1Status
+    metadata: RawField = UNSET
 
 
-class ArtifactUpdate(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    task_id: Text = UNSET
-    context_id: Text = UNSET
-    artifact: Artifact
+class V1ArtifactUpdate(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    task_id: TextField = UNSET
+    context_id: TextField = UNSET
+    artifact: V1Artifact
     append: bool = False
     last_chunk: bool = False
-    metadata: Kept = UNSET
+    metadata: RawField = UNSET
 
 
-class Result(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class V1Result(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """What a send, an event of a stream (one of the first four) or a get (a bare Task) is answered with."""
 
-    task: Task | UnsetType = UNSET
-    message: Message | UnsetType = UNSET
-    status_update: StatusUpdate | UnsetType = UNSET
-    artifact_update: ArtifactUpdate | UnsetType = UNSET
-    id: Text = UNSET
-    context_id: Text = UNSET
-    status: Status | UnsetType = UNSET
-    artifacts: list[Artifact] = []
-    history: list[Message] = []
-    metadata: Kept = UNSET
+    task: V1Task | UnsetType = UNSET
+    message: V1Message | UnsetType = UNSET
+    status_update: V1StatusUpdate | UnsetType = UNSET
+    artifact_update: V1ArtifactUpdate | UnsetType = UNSET
+    id: TextField = UNSET
+    context_id: TextField = UNSET
+    status: V1Status | UnsetType = UNSET
+    artifacts: list[V1Artifact] = []
+    history: list[V1Message] = []
+    metadata: RawField = UNSET
 
 
-class _Wrapped(msgspec.Struct, rename="camel"):
-    task: Kept = UNSET
-    message: Kept = UNSET
-    status_update: Kept = UNSET
-    artifact_update: Kept = UNSET
+class _WrappedResult(msgspec.Struct, rename="camel"):
+    task: RawField = UNSET
+    message: RawField = UNSET
+    status_update: RawField = UNSET
+    artifact_update: RawField = UNSET
 
 
-def bare(result: bytes) -> bytes:
+def unwrap_result(result: bytes) -> bytes:
     """All of a result as JSON, without its wrapper: the same whether it answers a send or a get."""
     if not result.lstrip().startswith(b"{"):
         return result
-    wrapped = msgspec.json.decode(result, type=_Wrapped)
+    wrapped = msgspec.json.decode(result, type=_WrappedResult)
     for inner in (wrapped.task, wrapped.message, wrapped.status_update, wrapped.artifact_update):
         if inner is not UNSET and bytes(memoryview(inner)[:1]) == b"{":
             return bytes(inner)
     return result
 
 
-def is_thought(part: Part) -> bool:
-    return marks_thought(part.metadata)
+def is_thought(part: V1Part) -> bool:
+    return is_adk_thought(part.metadata)
 
 
-def texts_in(parts: Iterable[Part]) -> list[str]:
+def texts_in(parts: Iterable[V1Part]) -> list[str]:
     return [part.text for part in parts if part.text is not UNSET and not is_thought(part)]
 
 
-def data_in(parts: Iterable[Part]) -> list[Raw]:
+def data_in(parts: Iterable[V1Part]) -> list[Raw]:
     return [part.data for part in parts if part.data is not UNSET and not is_thought(part)]
 
 
-def parts_of(holder: Message | Artifact | None) -> list[Part]:
+def parts_of(holder: V1Message | V1Artifact | None) -> list[V1Part]:
     return [] if holder is None or holder.parts is UNSET else holder.parts
 
 
-def said(text: str | UnsetType | None) -> str | None:
+def non_empty(text: str | UnsetType | None) -> str | None:
     """A string that is there and not empty."""
     return None if text is UNSET else text or None

@@ -18,19 +18,19 @@ from msgspec import UNSET, Raw
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import Progress
-from trunkline.protocols.a2a_task.outcome import heard_meanwhile, outcome_of
+from trunkline.protocols.a2a_task.outcome import agent_message, outcome_of
 from trunkline.protocols.a2a_task.reading import text_of
-from trunkline.protocols.a2a_task.states import COMPLETED, INTERRUPTED, TERMINAL, canonical
-from trunkline.protocols.a2a_v1.artifacts import Artifacts
+from trunkline.protocols.a2a_task.states import COMPLETED, INTERRUPTED, TERMINAL, canonical_state
+from trunkline.protocols.a2a_v1.artifacts import ArtifactAssembler
 from trunkline.protocols.a2a_v1.model import (
-    Artifact,
-    Message,
+    V1Artifact,
+    V1Message,
     is_thought,
+    non_empty,
     parts_of,
-    said,
 )
-from trunkline.protocols.a2a_v1.reading import Reading
-from trunkline.protocols.a2a_v1.words import WORDING
+from trunkline.protocols.a2a_v1.reading import V1ParsedResult
+from trunkline.protocols.a2a_v1.words import TEXTS
 from trunkline.protocols.answer_json import decode_checked
 from trunkline.protocols.outcomes import Failed, Outcome, ProtocolTranslationError, StreamUpdate, Working
 from trunkline.protocols.outputs import OutputMode
@@ -40,12 +40,12 @@ from trunkline.protocols.progress import shown_part
 _MAX_NOTES = 20
 
 
-class TaskStream:
+class V1StreamReader:
     """Reads one stream; `open_event` opens an event's data, and `whole_of` gives all of its result."""
 
     def __init__(
         self,
-        open_event: Callable[[bytes], Reading | Failed],
+        open_event: Callable[[bytes], V1ParsedResult | Failed],
         whole_of: Callable[[bytes], bytes],
         mode: OutputMode,
         protocol: str,
@@ -54,8 +54,8 @@ class TaskStream:
         self._whole_of = whole_of
         self._mode: OutputMode = mode
         self._protocol = protocol
-        self._task = Reading(form="other", notes=[])
-        self._artifacts = Artifacts()
+        self._task = V1ParsedResult(form="other", notes=[])
+        self._artifacts = ArtifactAssembler()
         self._metadata: JsonObject = {}
         self._last_event = b""
         # True: the agent has shown the whole task in the state that it now has.
@@ -103,13 +103,17 @@ class TaskStream:
         if task.remote_task_id is not None and task.form == "task":
             if task.state is None and task.reported_error is None:
                 task.state = "working"
-            if task.state is not None and canonical(task.state) == COMPLETED and self._must_be_asked_for():
+            if (
+                task.state is not None
+                and canonical_state(task.state) == COMPLETED
+                and self._must_be_asked_for()
+            ):
                 return Working(
                     remote_task_id=task.remote_task_id, state=COMPLETED, context_id=task.context_id
                 )
-        return outcome_of(task, lambda: self._whole_of(self._last_event), self._mode, WORDING)
+        return outcome_of(task, lambda: self._whole_of(self._last_event), self._mode, TEXTS)
 
-    def _merge(self, event: Reading) -> None:
+    def _merge(self, event: V1ParsedResult) -> None:
         task = self._task
         task.remote_task_id = event.remote_task_id or task.remote_task_id
         task.context_id = event.context_id or task.context_id
@@ -127,7 +131,7 @@ class TaskStream:
         if event.form == "task":
             task.history, task.history_whole = event.history, event.history_whole
             if event.artifacts:
-                self._artifacts = Artifacts()
+                self._artifacts = ArtifactAssembler()
         for artifact, whole in zip(event.artifacts, event.artifacts_whole, strict=True):
             self._artifacts.add(artifact, whole, append=event.append)
         self._merge_metadata(event.metadata)
@@ -137,7 +141,7 @@ class TaskStream:
         if isinstance(value, dict):
             self._metadata |= value
 
-    def _as_it_stands(self) -> Reading:
+    def _as_it_stands(self) -> V1ParsedResult:
         task = self._task
         task.artifacts, task.artifacts_whole = self._artifacts.joined()
         task.metadata = Raw(encode(self._metadata)) if self._metadata else None
@@ -146,7 +150,7 @@ class TaskStream:
     def _has_ended(self) -> bool:
         if self._task.form == "message":
             return True
-        return self._task.state is not None and canonical(self._task.state) in TERMINAL | INTERRUPTED
+        return self._task.state is not None and canonical_state(self._task.state) in TERMINAL | INTERRUPTED
 
     def _must_be_asked_for(self) -> bool:
         if self._artifacts.has_gap:
@@ -159,32 +163,32 @@ class TaskStream:
         return not said_something and not self._is_shown_whole
 
 
-def _speaks(holder: Artifact | Message | None) -> bool:
+def _speaks(holder: V1Artifact | V1Message | None) -> bool:
     return any(not is_thought(part) for part in parts_of(holder))
 
 
-def _progress_in(event: Reading) -> Progress | None:
+def _progress_in(event: V1ParsedResult) -> Progress | None:
     """What an event says that is worth showing."""
     if event.form == "artifact-update":
         return _of_artifact(event.artifacts[0], event) if event.artifacts else None
-    message = heard_meanwhile(event.message if event.form == "message" else event.status_message)
+    message = agent_message(event.message if event.form == "message" else event.status_message)
     text, parts = text_of(message), _shown(message)
     return Progress(kind="status", text=text, parts=parts) if text or parts else None
 
 
-def _of_artifact(artifact: Artifact, event: Reading) -> Progress:
+def _of_artifact(artifact: V1Artifact, event: V1ParsedResult) -> Progress:
     return Progress(
         kind="artifact",
         text=text_of(artifact),
-        artifact_id=said(artifact.artifact_id),
-        name=said(artifact.name),
+        artifact_id=non_empty(artifact.artifact_id),
+        name=non_empty(artifact.name),
         append=event.append,
         last=event.last_chunk,
         parts=_shown(artifact),
     )
 
 
-def _shown(holder: Artifact | Message | None) -> list[Json]:
+def _shown(holder: V1Artifact | V1Message | None) -> list[Json]:
     others = [part for part in parts_of(holder) if part.text is UNSET and not is_thought(part)]
     values = [decode_checked(encode(part)) for part in others]
     return [shown_part(value) for value in values if isinstance(value, dict)]

@@ -14,11 +14,11 @@ from __future__ import annotations
 from msgspec import UNSET, Raw
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.protocols.a2a_task.states import role_of, spelled
-from trunkline.protocols.a2a_v1.artifacts import Artifacts
-from trunkline.protocols.a2a_v1.loose_parts import parts_in
-from trunkline.protocols.a2a_v1.model import Artifact, Message
-from trunkline.protocols.a2a_v1.reading import Form, Reading
+from trunkline.protocols.a2a_task.states import role_of, state_word
+from trunkline.protocols.a2a_v1.artifacts import ArtifactAssembler
+from trunkline.protocols.a2a_v1.loose_parts import parse_parts
+from trunkline.protocols.a2a_v1.model import V1Artifact, V1Message
+from trunkline.protocols.a2a_v1.reading import Form, V1ParsedResult
 
 _WRAPPERS: dict[str, Form] = {
     "task": "task",
@@ -35,12 +35,12 @@ _KINDS: dict[str, Form] = {
 }
 
 
-def read_tolerantly(result: Json) -> Reading:
+def parse_lenient_result(result: Json) -> V1ParsedResult:
     if not isinstance(result, dict):
         message = _message_of(result) if isinstance(result, str) else None
-        return Reading(form="other", message=message)
+        return V1ParsedResult(form="other", message=message)
     body, form = _unwrapped(result)
-    reading = Reading(
+    reading = V1ParsedResult(
         form=form,
         remote_task_id=_remote_id(body, form),
         context_id=_string(body, "contextId", "context_id"),
@@ -89,19 +89,19 @@ def _remote_id(body: JsonObject, form: Form) -> str | None:
     return task_id if form == "message" else task_id or _string(body, "id")
 
 
-def _read_status(body: JsonObject, reading: Reading) -> None:
+def _read_status(body: JsonObject, reading: V1ParsedResult) -> None:
     status = body.get("status", body.get("state"))
     if isinstance(status, dict):
-        reading.state = spelled(status.get("state"))
+        reading.state = state_word(status.get("state"))
         said = status.get("message")
         reading.status_message = _message_of(said) if isinstance(said, str | dict) else None
         return
-    reading.state = spelled(status)
+    reading.state = state_word(status)
     if isinstance(status, str):
         reading.notes.append(f"'status' should be an object with a 'state', not the string '{status}'")
 
 
-def _read_artifacts(body: JsonObject, reading: Reading) -> None:
+def _read_artifacts(body: JsonObject, reading: V1ParsedResult) -> None:
     listed = body.get("artifacts", body.get("artifact"))
     if isinstance(listed, list):
         reading.artifacts, reading.artifacts_whole = _merged(listed, reading.notes).joined()
@@ -113,8 +113,8 @@ def _read_artifacts(body: JsonObject, reading: Reading) -> None:
         reading.notes.append("'artifacts' should be an array")
 
 
-def _merged(listed: list[Json], notes: list[str]) -> Artifacts:
-    artifacts = Artifacts()
+def _merged(listed: list[Json], notes: list[str]) -> ArtifactAssembler:
+    artifacts = ArtifactAssembler()
     for item in listed:
         if not isinstance(item, dict):
             continue
@@ -129,33 +129,33 @@ def _merged(listed: list[Json], notes: list[str]) -> Artifacts:
     return artifacts
 
 
-def _artifact_of(value: JsonObject) -> Artifact:
-    return Artifact(
+def _artifact_of(value: JsonObject) -> V1Artifact:
+    return V1Artifact(
         artifact_id=_string(value, "artifactId", "artifact_id") or UNSET,
         name=_string(value, "name") or UNSET,
-        parts=parts_in(value.get("parts")),
+        parts=parse_parts(value.get("parts")),
         metadata=_raw(value.get("metadata")) or UNSET,
     )
 
 
-def _read_history(body: JsonObject, reading: Reading) -> None:
+def _read_history(body: JsonObject, reading: V1ParsedResult) -> None:
     history = body.get("history")
     if not isinstance(history, list):
         if history is not None:
             reading.notes.append("Can't extract output from history: it should be an array of messages")
         return
     reading.history_whole = history
-    reading.history = [_message_of(item) if isinstance(item, dict) else Message() for item in history]
+    reading.history = [_message_of(item) if isinstance(item, dict) else V1Message() for item in history]
 
 
-def _message_of(value: JsonObject | str) -> Message:
+def _message_of(value: JsonObject | str) -> V1Message:
     if isinstance(value, str):
-        return Message(parts=parts_in([value]))
+        return V1Message(parts=parse_parts([value]))
     parts = value.get("parts")
-    return Message(
+    return V1Message(
         message_id=_string(value, "messageId", "message_id") or UNSET,
         role=role_of(value.get("role")) or UNSET,
-        parts=parts_in(parts) if isinstance(parts, list) else UNSET,
+        parts=parse_parts(parts) if isinstance(parts, list) else UNSET,
         metadata=_raw(value.get("metadata")) or UNSET,
     )
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from trunkline.workflow.expressions.engine import Engine
+from trunkline.workflow.expressions.engine import CelCompiler
 from trunkline.workflow.expressions.errors import ExpressionError
-from trunkline.workflow.expressions.paths import KEYWORDS, OF_LOOPS, Scope
-from trunkline.workflow.expressions.template import ITEM, RUN_INPUT, Compiler, Condition, Sites, Template
-from trunkline.workflow.expressions.text import bare_source
+from trunkline.workflow.expressions.paths import FOR_EACH_VARIABLES, KEYWORDS, Scope
+from trunkline.workflow.expressions.template import (
+    ITEM,
+    RUN_INPUT,
+    Condition,
+    ReadSites,
+    Template,
+    TemplateCompiler,
+)
+from trunkline.workflow.expressions.text import strip_delimiters
 
 __all__ = [
+    "FOR_EACH_VARIABLES",
     "ITEM",
     "KEYWORDS",
-    "OF_LOOPS",
     "RUN_INPUT",
-    "Compiler",
+    "CelCompiler",
     "Condition",
-    "Engine",
     "ExpressionError",
+    "ReadSites",
     "Scope",
-    "Sites",
     "Template",
-    "bare_source",
+    "TemplateCompiler",
+    "strip_delimiters",
 ]

@@ -15,12 +15,21 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from trunkline.jsontypes import Json
-from trunkline.workflow.expressions.tree import Call, Constant, Literal, Local, Loop, Node, Part, Reading
+from trunkline.workflow.expressions.tree import (
+    Comprehension,
+    ConstantNode,
+    FunctionCall,
+    LiteralNode,
+    MacroVariable,
+    MemberAccess,
+    Node,
+    VariableRead,
+)
 
 # Bytes that an evaluation may take, results included.
 BUDGET = 64 * 1024 * 1024
 # `map` over more takes the square of it in time and memory.
-MAX_LOOP = 1_000
+MAX_ITERATIONS = 1_000
 # What reading deeper data would need of the stack.
 MAX_DEPTH = 200
 
@@ -41,14 +50,14 @@ _SMALL = frozenset({
 })  # fmt: skip
 
 # Bytes, per macro variable; the constant part is under "".
-_Form = Mapping[str, float]
+_LinearForm = Mapping[str, float]
 
 
-class TooCostly(Exception):
+class CostLimitExceeded(Exception):
     """The expression would take too much for this data."""
 
 
-class Weight(NamedTuple):
+class ValueSize(NamedTuple):
     """How large a JSON value is: its bytes, its own items, and the most items of anything inside it."""
 
     size: int
@@ -56,58 +65,58 @@ class Weight(NamedTuple):
     inner: int
 
 
-class _Bound(NamedTuple):
-    size: _Form
+class _SizeBound(NamedTuple):
+    size: _LinearForm
     length: float
     inner: float
 
 
-def weigh(value: Json, depth: int = MAX_DEPTH) -> Weight:
-    """The weight of a value; raises `TooCostly` for one that CEL cannot take."""
+def measure(value: Json, depth: int = MAX_DEPTH) -> ValueSize:
+    """The weight of a value; raises `CostLimitExceeded` for one that CEL cannot take."""
     if isinstance(value, str):
-        return Weight(_VALUE + _text_size(value), 0, 0)
+        return ValueSize(_VALUE + _text_size(value), 0, 0)
     if isinstance(value, dict):
         return _weigh_items(value.values(), _text_size("".join(value)), depth)
     if isinstance(value, list):
         return _weigh_items(value, 0, depth)
-    return Weight(_VALUE, 0, 0)
+    return ValueSize(_VALUE, 0, 0)
 
 
-def _weigh_items(items: Collection[Json], keys_size: int, depth: int) -> Weight:
+def _weigh_items(items: Collection[Json], keys_size: int, depth: int) -> ValueSize:
     if depth == 0:
-        raise TooCostly(f"it reads data that is nested deeper than {MAX_DEPTH} levels")
+        raise CostLimitExceeded(f"it reads data that is nested deeper than {MAX_DEPTH} levels")
     size, inner = _VALUE * (1 + len(items)) + keys_size, 0
     for item in items:
         if isinstance(item, str):
             size += _text_size(item)
         elif isinstance(item, (dict, list)):
-            weight = weigh(item, depth - 1)
+            weight = measure(item, depth - 1)
             size += weight.size - _VALUE
             inner = max(inner, weight.length, weight.inner)
     if size > BUDGET:
-        raise TooCostly(f"it reads more than {BUDGET >> 20} MiB")
-    return Weight(size, len(items), inner)
+        raise CostLimitExceeded(f"it reads more than {BUDGET >> 20} MiB")
+    return ValueSize(size, len(items), inner)
 
 
 def _text_size(text: str) -> int:
     # The library passes text as C strings do: it would end at the first NUL, without a word.
     if "\0" in text:
-        raise TooCostly(
+        raise CostLimitExceeded(
             "it reads text with a NUL character, which CEL cannot take; read it with a plain path"
         )
     return len(text)
 
 
-class Estimate:
+class CostEstimate:
     """Walks a tree and adds up what evaluating it can make; `weights` has every reading's."""
 
-    def __init__(self, weights: Mapping[tuple[str, tuple[str, ...]], Weight]) -> None:
+    def __init__(self, weights: Mapping[tuple[str, tuple[str, ...]], ValueSize]) -> None:
         self._weights = weights
 
     def check(self, node: Node) -> None:
-        """Raises `TooCostly` when evaluating the tree could go beyond the budget."""
+        """Raises `CostLimitExceeded` when evaluating the tree could go beyond the budget."""
         if self.total(node) > BUDGET:
-            raise TooCostly(
+            raise CostLimitExceeded(
                 f"it could make more than {BUDGET >> 20} MiB out of what it reads; let a step do this"
             )
 
@@ -116,27 +125,29 @@ class Estimate:
         bound, made = self._bound(node, {})
         return _constant(bound.size) + _constant(made)
 
-    def _bound(self, node: Node, scope: Mapping[str, _Bound]) -> tuple[_Bound, _Form]:
+    def _bound(self, node: Node, scope: Mapping[str, _SizeBound]) -> tuple[_SizeBound, _LinearForm]:
         """The bound of a node's value, and of everything made on the way to it."""
         match node:
-            case Constant(text):
+            case ConstantNode(text):
                 return _small(len(text)), {}
-            case Reading(root, keys, _):
-                weight = self._weights.get((root, keys), Weight(_VALUE, 0, 0))
-                return _Bound({"": weight.size}, weight.length, weight.inner), {}
-            case Local(name):
+            case VariableRead(root, keys, _):
+                weight = self._weights.get((root, keys), ValueSize(_VALUE, 0, 0))
+                return _SizeBound({"": weight.size}, weight.length, weight.inner), {}
+            case MacroVariable(name):
                 return scope[name], {}
-            case Part(whole):
+            case MemberAccess(whole):
                 bound, made = self._bound(whole, scope)
                 return bound._replace(length=bound.inner), made
-            case Call(function, arguments):
+            case FunctionCall(function, arguments):
                 return self._call(function, [self._bound(argument, scope) for argument in arguments])
-            case Literal(items):
+            case LiteralNode(items):
                 return self._literal([self._bound(item, scope) for item in items])
-            case Loop():
+            case Comprehension():
                 return self._loop(node, scope)
 
-    def _call(self, function: str, arguments: list[tuple[_Bound, _Form]]) -> tuple[_Bound, _Form]:
+    def _call(
+        self, function: str, arguments: list[tuple[_SizeBound, _LinearForm]]
+    ) -> tuple[_SizeBound, _LinearForm]:
         bounds = [bound for bound, _ in arguments]
         made = _sum([form for _, form in arguments])
         read = _sum([bound.size for bound in bounds])
@@ -144,28 +155,30 @@ class Estimate:
             return _small(0), _sum([made, _scaled(read, _SCAN)])
         inner = max((bound.inner for bound in bounds), default=0)
         if function == "_[_]":
-            return _Bound(bounds[0].size, inner, inner), made
+            return _SizeBound(bounds[0].size, inner, inner), made
         if function == "_?_:_":
             length = max(bound.length for bound in bounds)
-            return _Bound(_largest([bound.size for bound in bounds]), length, inner), made
+            return _SizeBound(_largest([bound.size for bound in bounds]), length, inner), made
         length = sum(bound.length for bound in bounds)
-        return _Bound(read, length, inner), _sum([made, read])
+        return _SizeBound(read, length, inner), _sum([made, read])
 
-    def _literal(self, items: list[tuple[_Bound, _Form]]) -> tuple[_Bound, _Form]:
+    def _literal(self, items: list[tuple[_SizeBound, _LinearForm]]) -> tuple[_SizeBound, _LinearForm]:
         size = _sum([{"": _VALUE}, *(bound.size for bound, _ in items)])
         inner = max((max(bound.length, bound.inner) for bound, _ in items), default=0)
-        return _Bound(size, len(items), inner), _sum([form for _, form in items])
+        return _SizeBound(size, len(items), inner), _sum([form for _, form in items])
 
-    def _loop(self, loop: Loop, scope: Mapping[str, _Bound]) -> tuple[_Bound, _Form]:
+    def _loop(self, loop: Comprehension, scope: Mapping[str, _SizeBound]) -> tuple[_SizeBound, _LinearForm]:
         over, made_before = self._bound(loop.over, scope)
-        if over.length > MAX_LOOP:
+        if over.length > MAX_ITERATIONS:
             items = f"{over.length:,.0f} items"
-            raise TooCostly(f"its macro could meet {items}, and {MAX_LOOP:,} is the most; let a step do this")
+            raise CostLimitExceeded(
+                f"its macro could meet {items}, and {MAX_ITERATIONS:,} is the most; let a step do this"
+            )
         element, *others = loop.variables
         inside = dict(scope)
-        inside[element] = _Bound({element: 1}, over.inner, over.inner)
+        inside[element] = _SizeBound({element: 1}, over.inner, over.inner)
         for name in others:
-            inside[name] = _Bound({name: 1}, 0, 0)
+            inside[name] = _SizeBound({name: 1}, 0, 0)
         step, made_inside = self._bound(loop.step, inside)
         grows = any(step.size.get(name, 0) for name in others)
         rounds = over.length
@@ -173,30 +186,32 @@ class Estimate:
         made = _over_rounds(made_inside, element, others, over.size, rounds)
         copies = rounds * rounds * _COPY if grows else 0
         start = {"": float(_VALUE)}
-        bound = _Bound(_sum([start, size]), rounds * step.length, step.inner)
+        bound = _SizeBound(_sum([start, size]), rounds * step.length, step.inner)
         result, made_after = self._bound(loop.result, {**inside, **dict.fromkeys(others, bound)})
         return result, _sum([made_before, made, made_after, {"": copies + rounds * _VALUE}])
 
 
-def _over_rounds(form: _Form, element: str, others: list[str], over: _Form, rounds: float) -> _Form:
+def _over_rounds(
+    form: _LinearForm, element: str, others: list[str], over: _LinearForm, rounds: float
+) -> _LinearForm:
     """A form summed over all rounds: the elements weigh together what they are elements of."""
     per_round = {name: amount for name, amount in form.items() if name != element and name not in others}
     return _sum([_scaled(over, form.get(element, 0)), _scaled(per_round, rounds)])
 
 
-def _small(extra: int) -> _Bound:
-    return _Bound({"": _VALUE + extra}, 0, 0)
+def _small(extra: int) -> _SizeBound:
+    return _SizeBound({"": _VALUE + extra}, 0, 0)
 
 
-def _constant(form: _Form) -> float:
+def _constant(form: _LinearForm) -> float:
     return sum(form.values())
 
 
-def _scaled(form: _Form, factor: float) -> _Form:
+def _scaled(form: _LinearForm, factor: float) -> _LinearForm:
     return {name: amount * factor for name, amount in form.items()} if factor else {}
 
 
-def _sum(forms: list[_Form]) -> _Form:
+def _sum(forms: list[_LinearForm]) -> _LinearForm:
     total: dict[str, float] = {}
     for form in forms:
         for name, amount in form.items():
@@ -204,7 +219,7 @@ def _sum(forms: list[_Form]) -> _Form:
     return total
 
 
-def _largest(forms: list[_Form]) -> _Form:
+def _largest(forms: list[_LinearForm]) -> _LinearForm:
     largest: dict[str, float] = {}
     for form in forms:
         for name, amount in form.items():

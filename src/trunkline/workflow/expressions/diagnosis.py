@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable
 
 from trunkline.workflow.expressions.errors import CompileError
-from trunkline.workflow.expressions.paths import OF_LOOPS, Scope, explain
-from trunkline.workflow.expressions.tree import Reading
-from trunkline.workflow.report import closest
+from trunkline.workflow.expressions.paths import FOR_EACH_VARIABLES, Scope, explain_missing
+from trunkline.workflow.expressions.tree import VariableRead
+from trunkline.workflow.report import did_you_mean
 
 _PLACED = re.compile(r"ERROR: <input>:(-?[0-9]+):(-?[0-9]+): (.*)")
 _UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
@@ -32,19 +32,19 @@ def compile_error(message: str, source: str, steps: Collection[str]) -> CompileE
 def unknown_step(
     step: str, steps: Collection[str], source: str, line: int = 1, column: int = 1
 ) -> CompileError:
-    hint = closest(step, steps) or "; the steps are the keys under 'steps'"
+    hint = did_you_mean(step, steps) or "; the steps are the keys under 'steps'"
     return CompileError(f"there is no step '{step}'{hint}", source, line, column)
 
 
-def evaluation_message(message: str, scope: Scope, readings: Iterable[Reading]) -> str:
+def evaluation_message(message: str, scope: Scope, readings: Iterable[VariableRead]) -> str:
     """What an evaluation error means for the data at hand."""
     text = _STATUS.sub("", message)
     missing = _MISSING_KEY.search(text)
     if missing is not None or "SELECT" in text or "container type" in text:
         for reading in readings:
             # has() asks for its key, so that one may be missing; it may not be asked of null, though.
-            keys = reading.keys[:-1] if reading.tested and missing is not None else reading.keys
-            why = explain(scope, reading.root, keys)
+            keys = reading.keys[:-1] if reading.only_tested and missing is not None else reading.keys
+            why = explain_missing(scope, reading.variable, keys)
             if why is not None and (missing is None) != ("has no key" in why):
                 return why
     if missing is not None:
@@ -65,10 +65,10 @@ def _unknown_name(name: str, source: str, line: int, column: int, steps: Collect
         line, column = _start_of(rf"\b{re.escape(name)}\s*\(", source, line, column)
         return CompileError(f"there is no function '{name}' in CEL", source, line, column)
     line, column = _start_of(rf"\b{re.escape(first)}\b", source, line, column)
-    if first in OF_LOOPS:
+    if first in FOR_EACH_VARIABLES:
         message = f"'{first}' can be read only in the 'input' and 'when' of a step with 'for_each'"
         return CompileError(message, source, line, column)
-    hint = closest(first, ("input", "run", "steps")) or ";"
+    hint = did_you_mean(first, ("input", "run", "steps")) or ";"
     known = "an expression knows input, run and steps.NAME, and text needs quotes"
     return CompileError(f"the name '{first}' is not known{hint} {known}", source, line, column)
 

@@ -15,13 +15,13 @@ from typing import TypeAlias
 from cel_expr_python import cel
 
 from trunkline.jsontypes import Json
-from trunkline.workflow.expressions.budget import BUDGET, Estimate, TooCostly, Weight, weigh
+from trunkline.workflow.expressions.budget import BUDGET, CostEstimate, CostLimitExceeded, ValueSize, measure
 from trunkline.workflow.expressions.diagnosis import compile_error, evaluation_message, unknown_step
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
-from trunkline.workflow.expressions.paths import OF_LOOPS, PlainPath, Scope, plain_path
+from trunkline.workflow.expressions.paths import FOR_EACH_VARIABLES, PlainPath, Scope, plain_path
 from trunkline.workflow.expressions.text import check_length
-from trunkline.workflow.expressions.tree import Node, has_loop, read_tree, readings
-from trunkline.workflow.expressions.values import NoJson, cut_down, to_json, wanted_of
+from trunkline.workflow.expressions.tree import Node, has_comprehension, read_tree, variable_reads
+from trunkline.workflow.expressions.values import JsonConversionError, select_wanted, to_json, wanted_keys
 
 # Without a macro a value can be made once for every time it is read, and at every level above that.
 _LEVELS = 32
@@ -38,46 +38,48 @@ _REFUSALS = (RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
 class CelExpression:
     """An expression that needs CEL."""
 
-    __slots__ = ("_compiled", "_loops", "_tree", "_wanted", "readings", "reads", "source")
+    __slots__ = ("_compiled", "_loops", "_tree", "_wanted", "reads", "reads_of_variables", "source")
 
     def __init__(self, source: str, compiled: cel.Expression, tree: Node) -> None:
         self.source = source
         self._compiled = compiled
         self._tree = tree
-        self._loops = has_loop(tree)
-        self.readings = tuple(readings(tree))
-        self._wanted = tuple(wanted_of(self.readings).items())
+        self._loops = has_comprehension(tree)
+        self.reads_of_variables = tuple(variable_reads(tree))
+        self._wanted = tuple(wanted_keys(self.reads_of_variables).items())
         self.reads = frozenset(root for root, _ in self._wanted)
 
     def evaluate(self, scope: Scope) -> Json:
         taken: list[Json] = []
-        bound = {root: cut_down(scope(root), wanted, taken) for root, wanted in self._wanted}
+        bound = {root: select_wanted(scope(root), wanted, taken) for root, wanted in self._wanted}
         try:
             self._check_cost(bound, taken)
             value = self._compiled.eval(data=bound)
             result = value.plain_value()
             # An error comes as text; asking everything else for its type would only cost time.
             if isinstance(result, str) and value.type() == cel.Type.ERROR:
-                raise ExpressionError(evaluation_message(result, scope, self.readings), self.source)
+                raise ExpressionError(evaluation_message(result, scope, self.reads_of_variables), self.source)
             return to_json(result)
-        except (TooCostly, NoJson) as exc:
+        except (CostLimitExceeded, JsonConversionError) as exc:
             raise ExpressionError(str(exc), self.source) from exc
         except _REFUSALS as exc:
-            raise ExpressionError(evaluation_message(str(exc), scope, self.readings), self.source) from exc
+            raise ExpressionError(
+                evaluation_message(str(exc), scope, self.reads_of_variables), self.source
+            ) from exc
 
     def _check_cost(self, bound: dict[str, Json], taken: list[Json]) -> None:
         total = 0
         for value in taken:
-            total += weigh(value).size
-        if self._loops or total * len(self.readings) * _LEVELS > BUDGET:
-            weights = {(root, keys): _weight(bound[root], keys) for root, keys, _ in self.readings}
-            Estimate(weights).check(self._tree)
+            total += measure(value).size
+        if self._loops or total * len(self.reads_of_variables) * _LEVELS > BUDGET:
+            weights = {(root, keys): _weight(bound[root], keys) for root, keys, _ in self.reads_of_variables}
+            CostEstimate(weights).check(self._tree)
 
 
 Expression: TypeAlias = PlainPath | CelExpression
 
 
-class Engine:
+class CelCompiler:
     """Compiles the expressions of one workflow."""
 
     def __init__(self, steps: Collection[str]) -> None:
@@ -88,7 +90,7 @@ class Engine:
         """The expression of a source; raises `CompileError`."""
         check_length(source)
         path = plain_path(source)
-        if path is None or (not in_loop and not path.reads.isdisjoint(OF_LOOPS)):
+        if path is None or (not in_loop and not path.reads.isdisjoint(FOR_EACH_VARIABLES)):
             return self._compile(source, in_loop=in_loop)[1]
         (root,) = path.reads
         step = root.removeprefix("steps.")
@@ -127,7 +129,7 @@ class Engine:
 
     @cached_property
     def _loop_environment(self) -> cel.Env:
-        return self._new_environment(OF_LOOPS)
+        return self._new_environment(FOR_EACH_VARIABLES)
 
     def _new_environment(self, more: tuple[str, ...]) -> cel.Env:
         steps = (step for step in self._steps if step.isascii() and step.isidentifier())
@@ -135,9 +137,9 @@ class Engine:
         return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
 
 
-def _weight(value: Json, keys: tuple[str, ...]) -> Weight:
+def _weight(value: Json, keys: tuple[str, ...]) -> ValueSize:
     for key in keys:
         if not isinstance(value, dict) or key not in value:
-            return weigh(None)
+            return measure(None)
         value = value[key]
-    return weigh(value)
+    return measure(value)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.expressions.errors import ExpressionError
-from trunkline.workflow.expressions.tree import Reading
+from trunkline.workflow.expressions.tree import VariableRead
 
 # Gets "input", "run" or "steps.<name>", in a loop also "item" or "index", and returns the value.
 Scope: TypeAlias = Callable[[str], Json]
@@ -24,7 +24,7 @@ _PATH = re.compile(
 )
 _KEY = re.compile(r"\.(?P<name>\w+)|\[(?P<index>[0-9]+)\]|\[(?P<quote>['\"])(?P<text>.*?)(?P=quote)\]")
 # What only a step with `for_each` can read.
-OF_LOOPS = ("item", "index")
+FOR_EACH_VARIABLES = ("item", "index")
 # CEL's keywords: after a dot they are a syntax error there, and so they are not a path here.
 KEYWORDS = frozenset({"true", "false", "null", "in"})
 _MOST_KEYS_SHOWN = 10
@@ -42,14 +42,14 @@ class PlainPath:
         self._keys = keys
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def reads_of_variables(self) -> tuple[VariableRead, ...]:
         """What is read, up to the first element of a list."""
         names: list[str] = []
         for key in self._keys:
             if isinstance(key, int):
                 break
             names.append(key)
-        return (Reading(self._root, tuple(names)),)
+        return (VariableRead(self._root, tuple(names)),)
 
     def evaluate(self, scope: Scope) -> Json:
         value = scope(self._root)
@@ -61,7 +61,7 @@ class PlainPath:
                 value = value[key]
             else:
                 raise ExpressionError(
-                    explain(scope, self._root, self._keys) or "the path leads nowhere", self.source
+                    explain_missing(scope, self._root, self._keys) or "the path leads nowhere", self.source
                 )
         return value
 
@@ -79,7 +79,7 @@ def plain_path(source: str) -> PlainPath | None:
     return PlainPath(source.strip(), match["root"], tuple(keys))
 
 
-def explain(scope: Scope, root: str, keys: Sequence[str | int]) -> str | None:
+def explain_missing(scope: Scope, root: str, keys: Sequence[str | int]) -> str | None:
     """Why a path leads nowhere; None when it leads somewhere."""
     value, seen = scope(root), root
     for key in keys:

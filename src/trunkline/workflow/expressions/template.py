@@ -14,19 +14,19 @@ import msgspec
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.expressions.budget import BUDGET
-from trunkline.workflow.expressions.engine import Engine, Expression
+from trunkline.workflow.expressions.engine import CelCompiler, Expression
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.paths import PlainPath, Scope
-from trunkline.workflow.expressions.text import split
+from trunkline.workflow.expressions.text import split_expressions
 from trunkline.workflow.places import ExpressionPosition, Path
-from trunkline.workflow.report import Report
+from trunkline.workflow.report import ValidationReport
 
 
-class _Part(Protocol):
+class _TemplateNode(Protocol):
     def evaluate(self, scope: Scope) -> Json: ...
 
 
-class _Constant:
+class _ConstantValue:
     def __init__(self, value: Json) -> None:
         self.value = value
 
@@ -34,7 +34,7 @@ class _Constant:
         return self.value
 
 
-class _Text:
+class _TextTemplate:
     def __init__(self, parts: list[str | Expression], source: str) -> None:
         self._parts = parts
         self._source = source
@@ -46,16 +46,16 @@ class _Text:
         return "".join(texts)
 
 
-class _Object:
-    def __init__(self, parts: list[tuple[str, _Part]]) -> None:
+class _ObjectTemplate:
+    def __init__(self, parts: list[tuple[str, _TemplateNode]]) -> None:
         self._parts = parts
 
     def evaluate(self, scope: Scope) -> Json:
         return {key: part.evaluate(scope) for key, part in self._parts}
 
 
-class _List:
-    def __init__(self, parts: list[_Part]) -> None:
+class _ListTemplate:
+    def __init__(self, parts: list[_TemplateNode]) -> None:
         self._parts = parts
 
     def evaluate(self, scope: Scope) -> Json:
@@ -67,7 +67,7 @@ class Template:
 
     __slots__ = ("_part", "evaluate", "reads")
 
-    def __init__(self, part: _Part, reads: frozenset[str]) -> None:
+    def __init__(self, part: _TemplateNode, reads: frozenset[str]) -> None:
         self.reads = reads
         self._part = part
         # Raises ExpressionError when an expression in it has no value.
@@ -83,7 +83,7 @@ class Condition:
         self._expression = expression
         self.reads = expression.reads
 
-    def decides(self, scope: Scope) -> bool:
+    def holds(self, scope: Scope) -> bool:
         value = self._expression.evaluate(scope)
         if not isinstance(value, bool):
             shown = msgspec.json.encode(value).decode(errors="replace")[:40]
@@ -97,7 +97,7 @@ ITEM = Template(PlainPath("item", "item", ()), frozenset({"item"}))
 RUN_INPUT = Template(PlainPath("input", "input", ()), frozenset({"input"}))
 
 
-class Site(NamedTuple):
+class ReadSite(NamedTuple):
     """Where something is read."""
 
     path: Path
@@ -105,28 +105,28 @@ class Site(NamedTuple):
 
 
 # What is read, and where first.
-Sites: TypeAlias = dict[str, Site]
+ReadSites: TypeAlias = dict[str, ReadSite]
 
 
-class Compiler:
+class TemplateCompiler:
     """Compiles templates and conditions, and reports what does not compile, each at its place."""
 
-    def __init__(self, engine: Engine, report: Report, *, in_loop: bool = False) -> None:
+    def __init__(self, engine: CelCompiler, report: ValidationReport, *, in_loop: bool = False) -> None:
         self._engine = engine
         self._report = report
         self._in_loop = in_loop
 
-    def of_a_loop(self) -> Compiler:
+    def for_items(self) -> TemplateCompiler:
         """The same for what can read `item` and `index`."""
-        return Compiler(self._engine, self._report, in_loop=True)
+        return TemplateCompiler(self._engine, self._report, in_loop=True)
 
-    def template(self, value: Json, path: Path) -> tuple[Template, Sites]:
-        sites: Sites = {}
+    def template(self, value: Json, path: Path) -> tuple[Template, ReadSites]:
+        sites: ReadSites = {}
         part = self._part(value, path, sites)
         return Template(part, frozenset(sites)), sites
 
-    def condition(self, source: str, path: Path) -> tuple[Condition | None, Sites]:
-        sites: Sites = {}
+    def condition(self, source: str, path: Path) -> tuple[Condition | None, ReadSites]:
+        sites: ReadSites = {}
         if self._report.full:
             return None, sites
         try:
@@ -137,17 +137,17 @@ class Compiler:
         _note(sites, expression, path)
         return Condition(expression), sites
 
-    def _part(self, value: Json, path: Path, sites: Sites) -> _Part:
+    def _part(self, value: Json, path: Path, sites: ReadSites) -> _TemplateNode:
         if isinstance(value, str):
-            return self._string(value, path, sites) if "${" in value else _Constant(value)
+            return self._string(value, path, sites) if "${" in value else _ConstantValue(value)
         if isinstance(value, dict):
             return self._object(value, path, sites)
         if isinstance(value, list):
             items = [self._part(item, (*path, index), sites) for index, item in enumerate(value)]
-            return _Constant(value) if _same(items, value) else _List(items)
-        return _Constant(value)
+            return _ConstantValue(value) if _same(items, value) else _ListTemplate(items)
+        return _ConstantValue(value)
 
-    def _object(self, value: dict[str, Json], path: Path, sites: Sites) -> _Part:
+    def _object(self, value: dict[str, Json], path: Path, sites: ReadSites) -> _TemplateNode:
         for key in value:
             if "${" in key:
                 message = (
@@ -156,48 +156,49 @@ class Compiler:
                 self._report.error((*path, key), message, on_key=True)
         parts = {key: self._part(item, (*path, key), sites) for key, item in value.items()}
         if _same(parts.values(), value.values()):
-            return _Constant(value)
-        return _Object(list(parts.items()))
+            return _ConstantValue(value)
+        return _ObjectTemplate(list(parts.items()))
 
-    def _string(self, text: str, path: Path, sites: Sites) -> _Part:
+    def _string(self, text: str, path: Path, sites: ReadSites) -> _TemplateNode:
         if self._report.full:
-            return _Constant(text)
+            return _ConstantValue(text)
         try:
             parts = [
                 part if isinstance(part, str) else self._engine.compile(part.text, in_loop=self._in_loop)
-                for part in split(text)
+                for part in split_expressions(text)
             ]
         except CompileError as exc:
             self._not_compiled(exc, path)
-            return _Constant(text)
+            return _ConstantValue(text)
         for part in parts:
             if not isinstance(part, str):
                 _note(sites, part, path)
         match parts:
             case [str() as literal]:
-                return _Constant(literal)
+                return _ConstantValue(literal)
             case [single] if not isinstance(single, str):
                 return single
             case _:
-                return _Text(parts, text)
+                return _TextTemplate(parts, text)
 
     def _not_compiled(self, exc: CompileError, path: Path) -> None:
         self._report.error(path, exc.message, excerpt=ExpressionPosition(exc.source, exc.line, exc.column))
 
 
-def _note(sites: Sites, expression: Expression, path: Path) -> None:
+def _note(sites: ReadSites, expression: Expression, path: Path) -> None:
     for read in expression.reads:
         if read not in sites:
             column = max(0, expression.source.find(read)) + 1
-            sites[read] = Site(path, ExpressionPosition(expression.source, 1, column))
+            sites[read] = ReadSite(path, ExpressionPosition(expression.source, 1, column))
 
 
-def _same(parts: Iterable[_Part], values: Iterable[Json]) -> bool:
+def _same(parts: Iterable[_TemplateNode], values: Iterable[Json]) -> bool:
     """
     Whether the parts are the values themselves; with an escaped `$${` they are constant, but not the same.
     """
     return all(
-        isinstance(part, _Constant) and part.value is value for part, value in zip(parts, values, strict=True)
+        isinstance(part, _ConstantValue) and part.value is value
+        for part, value in zip(parts, values, strict=True)
     )
 
 

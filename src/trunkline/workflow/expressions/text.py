@@ -32,15 +32,15 @@ _TOKEN = re.compile(
 )
 
 
-class Source(NamedTuple):
+class ExpressionSource(NamedTuple):
     """The text of one expression, as it stands between `${` and `}`."""
 
     text: str
 
 
-def split(text: str) -> list[str | Source]:
+def split_expressions(text: str) -> list[str | ExpressionSource]:
     """The parts of a text: what stands for itself, and the expressions; raises `CompileError`."""
-    parts: list[str | Source] = []
+    parts: list[str | ExpressionSource] = []
     literal = ""
     position = 0
     while (opening := _OPENING.search(text, position)) is not None:
@@ -53,7 +53,7 @@ def split(text: str) -> list[str | Source]:
         if literal:
             parts.append(literal)
             literal = ""
-        parts.append(Source(text[opening.end() : end]))
+        parts.append(ExpressionSource(text[opening.end() : end]))
         position = end + 1
     literal += text[position:]
     if literal:
@@ -93,14 +93,14 @@ def _too_long(source: str) -> CompileError:
     return CompileError(message, source[:MAX_SOURCE])
 
 
-def bare_source(text: str) -> str:
+def strip_delimiters(text: str) -> str:
     """The source in a text that may be an expression with or without `${ }` around it."""
     stripped = text.strip()
     if not stripped.startswith("${"):
         return stripped
     try:
-        parts = split(stripped)
+        parts = split_expressions(stripped)
     except CompileError:
         # The compiler will say what is wrong with it.
         return stripped
-    return parts[0].text.strip() if len(parts) == 1 and isinstance(parts[0], Source) else stripped
+    return parts[0].text.strip() if len(parts) == 1 and isinstance(parts[0], ExpressionSource) else stripped

@@ -12,44 +12,44 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 
-class Constant(NamedTuple):
+class ConstantNode(NamedTuple):
     # A string's text; for everything else only that it is there matters.
     text: str
 
 
-class Reading(NamedTuple):
+class VariableRead(NamedTuple):
     """A variable and the keys that are followed from it."""
 
-    root: str
+    variable: str
     keys: tuple[str, ...]
     # The last key is only asked for: has(a.b).
-    tested: bool = False
+    only_tested: bool = False
 
 
-class Local(NamedTuple):
+class MacroVariable(NamedTuple):
     """A variable of a macro."""
 
     name: str
 
 
-class Part(NamedTuple):
+class MemberAccess(NamedTuple):
     """Something inside another value: a key, an element."""
 
     whole: Node
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     function: str
     arguments: tuple[Node, ...]
 
 
-class Literal(NamedTuple):
+class LiteralNode(NamedTuple):
     """A list or map that the expression spells out."""
 
     items: tuple[Node, ...]
 
 
-class Loop(NamedTuple):
+class Comprehension(NamedTuple):
     """What a macro (`map`, `filter`, `all`, …) stands for."""
 
     variables: tuple[str, ...]
@@ -59,10 +59,12 @@ class Loop(NamedTuple):
     result: Node
 
 
-Node: TypeAlias = Constant | Reading | Local | Part | Call | Literal | Loop
+Node: TypeAlias = (
+    ConstantNode | VariableRead | MacroVariable | MemberAccess | FunctionCall | LiteralNode | Comprehension
+)
 
 _Field = tuple[int, int | bytes]
-_NOTHING = Constant("")
+_NOTHING = ConstantNode("")
 # CEL's names for types are identifiers like those of variables: `type(input.x) == string`.
 _TYPES = frozenset({"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"})
 
@@ -73,32 +75,32 @@ def read_tree(serialized: bytes) -> Node:
     return _node(_only(checked, 4), frozenset())
 
 
-def readings(node: Node) -> Iterator[Reading]:
+def variable_reads(node: Node) -> Iterator[VariableRead]:
     """Everything that an expression reads, in the order of its text."""
     match node:
-        case Reading():
+        case VariableRead():
             yield node
-        case Part(whole):
-            yield from readings(whole)
-        case Call(_, children) | Literal(children):
+        case MemberAccess(whole):
+            yield from variable_reads(whole)
+        case FunctionCall(_, children) | LiteralNode(children):
             for child in children:
-                yield from readings(child)
-        case Loop(_, over, start, step, result):
+                yield from variable_reads(child)
+        case Comprehension(_, over, start, step, result):
             for child in (over, start, step, result):
-                yield from readings(child)
-        case Constant() | Local():
+                yield from variable_reads(child)
+        case ConstantNode() | MacroVariable():
             return
 
 
-def has_loop(node: Node) -> bool:
+def has_comprehension(node: Node) -> bool:
     match node:
-        case Loop():
+        case Comprehension():
             return True
-        case Part(whole):
-            return has_loop(whole)
-        case Call(_, children) | Literal(children):
-            return any(has_loop(child) for child in children)
-        case Constant() | Local() | Reading():
+        case MemberAccess(whole):
+            return has_comprehension(whole)
+        case FunctionCall(_, children) | LiteralNode(children):
+            return any(has_comprehension(child) for child in children)
+        case ConstantNode() | MacroVariable() | VariableRead():
             return False
 
 
@@ -117,27 +119,27 @@ def _node(data: bytes, local: frozenset[str]) -> Node:
             case 6:
                 return _call(content, local)
             case 7:
-                return Literal(tuple(_node(item, local) for item in _all(content, 1)))
+                return LiteralNode(tuple(_node(item, local) for item in _all(content, 1)))
             case 8:
                 entries = _all(content, 2)
                 parts = (part for entry in entries for part in (*_all(entry, 3), *_all(entry, 4)))
-                return Literal(tuple(_node(part, local) for part in parts))
+                return LiteralNode(tuple(_node(part, local) for part in parts))
             case 9:
-                return _loop(content, local)
+                return _comprehension(content, local)
             case _:
                 continue
     return _NOTHING
 
 
-def _constant(data: bytes) -> Constant:
-    return Constant(_text(data, 6))
+def _constant(data: bytes) -> ConstantNode:
+    return ConstantNode(_text(data, 6))
 
 
 def _identifier(name: str, local: frozenset[str]) -> Node:
     if name in _TYPES and name not in local:
-        return Constant(name)
+        return ConstantNode(name)
     # Inside a macro `.input` is the workflow's input, even where a macro variable has its name.
-    return Local(name) if name in local else Reading(name.removeprefix("."), ())
+    return MacroVariable(name) if name in local else VariableRead(name.removeprefix("."), ())
 
 
 def _select(data: bytes, local: frozenset[str]) -> Node:
@@ -150,23 +152,23 @@ def _call(data: bytes, local: frozenset[str]) -> Node:
     function = _text(data, 2)
     arguments = tuple(_node(argument, local) for argument in (*_all(data, 1), *_all(data, 3)))
     if function != "_[_]" or len(arguments) != 2:
-        return Call(function, arguments)
+        return FunctionCall(function, arguments)
     whole, key = arguments
-    if isinstance(key, Constant) and key.text:
+    if isinstance(key, ConstantNode) and key.text:
         return _keyed(whole, key.text, tested=False)
-    return Call(function, arguments)
+    return FunctionCall(function, arguments)
 
 
 def _keyed(whole: Node, key: str, *, tested: bool) -> Node:
-    if isinstance(whole, Reading) and not whole.tested:
-        return Reading(whole.root, (*whole.keys, key), tested)
-    return Part(whole)
+    if isinstance(whole, VariableRead) and not whole.only_tested:
+        return VariableRead(whole.variable, (*whole.keys, key), tested)
+    return MemberAccess(whole)
 
 
-def _loop(data: bytes, local: frozenset[str]) -> Loop:
+def _comprehension(data: bytes, local: frozenset[str]) -> Comprehension:
     variables = tuple(name for number in (1, 3, 8) if (name := _text(data, number)))
     inner = local | set(variables)
-    return Loop(
+    return Comprehension(
         variables=variables,
         over=_node(_only(data, 2), local),
         start=_node(_only(data, 4), local),

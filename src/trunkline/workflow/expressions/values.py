@@ -9,25 +9,25 @@ from datetime import datetime, timedelta
 from typing import TypeAlias, cast
 
 from trunkline.jsontypes import Json
-from trunkline.workflow.expressions.tree import Reading
+from trunkline.workflow.expressions.tree import VariableRead
 
 # Which keys of a value are read: True is all of it, False only that it is there.
-Wanted: TypeAlias = "dict[str, Wanted] | bool"
+WantedKeys: TypeAlias = "dict[str, WantedKeys] | bool"
 
 
-class NoJson(Exception):
+class JsonConversionError(Exception):
     """The result of an expression is nothing that JSON can hold."""
 
 
-def wanted_of(readings: Iterable[Reading]) -> dict[str, Wanted]:
+def wanted_keys(readings: Iterable[VariableRead]) -> dict[str, WantedKeys]:
     """What a number of readings want of each variable."""
-    wanted: dict[str, Wanted] = {}
+    wanted: dict[str, WantedKeys] = {}
     for root, keys, tested in readings:
         _want(wanted, (root, *keys), whole=not tested)
     return wanted
 
 
-def cut_down(value: Json, wanted: Wanted, taken: list[Json]) -> Json:
+def select_wanted(value: Json, wanted: WantedKeys, taken: list[Json]) -> Json:
     """
     A value without what nobody wants; what is left whole is also added to `taken`.
 
@@ -39,19 +39,21 @@ def cut_down(value: Json, wanted: Wanted, taken: list[Json]) -> Json:
     if wanted is False:
         return None
     if isinstance(value, dict):
-        return {key: cut_down(value[key], of_key, taken) for key, of_key in wanted.items() if key in value}
+        return {
+            key: select_wanted(value[key], of_key, taken) for key, of_key in wanted.items() if key in value
+        }
     # CEL will refuse the key; it needs to see what is there instead, but not all of it.
     return [] if isinstance(value, list) else value
 
 
 def to_json(value: object) -> Json:
-    """The JSON of what CEL returns; raises `NoJson`, with the reason, where there is none."""
+    """The JSON of what CEL returns; raises `JsonConversionError`, with the reason, where there is none."""
     match value:
         case None | bool() | int() | str():
             return value
         case float():
             if not math.isfinite(value):
-                raise NoJson(f"the result is {value}, which JSON cannot hold")
+                raise JsonConversionError(f"the result is {value}, which JSON cannot hold")
             return value
         case list():
             return [to_json(item) for item in cast("list[object]", value)]
@@ -64,10 +66,10 @@ def to_json(value: object) -> Json:
         case timedelta():
             return f"{value.total_seconds():f}".rstrip("0").rstrip(".") + "s"
         case _:
-            raise NoJson("the result is a type, which JSON cannot hold")
+            raise JsonConversionError("the result is a type, which JSON cannot hold")
 
 
-def _want(wanted: dict[str, Wanted], keys: tuple[str, ...], *, whole: bool) -> None:
+def _want(wanted: dict[str, WantedKeys], keys: tuple[str, ...], *, whole: bool) -> None:
     first, *rest = keys
     present = wanted.get(first, False)
     if present is True:
@@ -83,5 +85,7 @@ def _want(wanted: dict[str, Wanted], keys: tuple[str, ...], *, whole: bool) -> N
 
 def _key(key: object) -> str:
     if not isinstance(key, str):
-        raise NoJson(f"the result has the key {key!r}, and JSON has only text for keys; use string({key})")
+        raise JsonConversionError(
+            f"the result has the key {key!r}, and JSON has only text for keys; use string({key})"
+        )
     return key

@@ -13,7 +13,7 @@ import msgspec
 from trunkline.agents import AUTO
 from trunkline.agents.authentication.auth_config import credentials
 from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample
-from trunkline.checker import PROTOCOLS, Checker, Limits, Subject
+from trunkline.checker import PROTOCOLS, CheckedAgent, Checker, CheckLimits
 from trunkline.cli.agent_secrets import AuthType
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
@@ -47,7 +47,7 @@ async def check_address(
             fix="Register the agent with it, and check it by its name",
             exit_code=Exit.USAGE,
         )
-    subject = Subject(
+    subject = CheckedAgent(
         url=address.url,
         protocol=address.protocol or AUTO,
         protocol_config=address.config,
@@ -59,7 +59,7 @@ async def check_address(
     line = ProgressLine(address.url)
     async with HttpTransport(policy, max_answer_bytes=_MOST_ANSWER_BYTES) as transport:
         try:
-            checker = Checker(transport, SystemClock(), Limits(request_seconds=seconds))
+            checker = Checker(transport, SystemClock(), CheckLimits(request_seconds=seconds))
             return await checker.check(subject, active=active, on_progress=line.show)
         finally:
             line.clear()
