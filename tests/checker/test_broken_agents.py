@@ -10,7 +10,7 @@ from tests.checker.defects import DEFECTS, WARNED, Defect
 from tests.checker.good_agents import GOOD
 
 from trunkline.agents.check_reports import AgentCheckReport
-from trunkline.checker import CHECKS, Checker, CheckLimits, CheckedAgent
+from trunkline.checker import CHECKS, CheckedAgent, Checker, CheckLimits
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport

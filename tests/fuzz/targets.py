@@ -37,7 +37,7 @@ from trunkline.protocols import (
     negotiate,
     next_card_url,
 )
-from trunkline.sse import SseParser, SseLimitExceeded
+from trunkline.sse import SseLimitExceeded, SseParser
 from trunkline.zones import Zone
 from trunkline.zones.documents import contract_validator
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.sse import SseEvent, SseParser, SseLimitExceeded
+from trunkline.sse import SseEvent, SseLimitExceeded, SseParser
 
 ENDINGS = [b"\n", b"\r\n", b"\r"]
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline.agents.check_reports import AgentCheckReport
-from trunkline.checker import Checker, CheckedAgent
+from trunkline.checker import CheckedAgent, Checker
 from trunkline.cli.rendering.check_junit import junit_xml
 from trunkline.cli.rendering.check_markdown import markdown
 from trunkline.jsontypes import encode
@@ -122,7 +122,9 @@ class RandomAgent:
 @given(answers=st.lists(ANSWERS | FAILURES, min_size=1, max_size=8))
 def test_a_check_ends_with_a_report(protocol: str, answers: list[AgentAnswer | str]) -> None:
     checker = Checker(RandomAgent(answers), SystemClock())
-    report = asyncio.run(checker.check(CheckedAgent(url="http://agent.example/", protocol=protocol), active=True))
+    report = asyncio.run(
+        checker.check(CheckedAgent(url="http://agent.example/", protocol=protocol), active=True)
+    )
     assert report.passed == (report.failures() == [])
     assert report.passed == (report.grade in ("A", "B", "C"))
     assert all(found.seen and found.evidence is not None for found in report.failures())

@@ -25,7 +25,7 @@ from trunkline.protocols import (
     Working,
     failure_of,
 )
-from trunkline.sse import SseParser, SseLimitExceeded
+from trunkline.sse import SseLimitExceeded, SseParser
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import StreamedAnswer, TransportError
 
