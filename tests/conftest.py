@@ -40,9 +40,9 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.fixture
 def own_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test makes known to its process as a profile is forgotten after it."""
-    from trunkline.protocols.profiles import known_profiles  # noqa: PLC0415 - few tests need it
+    from trunkline.protocols.zone.params_profiles import known_profiles  # noqa: PLC0415 - few tests need it
 
-    monkeypatch.setattr("trunkline.protocols.profiles._profiles", dict(known_profiles()))
+    monkeypatch.setattr("trunkline.protocols.zone.params_profiles._profiles", dict(known_profiles()))
 
 
 @pytest.fixture(scope="session")

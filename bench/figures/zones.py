@@ -23,7 +23,7 @@ from bench.harness.job import TEXT
 from bench.harness.processes import Child, child, python
 from bench.harness.table import FigureRow, spread
 from trunkline.jsontypes import JsonObject
-from trunkline.protocols.zone_call import METHOD, execute_request
+from trunkline.protocols.zone.adapter import METHOD, execute_request
 from trunkline.zones import ZoneClient, open_zone_client
 
 _GOAL_US = 200

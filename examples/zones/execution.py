@@ -7,7 +7,7 @@ The execution zone: it does what the verification zone has let through.
 import asyncio
 
 from trunkline.jsontypes import JsonObject
-from trunkline.protocols.profiles import find_profile
+from trunkline.protocols.zone.params_profiles import find_profile
 from trunkline.zones import Zone
 
 # Stands for a model at work.

@@ -17,7 +17,7 @@ import jsonschema_rs
 from aiohttp import web
 
 from trunkline.jsontypes import Json, decode
-from trunkline.protocols.profiles import find_profile
+from trunkline.protocols.zone.params_profiles import find_profile
 
 # Of a connection, not of the message in it.
 HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})

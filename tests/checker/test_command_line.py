@@ -21,9 +21,9 @@ from trunkline.agents.check_reports import (
     Verdict,
 )
 from trunkline.checker import PROTOCOLS
-from trunkline.checker.attested import attestations
 from trunkline.checker.check import plan_for
-from trunkline.checker.choosing import ChosenDialect
+from trunkline.checker.checklist import attestations
+from trunkline.checker.dialect_choice import ChosenDialect
 from trunkline.cli.app import run_command_line
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.rendering.check_junit import junit_xml

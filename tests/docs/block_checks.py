@@ -29,7 +29,7 @@ from trunkline.messages import ERROR_CODES
 from trunkline.services.agents.specs import check_spec, parse_spec
 from trunkline.settings import Settings
 from trunkline.workflow import load_workflow, workflow_json_schema
-from trunkline.workflow.parse import read_document
+from trunkline.workflow.document.parsing import read_document
 from trunkline.zones.access.policy_file import read_policy
 
 # Where the schemas are that a JSON block can be said to fit.

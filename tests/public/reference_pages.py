@@ -58,7 +58,7 @@ def error_codes_page() -> str:
     lines = [
         "# Error codes",
         "",
-        "Written by `make docs` from `src/trunkline/messages/errors.py`.",
+        "Written by `make docs` from `src/trunkline/messages/error_codes.py`.",
         "",
         "`error.code` of a step or a run is one of these. They are also what a retry policy's",
         "[`on`](../guides/workflows.md#retry) can name. *Reached the agent* says what is known of the request:",

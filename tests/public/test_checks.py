@@ -7,15 +7,14 @@ from pathlib import Path
 
 from trunkline.agents.check_reports import Verdict, grade_of
 from trunkline.checker import CHECKS, CheckDefinition
-from trunkline.checker.attested import ATTESTED_ITEMS
-from trunkline.checker.checklist import CHECKLIST
+from trunkline.checker.checklist import ATTESTED_ITEMS, CHECKLIST
 
 ROOT = Path(__file__).parents[2]
 CHECKS_FILE = ROOT / "docs/reference/checks.md"
 
 _OPENING = """# Checks
 
-Written by `make docs` from `src/trunkline/checker/table.py`.
+Written by `make docs` from `src/trunkline/checker/check_definitions.py`.
 
 ```bash
 trunkline agents check http://localhost:8080/agent --protocol jsonrpc-2.0

@@ -9,7 +9,7 @@ import jsonschema_rs
 
 from trunkline.jsontypes import JsonObject
 from trunkline.workflow import workflow_json_schema
-from trunkline.workflow.parse import read_document
+from trunkline.workflow.document.parsing import read_document
 
 ROOT = Path(__file__).parents[2]
 CHECKED_IN = Path(__file__).with_name("workflow-schema.json")

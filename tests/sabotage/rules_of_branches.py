@@ -29,7 +29,7 @@ BRANCHES: Sequence[Rule] = (
     Rule(
         name="failure-of-a-shared-branch",
         breaks="A step begins although what it needs has failed, because a join beside it could bear that.",
-        symbol="trunkline.workflow.branches:steps_inside_joins",
+        symbol="trunkline.workflow.step_graph.joins:steps_inside_joins",
         change=Change("operand", 2, of=4, becomes="any(it.args[0])"),
         caught_by=(f"{_JOINS}::test_the_failure_of_a_branch_that_another_step_needs_fails_the_run",),
     ),

@@ -81,7 +81,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="message-id-derived",
         breaks="A call that is made again has another messageId: its agent does the work twice.",
-        symbol="trunkline.protocols.a2a_v03.request:message_params",
+        symbol="trunkline.protocols.a2a.v03.request:message_params",
         change=Change("f-string", becomes="f'{it}-{it.values[1].value.value.attempt}'"),
         caught_by=(f"{_RETRIES}::test_a_call_without_an_answer_is_repeated_under_the_same_id",),
     ),

@@ -35,7 +35,7 @@ CHECKS: Sequence[Rule] = (
     Rule(
         name="check-leaves-a-hanging-agent",
         breaks="A check of an agent that hangs waits for each of its answers in vain.",
-        symbol="trunkline.checker.inquiry:CheckSession.goes_on",
+        symbol="trunkline.checker.session:CheckSession.goes_on",
         change=Drop("operand", 2, of=6),
         caught_by=(f"{_BROKEN}::test_an_agent_that_hangs_is_found_out_and_left_alone",),
     ),
@@ -49,7 +49,7 @@ CHECKS: Sequence[Rule] = (
     Rule(
         name="check-knows-one-id-from-another",
         breaks="An agent that makes numbers of ids passes, and its answers are refused by every run.",
-        symbol="trunkline.checker.plans.envelope:is_same",
+        symbol="trunkline.checker.plans.jsonrpc_envelope:is_same",
         change=Change(
             "return value",
             becomes="str(it.values[0].left.args[0]) == str(it.values[0].comparators[0].args[0]).lstrip('0')",
@@ -69,7 +69,7 @@ CHECKS: Sequence[Rule] = (
     Rule(
         name="check-knows-one-task-from-another",
         breaks="An agent passes that tells of another task than it was asked for.",
-        symbol="trunkline.checker.plans.steps:_works.judge",
+        symbol="trunkline.checker.plans.step_call:_works.judge",
         change=Change("condition", 2, of=3, becomes="it.values[0] and it.values[1].left is None"),
         caught_by=(
             f"{_BROKEN}::test_a_defect_fails_by_the_finding_that_names_it[works-on-and-tells-of-another]",

@@ -15,7 +15,7 @@ IMPORTS: Sequence[Rule] = (
     Rule(
         name="unknown-condition-fails-the-run",
         breaks="A condition that was not understood when it was imported is taken to hold.",
-        symbol="trunkline.importing.litecone.decisions:StepConditions.condition",
+        symbol="trunkline.importing.litecone.step_conditions:StepConditions.condition",
         change=Change("assigned value", 3, of=4, becomes="'true'"),
         caught_by=(
             f"{_LOSSES}::test_a_condition_that_is_not_understood_lets_the_run_fail_there_and_not_go_on",
@@ -24,7 +24,7 @@ IMPORTS: Sequence[Rule] = (
     Rule(
         name="unknown-field-is-told",
         breaks="A field that the import does not know disappears without a word.",
-        symbol="trunkline.importing.litecone.reading:SourceFields.finish",
+        symbol="trunkline.importing.litecone.source_fields:SourceFields.finish",
         change=Change("operand", 2, of=2, becomes="it.left is None"),
         caught_by=(f"{_AGENTS}::test_what_is_not_carried_over_is_told[agent4-capabilities]",),
     ),
@@ -52,7 +52,7 @@ IMPORTS: Sequence[Rule] = (
     Rule(
         name="imported-branch-may-fail",
         breaks="A branch that an imported workflow reads and does not need fails the run.",
-        symbol="trunkline.importing.litecone.region:WorkflowBuilder.steps",
+        symbol="trunkline.importing.litecone.workflow_builder:WorkflowBuilder.steps",
         change=Change("iterable", 2, of=3, becomes="()"),
         caught_by=(f"{_WORKFLOWS}::test_a_branch_that_others_read_than_the_join_may_fail_and_ends_there",),
     ),

@@ -159,7 +159,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="batch-by-its-ids",
         breaks="In a batch a task gets the answer of another.",
-        symbol="trunkline.protocols.batches:split_answers",
+        symbol="trunkline.protocols.json_rpc.batches:split_answers",
         change=Change(
             "assignment", 6, of=8, becomes="it.targets[0].value[ids[len(it.targets[0].value)]] = it.value"
         ),

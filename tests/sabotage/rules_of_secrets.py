@@ -23,7 +23,8 @@ SECRETS: Sequence[Rule] = (
             "assigned value",
             1,
             of=3,
-            becomes="__import__('trunkline.workflow.secret_places', fromlist=['x']).secret_references(task.input_data)",
+            becomes="__import__('trunkline.workflow.secret_references', fromlist=['x'])"
+            ".secret_references(task.input_data)",
         ),
         caught_by=(
             f"{_MACHINE}::test_a_call_names_the_secrets_of_the_definition_and_nothing_that_came_as_data",

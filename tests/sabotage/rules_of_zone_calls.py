@@ -18,7 +18,7 @@ ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="zone-task-has-one-id",
         breaks="A zone that gets the same task again takes it for another and runs it twice.",
-        symbol="trunkline.protocols.zone_call:_send_id",
+        symbol="trunkline.protocols.zone.adapter:_send_id",
         change=Change("argument", 3, of=3, becomes="f'{it}{it.value.attempt}{it.value.doubtful}'"),
         caught_by=(
             f"{_AGENTS}::test_a_lost_answer_is_asked_for_with_the_same_id_and_the_work_runs_once[embedded]",
@@ -47,28 +47,28 @@ ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="zone-answer-is-one-of-two",
         breaks="An answer that is a result and an error is taken for whichever is looked for first.",
-        symbol="trunkline.protocols.zone_answers:read_answer",
+        symbol="trunkline.protocols.zone.answers:read_answer",
         change=Change("condition", 1, of=3, becomes="False"),
         caught_by=(f"{_GOLDEN}[answers/zone/both]",),
     ),
     Rule(
         name="zone-error-of-another-request-is-not-ours",
         breaks="The error of one call fails another.",
-        symbol="trunkline.protocols.zone_answers:_read_error",
+        symbol="trunkline.protocols.zone.answers:_read_error",
         change=Change("assigned value", 1, of=4, becomes="None"),
         caught_by=(f"{_GOLDEN}[answers/zone/error_id_other]",),
     ),
     Rule(
         name="zone-result-has-a-status-of-the-contract",
         breaks="Work that has failed in a zone's own words is taken for done.",
-        symbol="trunkline.protocols.zone_answers:_read_result",
+        symbol="trunkline.protocols.zone.answers:_read_result",
         change=Change("condition", 2, of=4, becomes="it.left != 'accepted'"),
         caught_by=(f"{_GOLDEN}[answers/zone/status_failed]",),
     ),
     Rule(
         name="a-stopping-zone-has-said-nothing",
         breaks="Work that goes on in a zone is given up, or done again under another id, when the zone stops.",
-        symbol="trunkline.protocols.zone_answers:_step_error",
+        symbol="trunkline.protocols.zone.answers:_step_error",
         change=Change("assigned value", 3, of=3, becomes="False"),
         caught_by=(f"{_GOLDEN}[answers/zone/error_stopping]",),
     ),
@@ -82,7 +82,7 @@ ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="params-are-never-quoted",
         breaks="A secret among the params is in the error that says what is wrong with them.",
-        symbol="trunkline.protocols.profiles:ParamsProfile.__init__",
+        symbol="trunkline.protocols.zone.params_profiles:ParamsProfile.__init__",
         change=Drop("keyword", 1, of=3),
         caught_by=(
             f'{_PROFILES}::test_no_kind_of_finding_quotes_a_value[{{"properties":{{"a":{{"maxLength":2}}}}}}]',
@@ -92,7 +92,7 @@ ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="unfit-params-stay-here",
         breaks="What a zone must not get is sent to it, secrets included.",
-        symbol="trunkline.protocols.zone_call:ZoneAdapter.to_agent_request",
+        symbol="trunkline.protocols.zone.adapter:ZoneAdapter.to_agent_request",
         change=Change("condition", becomes="False"),
         caught_by=(f"{_AGENTS}::test_an_input_that_does_not_fit_the_profile_is_never_sent[embedded]",),
     ),

@@ -7,9 +7,9 @@ server an agent of its registry.
 """
 
 from trunkline.checker.check import PROTOCOLS, Checker
-from trunkline.checker.inquiry import OnProgress
-from trunkline.checker.subject import CheckedAgent, CheckLimits, TokenFor
-from trunkline.checker.table import CHECKS, CheckDefinition
+from trunkline.checker.check_definitions import CHECKS, CheckDefinition
+from trunkline.checker.checked_agent import CheckedAgent, CheckLimits, TokenFor
+from trunkline.checker.session import OnProgress
 
 __all__ = [
     "CHECKS",

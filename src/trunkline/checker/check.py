@@ -20,11 +20,8 @@ import msgspec
 from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, CheckSample, grade_of
 from trunkline.agents.transport_urls import transport_of
 from trunkline.agents.urls import check_url
-from trunkline.checker.attested import attestations
-from trunkline.checker.choosing import ChosenDialect, choose_dialect
-from trunkline.checker.exchanges import ProbeExchange
-from trunkline.checker.inquiry import CheckSession, OnProgress
-from trunkline.checker.judging import (
+from trunkline.checker.check_definitions import CHECKS
+from trunkline.checker.check_plan import (
     CheckPlan,
     PlannedCheck,
     RuleResult,
@@ -33,12 +30,15 @@ from trunkline.checker.judging import (
     to_finding,
     violated,
 )
-from trunkline.checker.plans import cards, envelope, simple, transport
-from trunkline.checker.plans.rest import rest_plan
+from trunkline.checker.checked_agent import CheckedAgent, CheckLimits
+from trunkline.checker.checklist import attestations
+from trunkline.checker.dialect_choice import ChosenDialect, choose_dialect
+from trunkline.checker.exchanges import ProbeExchange
+from trunkline.checker.plans import cards, jsonrpc_envelope, simple_a2a, transport
+from trunkline.checker.plans.a2a_http import rest_plan
 from trunkline.checker.plans.rpc_dialects import RPC_PROTOCOLS, rpc_plan
-from trunkline.checker.plans.simple import simple_plan
-from trunkline.checker.subject import CheckedAgent, CheckLimits
-from trunkline.checker.table import CHECKS
+from trunkline.checker.plans.simple_a2a import simple_plan
+from trunkline.checker.session import CheckSession, OnProgress
 from trunkline.clock import Clock, rfc3339
 from trunkline.errors import Invalid
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
@@ -146,7 +146,7 @@ async def _send(
     session: CheckSession, dialect: ChosenDialect, plan: CheckPlan, *, active: bool
 ) -> dict[str, RuleResult]:
     """Sends the plan's requests as long as that makes sense; what the gates say."""
-    reads = {"simple-a2a": simple.reads_json}.get(dialect.protocol, envelope.reads_json)
+    reads = {"simple-a2a": simple_a2a.reads_json}.get(dialect.protocol, jsonrpc_envelope.reads_json)
     asked: list[ProbeExchange] = []
 
     def gates(*, all_sent: bool) -> dict[str, RuleResult]:

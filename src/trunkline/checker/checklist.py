@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agents.check_reports import AgentCheckReport
+from trunkline.agents.check_reports import AgentCheckReport, AttestationItem
 
 ItemState = Literal["done", "not done", "not asked"]
 
@@ -88,3 +88,22 @@ def state_of(item: ChecklistItem, report: AgentCheckReport) -> ItemState:
         return "not done"
     # What was asked in part only is not known.
     return "done" if "passed" in found and "skipped" not in found else "not asked"
+
+
+# What no program can check of a migration, as the seed's checklist has it.
+ATTESTED_ITEMS = {
+    "deployed": "The updated agent is deployed",
+    "logs": "Logs show proper JSON-RPC format",
+    "documentation": "Agent documentation updated",
+    "examples": "API examples updated to JSON-RPC 2.0",
+    "team": "Team notified of migration",
+}
+
+
+def attestations(agent: str | None, note: str | None = None) -> list[AttestationItem]:
+    """`note`: what was said when it was attested; None: nobody has."""
+    how = f"trunkline agents migrate ready {agent or 'NAME'} --note '…'"
+    return [
+        AttestationItem(id=name, title=title, attested=note is not None, note=note, how=how)
+        for name, title in ATTESTED_ITEMS.items()
+    ]

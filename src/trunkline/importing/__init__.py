@@ -5,7 +5,6 @@ Pure: it is given what files hold, and gives back workflows, agents and an repor
 over. Who reads the files and saves the result is not known here.
 """
 
-from trunkline.importing.account import ImportRemark, ImportReport
-from trunkline.importing.result import ImportedWorkflow, ImportResult
+from trunkline.importing.report import ImportedWorkflow, ImportRemark, ImportReport, ImportResult
 
 __all__ = ["ImportRemark", "ImportReport", "ImportResult", "ImportedWorkflow"]

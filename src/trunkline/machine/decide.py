@@ -55,7 +55,7 @@ from trunkline.machine.inputs import (
     StepDeadlinePassed,
 )
 from trunkline.machine.state import RunState, StepState
-from trunkline.machine.steps import agent, child, each, join, kinds
+from trunkline.machine.steps import agent, child, for_each, join, kinds
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
 from trunkline.workflow import CompiledStep, ExpressionError, format_duration, step_of_item
@@ -120,7 +120,7 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case f
             if plan.for_each is None:
                 kinds.pass_deadline(turn, plan, step)
             else:
-                each.pass_deadline(turn, plan, step)
+                for_each.pass_deadline(turn, plan, step)
         case CancelRequested():
             _cancel(turn)
         case CancelOverdue():
@@ -169,7 +169,7 @@ def _start(turn: Turn, request: RunRequested) -> None:
         turn.record(StepInputGiven(name, Payload(bytes(given))))
     for name, items in request.items.items():
         text = bytes(items)
-        each.start_items(
+        for_each.start_items(
             turn, *_step(turn, name), len(msgspec.json.decode(text, type=list[msgspec.Raw])), text
         )
 
@@ -282,7 +282,7 @@ def _advance(turn: Turn) -> None:
 def _conclude(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     join.conclude(turn, plan)
     if plan.for_each is not None:
-        each.conclude(turn, plan, step, plan.for_each)
+        for_each.conclude(turn, plan, step, plan.for_each)
 
 
 def _may_begin(turn: Turn) -> bool:
@@ -301,7 +301,7 @@ def _begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
             kinds.begin(turn, plan, step)
     elif _should_begin(turn, plan, step):
         if plan.for_each is not None:
-            each.begin(turn, plan, step, plan.for_each)
+            for_each.begin(turn, plan, step, plan.for_each)
         else:
             kinds.begin(turn, plan, step)
 

@@ -1,7 +1,6 @@
 """What travels on the broker. Pure data: no I/O here."""
 
-from trunkline.messages.dispatch import Dispatch, TaskKey
-from trunkline.messages.errors import ERROR_CODES, ErrorCodeInfo, fix_for
+from trunkline.messages.error_codes import ERROR_CODES, ErrorCodeInfo, fix_for
 from trunkline.messages.model import (
     NO_OUTPUT,
     AgentResult,
@@ -13,8 +12,7 @@ from trunkline.messages.model import (
     ResultStatus,
     StepError,
 )
-from trunkline.messages.outgoing import BrokerRecord, OutgoingMessage
-from trunkline.messages.topics import TopicNames
+from trunkline.messages.records import BrokerRecord, Dispatch, OutgoingMessage, TaskKey, TopicNames
 from trunkline.messages.trace import TraceContext
 
 __all__ = [

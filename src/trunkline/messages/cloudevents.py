@@ -6,7 +6,7 @@ import msgspec
 
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.messages.outgoing import OutgoingMessage
+from trunkline.messages.records import OutgoingMessage
 
 CONTENT_TYPE = b"application/cloudevents+json; charset=UTF-8"
 SOURCE = "/trunkline/runs"

@@ -16,9 +16,8 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 
 from trunkline.jsontypes import encode
-from trunkline.messages.dispatch import TaskKey
 from trunkline.messages.model import AgentResult, AgentTask, CancelTask
-from trunkline.messages.outgoing import BrokerRecord, OutgoingMessage
+from trunkline.messages.records import BrokerRecord, OutgoingMessage, TaskKey
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE, TraceContext
 
 VERSION = 1

@@ -15,7 +15,7 @@ import msgspec
 
 from trunkline.jsontypes import Json, is_too_deep
 from trunkline.messages.codec import VERSION, VERSION_HEADER, UnreadableMessage
-from trunkline.messages.outgoing import BrokerRecord
+from trunkline.messages.records import BrokerRecord
 
 # It becomes a header of every request to an agent.
 _CORRELATION_ID = "^[!-~]{1,128}$"

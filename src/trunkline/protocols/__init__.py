@@ -1,8 +1,8 @@
 """Dialects: how a task becomes a request and an answer an outcome. No I/O here."""
 
-from trunkline.protocols.a2a_v01 import A2AV01Adapter
-from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
-from trunkline.protocols.a2a_v1 import A2A10Adapter, A2A10HttpAdapter
+from trunkline.protocols.a2a.v01 import A2AV01Adapter
+from trunkline.protocols.a2a.v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
+from trunkline.protocols.a2a.v1 import A2A10Adapter, A2A10HttpAdapter
 from trunkline.protocols.base import (
     AgentAnswer,
     AgentRequest,
@@ -22,7 +22,7 @@ from trunkline.protocols.base import (
     failure_of,
 )
 from trunkline.protocols.factory import ProtocolAdapterFactory, UnsupportedProtocol, validate_protocol_config
-from trunkline.protocols.jsonrpc_call import JsonRpcCallAdapter
+from trunkline.protocols.json_rpc.call_adapter import JsonRpcCallAdapter
 from trunkline.protocols.negotiate import (
     A2A_DIALECTS,
     CardFetch,
@@ -35,9 +35,14 @@ from trunkline.protocols.negotiate import (
     negotiate_pinned,
     next_card_url,
 )
-from trunkline.protocols.profiles import InvalidProfile, ParamsProfile, find_profile, register_profile
 from trunkline.protocols.simple_a2a import SimpleA2AAdapter
-from trunkline.protocols.zone_call import ZoneAdapter
+from trunkline.protocols.zone.adapter import ZoneAdapter
+from trunkline.protocols.zone.params_profiles import (
+    InvalidProfile,
+    ParamsProfile,
+    find_profile,
+    register_profile,
+)
 
 __all__ = [
     "A2A_DIALECTS",

@@ -17,7 +17,7 @@ import msgspec
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, encode
-from trunkline.protocols.profiles import InvalidProfile, find_profile
+from trunkline.protocols.zone.params_profiles import InvalidProfile, find_profile
 
 # Where the registry's clients find the value.
 _PATH = "protocol_config"
@@ -70,7 +70,7 @@ class IntegersOption(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-# Tasks that wait for the same agent may travel in one request, for every dialect in JSON-RPC: batches.py.
+# Tasks that wait for the same agent may travel in one request, for every dialect in JSON-RPC: json_rpc/batches.py.
 BATCH = IntegersOption(
     ranges={"max": IntegerRange(least=2, most=100), "wait_ms": IntegerRange(least=0, most=1000, default=10)}
 )

@@ -23,15 +23,17 @@ from typing import ClassVar, Protocol, runtime_checkable
 from trunkline.agents import AUTO
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
-from trunkline.protocols import a2a_v01, a2a_v03, a2a_v1, jsonrpc_call, simple_a2a
-from trunkline.protocols.a2a_v01 import A2AV01Adapter, A2AV01PathsAdapter
-from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
-from trunkline.protocols.a2a_v1 import A2A10Adapter, A2A10HttpAdapter
+from trunkline.protocols import simple_a2a
+from trunkline.protocols.a2a import v01, v03, v1
+from trunkline.protocols.a2a.v01 import A2AV01Adapter, A2AV01PathsAdapter
+from trunkline.protocols.a2a.v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
+from trunkline.protocols.a2a.v1 import A2A10Adapter, A2A10HttpAdapter
 from trunkline.protocols.base import ProtocolAdapter
 from trunkline.protocols.config import ProtocolOption, UnusableOption, check_config
-from trunkline.protocols.jsonrpc_call import JsonRpcCallAdapter
+from trunkline.protocols.json_rpc import call_adapter
+from trunkline.protocols.json_rpc.call_adapter import JsonRpcCallAdapter
 from trunkline.protocols.simple_a2a import SimpleA2AAdapter
-from trunkline.protocols.zone_call import ZoneAdapter
+from trunkline.protocols.zone.adapter import ZoneAdapter
 
 
 class UnsupportedProtocol(Invalid, ValueError):
@@ -103,10 +105,10 @@ class ProtocolAdapterFactory:
 # Which dialect it will be is not known yet, so the keys of all are.
 _AUTO_SETTINGS: dict[str, ProtocolOption] = {
     **simple_a2a.SETTINGS,
-    **jsonrpc_call.SETTINGS,
-    **a2a_v01.SETTINGS,
-    **a2a_v03.SETTINGS,
-    **a2a_v1.SETTINGS,
+    **call_adapter.SETTINGS,
+    **v01.SETTINGS,
+    **v03.SETTINGS,
+    **v1.SETTINGS,
     "profile": UnusableOption(reason="needs the protocol jsonrpc-2.0: nothing tells that an agent is a zone"),
 }
 

@@ -11,7 +11,7 @@ from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, Che
 from trunkline.bridge.agents.resolver import AgentResolver
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.checker import CheckedAgent, Checker, CheckLimits
-from trunkline.checker.attested import attestations
+from trunkline.checker.checklist import attestations
 from trunkline.clock import Clock
 from trunkline.errors import Conflict
 from trunkline.messages import StepError

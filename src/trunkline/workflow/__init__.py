@@ -7,7 +7,6 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 
 from __future__ import annotations
 
-from trunkline.workflow.branches import CompiledJoin
 from trunkline.workflow.compile import (
     CompiledForEach,
     CompiledStep,
@@ -28,13 +27,19 @@ from trunkline.workflow.definition import (
     child_workflows,
     definition_from_canonical,
 )
+from trunkline.workflow.document.yaml_writer import write_yaml
 from trunkline.workflow.durations import format_duration, parse_duration
 from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
+from trunkline.workflow.json_schema import workflow_json_schema
 from trunkline.workflow.load import LoadedWorkflow, compile_workflow, load_workflow
 from trunkline.workflow.output_reads import OutputRead, output_reads
-from trunkline.workflow.schema import workflow_json_schema
-from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN, SECRET_NAME_RULE, is_secret_name
-from trunkline.workflow.written import write_yaml
+from trunkline.workflow.secret_references import (
+    SECRET_KEY,
+    SECRET_NAME_PATTERN,
+    SECRET_NAME_RULE,
+    is_secret_name,
+)
+from trunkline.workflow.step_graph.joins import CompiledJoin
 
 __all__ = [
     "SECRET_KEY",

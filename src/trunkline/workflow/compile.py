@@ -14,8 +14,8 @@ from msgspec import UNSET
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
-from trunkline.workflow.branches import CompiledJoin, compile_joins, steps_inside_joins
 from trunkline.workflow.definition import ForEach, StepDefinition, WorkflowDefinition
+from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import (
     FOR_EACH_VARIABLES,
     ITEM,
@@ -27,10 +27,10 @@ from trunkline.workflow.expressions import (
     TemplateCompiler,
 )
 from trunkline.workflow.input_schema import InputSchema, compile_input_schema
-from trunkline.workflow.links import StepLinks, link_steps
-from trunkline.workflow.places import Path
-from trunkline.workflow.report import ValidationReport
-from trunkline.workflow.secret_places import secret_references
+from trunkline.workflow.secret_references import secret_references
+from trunkline.workflow.step_graph.joins import CompiledJoin, compile_joins, steps_inside_joins
+from trunkline.workflow.step_graph.links import StepLinks, link_steps
+from trunkline.workflow.validation_report import ValidationReport
 
 
 @dataclass(frozen=True, slots=True)

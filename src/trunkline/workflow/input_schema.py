@@ -8,8 +8,8 @@ import jsonschema_rs
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.workflow.places import path_text
-from trunkline.workflow.report import MAX_FINDINGS, ValidationReport
+from trunkline.workflow.document.locations import path_text
+from trunkline.workflow.validation_report import MAX_FINDINGS, ValidationReport
 
 # A pattern that needs more steps back than this is an attack, or will be one.
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)

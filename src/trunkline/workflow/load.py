@@ -9,9 +9,9 @@ from typing import NamedTuple
 from trunkline.errors import Finding
 from trunkline.workflow.compile import CompiledWorkflow, compile_definition
 from trunkline.workflow.definition import WorkflowDefinition, WorkflowReference, canonical_form
-from trunkline.workflow.parse import locate_values, read_document
-from trunkline.workflow.report import ValidationReport, invalid_error, to_findings
+from trunkline.workflow.document.parsing import locate_values, read_document
 from trunkline.workflow.validate import KnownNames, read_definition
+from trunkline.workflow.validation_report import ValidationReport, invalid_error, to_findings
 
 
 class LoadedWorkflow(NamedTuple):

@@ -13,8 +13,8 @@ from msgspec import UNSET
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.definition import WorkflowDefinition
-from trunkline.workflow.expressions.engine import CelCompiler
-from trunkline.workflow.expressions.text import split_expressions
+from trunkline.workflow.expressions.cel_compiler import CelCompiler
+from trunkline.workflow.expressions.interpolation import split_expressions
 
 
 class OutputRead(NamedTuple):

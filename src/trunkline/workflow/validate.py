@@ -36,11 +36,11 @@ from trunkline.workflow.definition import (
     WorkflowDefinition,
     WorkflowReference,
 )
+from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import KEYWORDS, strip_delimiters
-from trunkline.workflow.fields import FieldReader, describe_value
-from trunkline.workflow.places import Path
-from trunkline.workflow.report import ValidationReport
-from trunkline.workflow.secret_places import check_secret_references, refuse_secret_references
+from trunkline.workflow.field_reader import FieldReader, describe_value
+from trunkline.workflow.secret_references import check_secret_references, refuse_secret_references
+from trunkline.workflow.validation_report import ValidationReport
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
 STEP_KEYS = (

@@ -33,21 +33,21 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.protocols import AgentRequest, ProtocolTranslationError, failure_of, find_profile
 from trunkline.protocols.outcomes import step_error
-from trunkline.protocols.zone_answers import (
-    ZoneAccepted,
-    ZoneAnswer,
-    ZoneFailed,
-    ZoneSucceeded,
-    is_unknown_task,
-    read_http_answer,
-)
-from trunkline.protocols.zone_call import (
+from trunkline.protocols.zone.adapter import (
     METHOD,
     POLL_METHOD,
     execute_request,
     params_problem,
     poll_request,
     with_correlation_id,
+)
+from trunkline.protocols.zone.answers import (
+    ZoneAccepted,
+    ZoneAnswer,
+    ZoneFailed,
+    ZoneSucceeded,
+    is_unknown_task,
+    read_http_answer,
 )
 from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names

@@ -15,8 +15,8 @@ from typing import Protocol, TypeAlias, TypeGuard, cast
 import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.protocols.profiles import InvalidProfile, ParamsProfile
-from trunkline.workflow.places import path_text
+from trunkline.protocols.zone.params_profiles import InvalidProfile, ParamsProfile
+from trunkline.workflow.document.locations import path_text
 from trunkline.zones.errors import INVALID_PARAMS, ZoneFault
 
 # A JSON Schema, or a type: a msgspec Struct, a dataclass, a TypedDict, a pydantic model, a dict of anything.

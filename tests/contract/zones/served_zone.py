@@ -12,7 +12,7 @@ import os
 from collections import Counter
 
 from trunkline.jsontypes import JsonObject, encode
-from trunkline.protocols.profiles import find_profile
+from trunkline.protocols.zone.params_profiles import find_profile
 from trunkline.zones import Zone, ZoneFault
 from trunkline.zones.access.policy import ANYBODY, ZoneCaller
 from trunkline.zones.jsonrpc import ZoneReply

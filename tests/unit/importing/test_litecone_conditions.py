@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.importing import cel
-from trunkline.importing.account import NotTranslatable
 from trunkline.importing.litecone.conditions import Operand, translate
+from trunkline.importing.report import NotTranslatable
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.workflow.expressions.engine import CelCompiler
+from trunkline.workflow.expressions.cel_compiler import CelCompiler
 
 DATA: JsonObject = {
     "score": 0.9,

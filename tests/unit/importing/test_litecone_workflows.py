@@ -7,7 +7,7 @@ from tests.unit.importing.sources import call, imported, loop_of, only_loss, rem
 
 from trunkline.importing.litecone import import_files
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.workflow.expressions.engine import CelCompiler
+from trunkline.workflow.expressions.cel_compiler import CelCompiler
 
 
 def test_steps_wait_for_the_one_that_names_them() -> None:

@@ -25,8 +25,8 @@ from trunkline.protocols import (
     Working,
     failure_of,
 )
-from trunkline.protocols.a2a_v1.model import V1Result
-from trunkline.protocols.a2a_v1.reading import parse_exact_result
+from trunkline.protocols.a2a.v1.model import V1Result
+from trunkline.protocols.a2a.v1.parsed_result import parse_exact_result
 from trunkline.protocols.answer_json import WHOLE_CHECK_BYTES
 from trunkline.protocols.parts import parts_in
 

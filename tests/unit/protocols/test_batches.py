@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.messages import ERROR_CODES, AgentTask
 from trunkline.protocols import AgentAnswer, Failed, ProtocolAdapterFactory, Succeeded
-from trunkline.protocols.batches import (
+from trunkline.protocols.json_rpc.batches import (
     BatchLimits,
     batch_limits,
     is_call,

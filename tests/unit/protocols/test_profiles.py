@@ -6,7 +6,7 @@ import pytest
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.protocols.profiles import (
+from trunkline.protocols.zone.params_profiles import (
     InvalidProfile,
     find_profile,
     known_profiles,

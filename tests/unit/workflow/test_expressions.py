@@ -4,9 +4,9 @@ import pytest
 
 from trunkline.jsontypes import Json
 from trunkline.workflow import ExpressionError
-from trunkline.workflow.expressions.engine import CelCompiler, CelExpression
+from trunkline.workflow.expressions.cel_compiler import CelCompiler, CelExpression
 from trunkline.workflow.expressions.errors import CompileError
-from trunkline.workflow.expressions.paths import PlainPath, Scope
+from trunkline.workflow.expressions.plain_paths import PlainPath, Scope
 
 DATA: dict[str, Json] = {
     "input": {

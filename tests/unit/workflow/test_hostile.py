@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.workflow import ExpressionError
-from trunkline.workflow.expressions.budget import CostEstimate, measure
-from trunkline.workflow.expressions.engine import CelCompiler
+from trunkline.workflow.expressions.cel_compiler import CelCompiler
+from trunkline.workflow.expressions.cost_limits import CostEstimate, measure
 from trunkline.workflow.expressions.errors import CompileError
-from trunkline.workflow.expressions.tree import read_tree, variable_reads
+from trunkline.workflow.expressions.syntax_tree import read_tree, variable_reads
 
 THOUSAND: list[Json] = [1] * 1_000
 LONG_TEXT = "a" * 5_000_000
@@ -193,7 +193,7 @@ def test_the_size_of_a_result_is_never_underestimated(rng: random.Random) -> Non
 CHILD = """
 import json, resource, sys
 from trunkline.workflow import ExpressionError
-from trunkline.workflow.expressions.engine import CelCompiler
+from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.errors import CompileError
 sources, data = json.load(sys.stdin)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trunkline.errors import Finding, Invalid
 from trunkline.workflow import CompiledWorkflow, compile_workflow, load_workflow
-from trunkline.workflow.graph import cyclic_groups
+from trunkline.workflow.step_graph.cycles import cyclic_groups
 
 
 def workflow(text: str) -> CompiledWorkflow:

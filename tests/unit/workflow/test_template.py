@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from trunkline.jsontypes import Json
 from trunkline.workflow import ExpressionError, Template
-from trunkline.workflow.expressions.engine import CelCompiler
+from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.errors import CompileError
-from trunkline.workflow.expressions.paths import Scope
+from trunkline.workflow.expressions.interpolation import ExpressionSource, split_expressions, strip_delimiters
+from trunkline.workflow.expressions.plain_paths import Scope
 from trunkline.workflow.expressions.template import Condition, TemplateCompiler
-from trunkline.workflow.expressions.text import ExpressionSource, split_expressions, strip_delimiters
-from trunkline.workflow.report import ValidationReport
+from trunkline.workflow.validation_report import ValidationReport
 
 SCOPE: Scope = {
     "input": {"topic": "tea", "count": 3, "none": None, "list": [1, "x"], "flag": True, "text": "true"},

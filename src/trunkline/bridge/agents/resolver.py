@@ -18,7 +18,7 @@ from trunkline.bridge.wire.exchanges import AuxiliaryRecorder
 from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory
-from trunkline.protocols.batches import BatchLimits, batch_limits
+from trunkline.protocols.json_rpc.batches import BatchLimits, batch_limits
 from trunkline.services.agents.registry import Registry
 from trunkline.telemetry.redaction import Redaction
 

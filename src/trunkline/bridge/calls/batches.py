@@ -17,7 +17,13 @@ import structlog
 
 from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.protocols import AgentAnswer
-from trunkline.protocols.batches import BatchLimits, is_call, join_requests, request_id, split_answers
+from trunkline.protocols.json_rpc.batches import (
+    BatchLimits,
+    is_call,
+    join_requests,
+    request_id,
+    split_answers,
+)
 from trunkline.telemetry import names
 from trunkline.transports.base import Transport, TransportError
 from trunkline.transports.failures import timed_out

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample, Level
+from trunkline.checker.check_plan import CheckPlan
 from trunkline.checker.exchanges import ProbeRequest
-from trunkline.checker.judging import CheckPlan
-from trunkline.checker.plans import envelope, results, steps
-from trunkline.checker.plans.envelope import INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, NO_TASK, RpcDialect
-from trunkline.checker.plans.results import MessageFormat
+from trunkline.checker.plans import jsonrpc_envelope, message_results, step_call
+from trunkline.checker.plans.jsonrpc_envelope import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    NO_METHOD,
+    NO_TASK,
+    RpcDialect,
+)
+from trunkline.checker.plans.message_results import MessageFormat
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.protocols import ProtocolAdapter, ProtocolTranslationError
 
@@ -226,16 +232,16 @@ def rpc_plan(
         dialect, message_format = known
         return CheckPlan(
             probes=[
-                *envelope.probes(dialect, nonce),
-                *results.probes(dialect, message_format, nonce, adapter, sample),
+                *jsonrpc_envelope.probes(dialect, nonce),
+                *message_results.probes(dialect, message_format, nonce, adapter, sample),
             ],
             checks=[
-                *envelope.planned_checks(dialect, results.MESSAGES),
-                *results.planned_checks(dialect, message_format, nonce, adapter, sample),
+                *jsonrpc_envelope.planned_checks(dialect, message_results.MESSAGES),
+                *message_results.planned_checks(dialect, message_format, nonce, adapter, sample),
             ],
-            speaks=envelope.is_rpc,
+            speaks=jsonrpc_envelope.is_rpc,
             levels=dialect.levels,
-            follow_up=steps.step_poll(adapter, nonce, sample),
+            follow_up=step_call.step_poll(adapter, nonce, sample),
         )
     if protocol == "jsonrpc-2.0":
         alone: RpcDialect | None = RpcDialect(protocol=protocol, send="", levels=_NICE)
@@ -245,18 +251,18 @@ def rpc_plan(
         return None
     step = None if sample == DEFAULT_SAMPLE and protocol != _V01 else _step(adapter, nonce, sample)
     return CheckPlan(
-        probes=[*envelope.probes(alone, nonce), *([] if step is None else [step])],
-        checks=[*envelope.planned_checks(alone), steps.step_check(adapter, nonce, sample)],
-        speaks=envelope.is_rpc,
+        probes=[*jsonrpc_envelope.probes(alone, nonce), *([] if step is None else [step])],
+        checks=[*jsonrpc_envelope.planned_checks(alone), step_call.step_check(adapter, nonce, sample)],
+        speaks=jsonrpc_envelope.is_rpc,
         levels=alone.levels,
-        follow_up=steps.step_poll(adapter, nonce, sample),
+        follow_up=step_call.step_poll(adapter, nonce, sample),
     )
 
 
 def _step(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> ProbeRequest | None:
     """None: the sample is no input for this agent, as its profile says."""
     try:
-        step = adapter.encode(steps.step_task(nonce, sample))
+        step = adapter.encode(step_call.step_task(nonce, sample))
     except ProtocolTranslationError:
         return None
     return ProbeRequest(name="step", body=step.body, headers=step.headers, path=step.path, active=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
 from trunkline.agents.check_reports import Level
+from trunkline.checker.check_plan import PlannedCheck, Rule, RuleResult, met, not_applicable, violated
 from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest
-from trunkline.checker.judging import PlannedCheck, Rule, RuleResult, met, not_applicable, violated
-from trunkline.checker.plain_json import ambiguity_in
 
 _BROKEN_OFF = ("agent_connection_lost", "agent_answer_malformed")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ELSEWHERE = frozenset({404, 405, 410, 501})
 
 
@@ -121,9 +122,9 @@ def _says_json(exchanges: ProbeExchanges) -> RuleResult:
 def _plain(exchanges: ProbeExchanges) -> RuleResult:
     for exchange in exchanges.values():
         if exchange.answer is not None and exchange.is_json:
-            oddity = ambiguity_in(exchange.answer.body)
-            if oddity is not None:
-                return violated(oddity, exchange)
+            ambiguity = _ambiguity_in(exchange.answer.body)
+            if ambiguity is not None:
+                return violated(ambiguity, exchange)
     return met("Every JSON answer can be read in one way only.")
 
 
@@ -133,3 +134,21 @@ def _survives_get(exchanges: ProbeExchanges) -> RuleResult:
         return not_applicable("It was not asked, or not answered.")
     judged = met if exchange.status < 500 or exchange.status == 501 else violated
     return judged(f"HTTP {exchange.status}", exchange)
+
+
+def _ambiguity_in(body: bytes) -> str | None:
+    """What readers of JSON do not agree about: a byte order mark, or a key that an object has twice."""
+    if body.startswith(_BYTE_ORDER_MARK):
+        return "The answer begins with a byte order mark."
+    twice: list[str] = []
+
+    def note(pairs: list[tuple[str, object]]) -> None:
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                twice.append(name)
+            seen.add(name)
+
+    # Numbers as they are: one with thousands of digits is no whole number for Python.
+    json.loads(body, object_pairs_hook=note, parse_int=str, parse_float=str)
+    return f"An object of the answer has the key {twice[0]!r} twice." if twice else None

@@ -22,7 +22,7 @@ from trunkline.importing.litecone import import_files
 from trunkline.importing.names import file_name
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.agents.specs import check_spec, parse_spec
-from trunkline.workflow.parse import read_document
+from trunkline.workflow.document.parsing import read_document
 
 _WIDTH = 110
 _STAND_IN = "not-looked-at"

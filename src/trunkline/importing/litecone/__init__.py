@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from trunkline.errors import Invalid
-from trunkline.importing.account import ImportReport
 from trunkline.importing.litecone.agents import AgentCheckFunction, answers_in_parts, read_agent
-from trunkline.importing.litecone.plan import read_workflow
+from trunkline.importing.litecone.source_model import read_workflow
 from trunkline.importing.litecone.translate import translate_workflow
-from trunkline.importing.result import ImportedWorkflow, ImportResult
+from trunkline.importing.report import ImportedWorkflow, ImportReport, ImportResult
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.workflow import load_workflow
-from trunkline.workflow.places import Path
+from trunkline.workflow.document.locations import Path
 
 __all__ = ["import_files"]
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 
 from trunkline.agents.authentication.auth_config import secret_variable
 from trunkline.errors import Finding
-from trunkline.importing.account import ImportReport
-from trunkline.importing.litecone.reading import SourceFields
+from trunkline.importing.litecone.source_fields import SourceFields
+from trunkline.importing.report import ImportReport
 from trunkline.jsontypes import Json, JsonObject
 
 # Protocols of which an answer has parts, not one object.

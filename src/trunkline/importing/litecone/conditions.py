@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from trunkline.importing import cel
-from trunkline.importing.account import NotTranslatable
+from trunkline.importing.report import NotTranslatable
 from trunkline.jsontypes import Json
 
 # What litecone takes for nothing, like the language that it is written in.

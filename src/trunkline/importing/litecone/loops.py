@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trunkline.importing.account import ImportReport
-from trunkline.importing.litecone.plan import LoopStep
 from trunkline.importing.litecone.references import collects_item_results
+from trunkline.importing.litecone.source_model import LoopStep
+from trunkline.importing.report import ImportReport
 from trunkline.jsontypes import JsonObject
 
 MOST_AT_ONCE = 1_000

@@ -21,9 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from trunkline.importing import cel
-from trunkline.importing.account import NotTranslatable
 from trunkline.importing.litecone.conditions import Operand
-from trunkline.importing.litecone.plan import (
+from trunkline.importing.litecone.source_model import (
     AgentStep,
     ConditionalStep,
     ExtractedBranchStep,
@@ -33,6 +32,7 @@ from trunkline.importing.litecone.plan import (
     LoopStep,
     ParallelStep,
 )
+from trunkline.importing.report import NotTranslatable
 from trunkline.jsontypes import Json
 
 Keys = tuple[str | int, ...]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trunkline.importing.account import ImportReport
-from trunkline.importing.litecone.flow import order_steps
-from trunkline.importing.litecone.folding import extract_branches, loose_steps
-from trunkline.importing.litecone.plan import ExtractedBranchStep, LiteconeWorkflow
-from trunkline.importing.litecone.region import MOST_LINKS, ImportContext, WorkflowBuilder
+from trunkline.importing.litecone.branch_extraction import extract_branches, loose_steps
+from trunkline.importing.litecone.source_model import ExtractedBranchStep, LiteconeWorkflow
+from trunkline.importing.litecone.step_order import order_steps
+from trunkline.importing.litecone.workflow_builder import MOST_LINKS, ImportContext, WorkflowBuilder
 from trunkline.importing.names import identifiers
+from trunkline.importing.report import ImportReport
 from trunkline.jsontypes import JsonObject
 
 _MOST_SHOWN = 5

@@ -10,7 +10,7 @@ from __future__ import annotations
 from trunkline.machine.events import StepCancelled, StepSkipped
 from trunkline.machine.evolve import step_of
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import agent, each, kinds
+from trunkline.machine.steps import agent, for_each, kinds
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledJoin, CompiledStep
@@ -88,7 +88,7 @@ def _still_needs(turn: Turn, later: str, branch: str) -> bool:
 
 def _cancel_step(turn: Turn, step: StepState, reason: str) -> None:
     if step.attempts:
-        each.stop_items(turn, step, reason)
+        for_each.stop_items(turn, step, reason)
         kinds.stop(turn, step)
         turn.record(StepCancelled(step.name, reason))
     else:

@@ -28,7 +28,7 @@ from trunkline.machine.inputs import (
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState, StepStatus
 from trunkline.machine.steps.agent import MAX_INPUT_BYTES
 from trunkline.machine.steps.child import child_run_of
-from trunkline.machine.steps.each import MAX_ITEMS
+from trunkline.machine.steps.for_each import MAX_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.audit_log import audit_entry

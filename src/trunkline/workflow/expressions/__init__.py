@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from trunkline.workflow.expressions.engine import CelCompiler
+from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.errors import ExpressionError
-from trunkline.workflow.expressions.paths import FOR_EACH_VARIABLES, KEYWORDS, Scope
+from trunkline.workflow.expressions.interpolation import strip_delimiters
+from trunkline.workflow.expressions.plain_paths import FOR_EACH_VARIABLES, KEYWORDS, Scope
 from trunkline.workflow.expressions.template import (
     ITEM,
     RUN_INPUT,
@@ -13,7 +14,6 @@ from trunkline.workflow.expressions.template import (
     Template,
     TemplateCompiler,
 )
-from trunkline.workflow.expressions.text import strip_delimiters
 
 __all__ = [
     "FOR_EACH_VARIABLES",

@@ -13,13 +13,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from trunkline.jsontypes import Json
-from trunkline.workflow.expressions.budget import BUDGET
-from trunkline.workflow.expressions.engine import CelCompiler, Expression
+from trunkline.workflow.document.locations import ExpressionPosition, Path
+from trunkline.workflow.expressions.cel_compiler import CelCompiler, Expression
+from trunkline.workflow.expressions.cost_limits import BUDGET
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
-from trunkline.workflow.expressions.paths import PlainPath, Scope
-from trunkline.workflow.expressions.text import split_expressions
-from trunkline.workflow.places import ExpressionPosition, Path
-from trunkline.workflow.report import ValidationReport
+from trunkline.workflow.expressions.interpolation import split_expressions
+from trunkline.workflow.expressions.plain_paths import PlainPath, Scope
+from trunkline.workflow.validation_report import ValidationReport
 
 
 class _TemplateNode(Protocol):

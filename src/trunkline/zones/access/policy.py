@@ -26,7 +26,7 @@ from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant, seconds_between
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.protocols.profiles import ParamsProfile
+from trunkline.protocols.zone.params_profiles import ParamsProfile
 from trunkline.telemetry.redaction import is_secret_name
 from trunkline.zones.errors import OTHER, ZoneFault
 from trunkline.zones.params import invalid_params

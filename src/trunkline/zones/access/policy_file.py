@@ -29,7 +29,7 @@ from trunkline.agents.authentication.certificates import wrong_verifying_key
 from trunkline.agents.model import RateLimit
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject, decode
-from trunkline.protocols.profiles import InvalidProfile, ParamsProfile, find_profile
+from trunkline.protocols.zone.params_profiles import InvalidProfile, ParamsProfile, find_profile
 from trunkline.zones.access.policy import DEFAULT_SECRET_FIELDS, CallerRules, ZonePolicy
 
 # Callers that show nothing of themselves, and so have nothing to be known by.

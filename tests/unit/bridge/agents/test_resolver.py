@@ -18,7 +18,7 @@ from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import AgentAnswer, register_profile
-from trunkline.protocols.profiles import known_profiles
+from trunkline.protocols.zone.params_profiles import known_profiles
 from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.registry import AgentSpec, Registry
 from trunkline.services.security.vault import KEY_BYTES, Vault
@@ -182,7 +182,7 @@ async def test_a_profile_that_only_another_process_knows_is_told_as_such(
     setup: ResolverSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("trunkline.protocols.profiles._profiles", dict(known_profiles()))
+        elsewhere.setattr("trunkline.protocols.zone.params_profiles._profiles", dict(known_profiles()))
         register_profile("invoice", {})
         agent = await setup.agent(protocol="jsonrpc-2.0", protocol_config={"profile": "invoice"})
     found = await setup.resolver.resolve(agent)

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from trunkline.bridge.calls.batches import BatchSender
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.protocols.batches import BatchLimits
+from trunkline.protocols.json_rpc.batches import BatchLimits
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
 from trunkline.transports.https import HttpTransport

@@ -29,9 +29,9 @@ from trunkline.cli.rendering.output import print_json, print_table, status_cell
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject
-    from trunkline.workflow import parse as workflow_parse
+    from trunkline.workflow.document import parsing as workflow_parse
 else:
-    workflow_parse = lazy_module("trunkline.workflow.parse")
+    workflow_parse = lazy_module("trunkline.workflow.document.parsing")
 
 Change = Literal["created", "updated", "unchanged"]
 

@@ -1,0 +1,475 @@
+"""
+What an agent over JSON-RPC answers to messages: asked with --active, since each of them may be taken for work.
+
+    jsonrpc-2.0        {"status": {"state": "completed"}, "artifacts": [{"parts": […]}], "history": [{"role", "parts"}]}
+    a2a-0.2, a2a-0.3   {"kind": "task", "id", "contextId", "status", …} or {"kind": "message", "role": "agent", "parts"}
+    a2a-1.0            {"task": {"id", "contextId", "status": {"state": "TASK_STATE_COMPLETED"}, …}} or {"message": …}
+
+`MessageFormat` is what tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample
+from trunkline.checker.check_plan import (
+    ExchangeRule,
+    PlannedCheck,
+    Rule,
+    RuleResult,
+    for_each_exchange,
+    met,
+    not_applicable,
+    violated,
+)
+from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest
+from trunkline.checker.plans.jsonrpc_envelope import (
+    RpcDialect,
+    code_in,
+    envelope,
+    failure_in,
+    is_known_code,
+    is_same,
+)
+from trunkline.checker.plans.step_call import step_check, step_task
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.protocols import ProtocolAdapter
+
+# Of the seed's own request.
+SEED_ID = "test-123"
+SEED_TEXT = '{"query": "test query"}'
+UNICODE_TEXT = '{"query": "Grüße aus Zürich, 你好, 🙂"}'
+# JSON that a handler may not expect, in texts that are valid messages.
+ODD_TEXTS = ("42", "null", "[]", '{"query": 42}', '{"unexpected": {"deeper": [1, 2, 3]}}')
+
+# What a task may be that could not be done: it is no mistake of message_format.
+_NOT_DONE = ("failed", "rejected", "input-required", "auth-required")
+
+MESSAGES = ("json-input", "text-input", "unicode-input", "id-input", "repeat")
+_ODD = tuple(f"odd-{number}" for number in range(1, len(ODD_TEXTS) + 1))
+
+
+class MessageFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """How a version of A2A writes messages, tasks and parts."""
+
+    # The message of a user with this id and text.
+    message: Callable[[str, str], JsonObject]
+    # The task in a result, or None where it is a message or something else; and the message.
+    task: Callable[[JsonObject], JsonObject | None]
+    direct: Callable[[JsonObject], JsonObject | None]
+    completed: str
+    # What else an agent may say of a task that was taken.
+    states: frozenset[str]
+    user: str
+    agent: str
+    # What a part lacks.
+    lacks: Callable[[JsonObject], str | None]
+    # Whether artifacts and history must be there, as the seed's checklist has it.
+    whole: bool
+
+
+def probes(
+    dialect: RpcDialect,
+    message_format: MessageFormat,
+    nonce: str,
+    adapter: ProtocolAdapter,
+    sample: CheckSample,
+) -> list[ProbeRequest]:
+    def send(name: str, call_id: str | int, message_id: str, text: str, **fields: Json) -> ProbeRequest:
+        params: JsonObject = {"message": message_format.message(message_id, text)}
+        body: JsonObject = {"jsonrpc": "2.0", "id": call_id, "method": dialect.send, "params": params}
+        return ProbeRequest(
+            name=name, body=encode(body | fields), headers=dialect.headers, active=True, id=call_id, text=text
+        )
+
+    number = f"9{nonce}".translate(str.maketrans("abcdef", "123456"))
+    step = adapter.encode(step_task(nonce, sample))
+    # As the seed writes it, to the letter.
+    given = SEED_TEXT if sample == DEFAULT_SAMPLE else sample.json_text
+    return [
+        send("json-input", SEED_ID, f"msg-{SEED_ID}", given),
+        send("text-input", f"check-{nonce}-text", f"msg-{nonce}-text", sample.text),
+        send(
+            "unicode-input",
+            f"prüfung-{nonce}-🙂",
+            f"msg-{nonce}-unicode",
+            UNICODE_TEXT if sample == DEFAULT_SAMPLE else given,
+        ),
+        send("id-input", number.zfill(30), f"msg-{nonce}-id", sample.text),
+        # The message before once more, so that whoever knows messages has no work with it.
+        send("number-input", 12345, f"msg-{nonce}-id", sample.text),
+        send("repeat", f"check-{nonce}-repeat", f"msg-{nonce}-text", sample.text),
+        *(
+            send(name, f"check-{nonce}-{name}", f"msg-{nonce}-{name}", text)
+            for name, text in zip(_ODD, ODD_TEXTS, strict=True)
+        ),
+        send("script-version", "test-1", f"msg-{nonce}-script-1", '{"query": "test"}', jsonrpc="1.0"),
+        send(
+            "script-method", "test-1", f"msg-{nonce}-script-2", '{"query": "test"}', method="invalid/method"
+        ),
+        ProbeRequest(name="step", body=step.body, headers=step.headers, path=step.path, active=True),
+    ]
+
+
+def planned_checks(
+    dialect: RpcDialect,
+    message_format: MessageFormat,
+    nonce: str,
+    adapter: ProtocolAdapter,
+    sample: CheckSample,
+) -> list[PlannedCheck]:
+    asked: dict[str, Rule] = {
+        "input-extracted": _input_found(message_format),
+        "input-json": _one_input("json-input", "text-input"),
+        "input-text": _one_input("text-input", "json-input"),
+        "input-unicode": _unicode_kept(message_format) if sample == DEFAULT_SAMPLE else _not_with_your_own,
+        "result-present": for_each_exchange(_has_one, *MESSAGES),
+        "result-status": for_each_exchange(_status_is_ok, *MESSAGES),
+        "result-jsonrpc": for_each_exchange(_versioned, *MESSAGES),
+        "result-id-present": for_each_exchange(_has_id, *MESSAGES),
+        "result-id": for_each_exchange(_same_id, *MESSAGES),
+        "result-state": for_each_exchange(_of_task(message_format, _state), *MESSAGES),
+        "result-artifacts": for_each_exchange(_of_task(message_format, _artifacts), *MESSAGES),
+        "result-parts": for_each_exchange(_of_task(message_format, _parts), *MESSAGES),
+        "result-history": for_each_exchange(_of_task(message_format, _history), *MESSAGES),
+        "internal-error": for_each_exchange(_internal, *_ODD),
+        "repeated-message": _same_twice(message_format),
+    }
+    if not message_format.whole:
+        asked["result-task"] = for_each_exchange(_task_or_message(message_format), *MESSAGES)
+    judged = [PlannedCheck(id=name, rule=rule, level=dialect.level(name)) for name, rule in asked.items()]
+    return [*judged, step_check(adapter, nonce, sample)]
+
+
+def result_of(exchange: ProbeExchange) -> JsonObject | None:
+    """The result of an answer that has one which is no failure."""
+    answer = envelope(exchange)
+    result = None if answer is None else answer.get("result")
+    return result if isinstance(result, dict) and failure_in(result) is None else None
+
+
+def _is_refused(exchange: ProbeExchange) -> bool:
+    """Whether the message was answered, and not taken."""
+    answer = envelope(exchange)
+    if answer is None:
+        return exchange.status >= 400
+    return answer.get("error") is not None and "result" not in answer
+
+
+def _input_found(message_format: MessageFormat) -> Rule:
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
+        tried = [exchanges[name] for name in ("json-input", "text-input") if name in exchanges]
+        if not tried:
+            return not_applicable("It was not asked.")
+        if all(_is_refused(exchange) for exchange in tried):
+            return violated(f"Agent receives request but can't parse input data: {_said(tried[0])}", *tried)
+        for exchange in tried:
+            heard = _heard(message_format, exchange)
+            if heard is not None and not heard.strip():
+                return violated(
+                    "The history shows an empty message of the user: the input was not read.", exchange
+                )
+        return met("The input was read.", tried[0])
+
+    return rule
+
+
+def _one_input(name: str, other: str) -> Rule:
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
+        exchange, beside = exchanges.get(name), exchanges.get(other)
+        if exchange is None or beside is None:
+            return not_applicable("It was not asked.")
+        if exchange.answer is None:
+            return not_applicable("It was not answered: see answers-whole.")
+        if not _is_refused(exchange):
+            return met("It was taken.", exchange)
+        if _is_refused(beside):
+            return not_applicable("No input is read at all: see input-extracted.")
+        return violated(f"Agent receives request but can't parse input data: {_said(exchange)}", exchange)
+
+    return rule
+
+
+def _not_with_your_own(exchanges: ProbeExchanges) -> RuleResult:
+    del exchanges
+    return not_applicable("The messages are your own, and hold what you have put there.")
+
+
+def _unicode_kept(message_format: MessageFormat) -> Rule:
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
+        exchange, plain = exchanges.get("unicode-input"), exchanges.get("json-input")
+        if exchange is None or plain is None:
+            return not_applicable("It was not asked.")
+        if exchange.answer is None or _is_refused(plain):
+            return not_applicable("Other checks say why.")
+        if _is_refused(exchange):
+            return violated(f"Only the letters are others: {_said(exchange)}", exchange)
+        heard = _heard(message_format, exchange) or ""
+        garbled = UNICODE_TEXT.encode().decode("latin-1")
+        lost = "".join(letter if letter.isascii() else "?" for letter in UNICODE_TEXT)
+        if "\N{REPLACEMENT CHARACTER}" in heard or heard in (garbled, lost):
+            return violated(f"The history shows the text as {heard}", exchange)
+        return met("The text was taken as it is.", exchange)
+
+    return rule
+
+
+def _heard(message_format: MessageFormat, exchange: ProbeExchange) -> str | None:
+    """What the history says the user has said; None: it says nothing about it."""
+    task = message_format.task(result_of(exchange) or {})
+    history = None if task is None else task.get("history")
+    for item in _objects(history):
+        if item.get("role") == message_format.user and isinstance(item.get("parts"), list):
+            texts = [part.get("text") for part in _objects(item["parts"])]
+            return "".join(text for text in texts if isinstance(text, str))
+    return None
+
+
+def _said(exchange: ProbeExchange) -> str:
+    answer = envelope(exchange)
+    error = None if answer is None else answer.get("error")
+    if not isinstance(error, dict):
+        return exchange.seen()
+    return f"error {encode(error.get('code')).decode()}: {error.get('message')}"
+
+
+def _has_one(exchange: ProbeExchange) -> RuleResult:
+    if exchange.answer is None:
+        return not_applicable("It was not answered: see answers-whole.")
+    answer = envelope(exchange)
+    if answer is None:
+        if exchange.status >= 400:
+            return not_applicable("The message was refused.")
+        if exchange.unread:
+            return not_applicable("There is nothing to look into: see answer-object.")
+        return violated("malformed JSON-RPC response: Response missing both 'result' and 'error'", exchange)
+    has_result, has_error = answer.get("result") is not None, answer.get("error") is not None
+    if has_result and has_error:
+        return violated("The answer has both 'result' and 'error'.", exchange)
+    if not has_result and not has_error:
+        return violated("malformed JSON-RPC response: Response missing both 'result' and 'error'", exchange)
+    if has_result and not isinstance(answer["result"], dict):
+        return violated("result is no object.", exchange)
+    return met("The answer has one of them.", exchange)
+
+
+def _status_is_ok(exchange: ProbeExchange) -> RuleResult:
+    if result_of(exchange) is None:
+        return not_applicable("There is no result.")
+    return (met if exchange.status == 200 else violated)(f"HTTP {exchange.status}", exchange)
+
+
+def _versioned(exchange: ProbeExchange) -> RuleResult:
+    if result_of(exchange) is None:
+        return not_applicable("There is no result.")
+    answer = exchange.object
+    if "jsonrpc" not in answer:
+        return violated("malformed JSON-RPC response: Response missing 'jsonrpc' field", exchange)
+    if answer["jsonrpc"] != "2.0":
+        return violated(f"Unsupported JSON-RPC version: {encode(answer['jsonrpc']).decode()}", exchange)
+    return met("jsonrpc is '2.0'.", exchange)
+
+
+def _has_id(exchange: ProbeExchange) -> RuleResult:
+    if result_of(exchange) is None:
+        return not_applicable("There is no result.")
+    if exchange.object.get("id") is None:
+        return violated("malformed JSON-RPC response: Response missing 'id' field", exchange)
+    return met("The id is there.", exchange)
+
+
+def _same_id(exchange: ProbeExchange) -> RuleResult:
+    if result_of(exchange) is None or exchange.object.get("id") is None:
+        return not_applicable("There is no id to compare.")
+    found, wanted = exchange.object["id"], exchange.probe.id
+    if not is_same(found, wanted):
+        shown = encode(found).decode()
+        return violated(f"Response ID mismatch: expected {encode(wanted).decode()}, got {shown}", exchange)
+    return met("The id came back unchanged.", exchange)
+
+
+_OfTask = Callable[[MessageFormat, JsonObject, ProbeExchange], RuleResult]
+
+
+def _of_task(message_format: MessageFormat, judge: _OfTask) -> ExchangeRule:
+    def judged(exchange: ProbeExchange) -> RuleResult:
+        result = result_of(exchange)
+        if result is None:
+            return not_applicable("There is no result.")
+        task = message_format.task(result)
+        return (
+            not_applicable("The result is not a task.")
+            if task is None
+            else judge(message_format, task, exchange)
+        )
+
+    return judged
+
+
+def _state_in(task: JsonObject) -> Json:
+    status = task.get("status")
+    return status.get("state") if isinstance(status, dict) else None
+
+
+def _state(message_format: MessageFormat, task: JsonObject, exchange: ProbeExchange) -> RuleResult:
+    state = _state_in(task)
+    if state == message_format.completed:
+        return met(f"Task state: {state}", exchange)
+    if isinstance(state, str) and state in message_format.states and isinstance(task.get("id"), str):
+        return met(f"Task state: {state}; the bridge asks again by the task's id.", exchange)
+    if state in _NOT_DONE and isinstance(task.get("contextId"), str):
+        return not_applicable(f"Task state: {state}. Give it something that it can do: --input, --text.")
+    if state is None:
+        return violated("The result has no status.state.", exchange)
+    return violated(
+        f"Task state: {encode(state).decode()}; success is '{message_format.completed}'.", exchange
+    )
+
+
+def _is_over(message_format: MessageFormat, task: JsonObject) -> bool:
+    state = _state_in(task)
+    return not (
+        isinstance(state, str)
+        and state != message_format.completed
+        and state in (*message_format.states, *_NOT_DONE)
+    )
+
+
+def _artifacts(message_format: MessageFormat, task: JsonObject, exchange: ProbeExchange) -> RuleResult:
+    if not _is_over(message_format, task):
+        return not_applicable("The task is not over yet.")
+    artifacts = task.get("artifacts")
+    if not isinstance(artifacts, list) or not artifacts:
+        if not message_format.whole and _speaks_otherwise(message_format, task):
+            return met("The answer is in the task's messages.", exchange)
+        return violated(
+            "Extracted no output from the response: the 'artifacts' array is empty or missing.", exchange
+        )
+    for number, artifact in enumerate(artifacts):
+        parts = artifact.get("parts") if isinstance(artifact, dict) else None
+        if not isinstance(parts, list) or not parts:
+            return violated(f"artifacts[{number}] misses 'parts', or they are empty.", exchange)
+    return met("Every artifact has parts.", exchange)
+
+
+def _speaks_otherwise(message_format: MessageFormat, task: JsonObject) -> bool:
+    status = task.get("status")
+    said = isinstance(status, dict) and isinstance(status.get("message"), dict)
+    return said or any(item.get("role") == message_format.agent for item in _objects(task.get("history")))
+
+
+def _parts(message_format: MessageFormat, task: JsonObject, exchange: ProbeExchange) -> RuleResult:
+    judged = False
+    for name, holder in _holders(task):
+        parts = holder.get("parts")
+        for number, part in enumerate(parts if isinstance(parts, list) else []):
+            judged = True
+            lacks = message_format.lacks(part) if isinstance(part, dict) else "is no object"
+            if lacks is not None:
+                return violated(f"{name}.parts[{number}] {lacks}.", exchange)
+    return met("Every part is complete.", exchange) if judged else not_applicable("There are no parts.")
+
+
+def _holders(task: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    for name in ("artifacts", "history"):
+        for number, item in enumerate(_objects(task.get(name))):
+            yield f"{name}[{number}]", item
+
+
+def _history(message_format: MessageFormat, task: JsonObject, exchange: ProbeExchange) -> RuleResult:
+    if not _is_over(message_format, task):
+        return not_applicable("The task is not over yet.")
+    history = task.get("history")
+    if not history and not message_format.whole:
+        return not_applicable("A2A leaves the history to the agent, and this one shows none.")
+    if not isinstance(history, list):
+        return violated("history is missing, or no list.", exchange)
+    for number, item in enumerate(history):
+        lacks = _message_lacks(message_format, item)
+        if lacks is not None:
+            return violated(f"Can't extract output from history: item {number} {lacks}.", exchange)
+    roles = [item.get("role") for item in _objects(history)]
+    missing = [role for role in (message_format.user, message_format.agent) if role not in roles]
+    if missing and message_format.whole:
+        return violated(f"history has no message whose role is {missing[0]!r}.", exchange)
+    return met(f"history has {len(history)} messages.", exchange)
+
+
+def _message_lacks(message_format: MessageFormat, item: Json) -> str | None:
+    if not isinstance(item, dict):
+        return "is no object"
+    if item.get("role") is None:
+        return "is missing 'role'"
+    if item["role"] not in (message_format.user, message_format.agent):
+        return f"has the role {encode(item['role']).decode()}"
+    parts = item.get("parts")
+    return None if isinstance(parts, list) and parts else "is missing 'parts'"
+
+
+def _task_or_message(message_format: MessageFormat) -> ExchangeRule:
+    def judge(exchange: ProbeExchange) -> RuleResult:
+        result = result_of(exchange)
+        if result is None:
+            return not_applicable("There is no result.")
+        task, message = message_format.task(result), message_format.direct(result)
+        if task is not None:
+            missing = [name for name in ("id", "contextId") if not isinstance(task.get(name), str)]
+            return (
+                violated(f"The task has no {missing[0]}.", exchange) if missing else met("A task.", exchange)
+            )
+        if message is None:
+            return violated("The result is neither a task nor a message.", exchange)
+        lacks = _message_lacks(message_format, message)
+        return met("A message.", exchange) if lacks is None else violated(f"The message {lacks}.", exchange)
+
+    return judge
+
+
+def _internal(exchange: ProbeExchange) -> RuleResult:
+    if exchange.answer is None:
+        return not_applicable("It was not answered: see answers-whole.")
+    answer = envelope(exchange)
+    if answer is None and exchange.status < 400:
+        return not_applicable("There is no answer to read: see result-present.")
+    if answer is None:
+        return violated(
+            f"{exchange.seen()} for the text {exchange.probe.text}, which is no answer of JSON-RPC.", exchange
+        )
+    if answer.get("error") is None or "result" in answer:
+        return met("Odd input was taken.", exchange)
+    code = code_in(answer)
+    if code is None:
+        return not_applicable("The error has no code: see error-code-and-message.")
+    if not is_known_code(code):
+        return violated(f"Error {code} is none of JSON-RPC's codes; what fails inside is -32603.", exchange)
+    return met(f"Error {code}", exchange)
+
+
+def _same_twice(message_format: MessageFormat) -> Rule:
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
+        first, second = exchanges.get("text-input"), exchanges.get("repeat")
+        if first is None or second is None:
+            return not_applicable("It was not asked.")
+        given, again = result_of(first), result_of(second)
+        if given is None or again is None:
+            return not_applicable("There are no two results to compare.")
+        if _identity(message_format, given) == _identity(message_format, again):
+            return met("The second answer is the first.", first, second)
+        return violated("The same message became another task.", first, second)
+
+    return rule
+
+
+def _identity(message_format: MessageFormat, result: JsonObject) -> Json:
+    """What is the same in two answers about the same work."""
+    task = message_format.task(result)
+    if task is None:
+        return (message_format.direct(result) or result).get("parts")
+    return task["id"] if isinstance(task.get("id"), str) else task.get("artifacts")
+
+
+def _objects(value: Json) -> Sequence[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

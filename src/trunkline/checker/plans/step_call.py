@@ -1,0 +1,114 @@
+"""
+A step of a workflow, sent as the bridge sends it and read as the bridge reads it.
+
+    step        the request of a step
+    step-poll   only when that task goes on: how it stands, asked once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trunkline.agents.check_reports import CheckSample
+from trunkline.checker.check_plan import (
+    ExchangeRule,
+    PlannedCheck,
+    RuleResult,
+    for_each_exchange,
+    met,
+    not_applicable,
+    violated,
+)
+from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest
+from trunkline.messages import AgentTask
+from trunkline.protocols import Failed, ProtocolAdapter, ProtocolTranslationError, Succeeded, Working
+
+_POLL = "step-poll"
+
+
+def step_task(nonce: str, sample: CheckSample) -> AgentTask:
+    """As the bridge gets it for a step."""
+    return AgentTask(task_id=f"check-{nonce}/step/0", input_data=sample.input)
+
+
+def step_poll(
+    adapter: ProtocolAdapter, nonce: str, sample: CheckSample
+) -> Callable[[ProbeExchanges], ProbeRequest | None]:
+    """What to ask after the step; None where it is over, or the dialect has no way to ask."""
+    task = step_task(nonce, sample)
+
+    def ask(exchanges: ProbeExchanges) -> ProbeRequest | None:
+        working = _working(adapter, task, exchanges)
+        poll = None if working is None else adapter.encode_poll(task, working.remote_task_id)
+        if poll is None:
+            return None
+        return ProbeRequest(
+            name=_POLL, body=poll.body or None, headers=poll.headers, path=poll.path, active=True
+        )
+
+    return ask
+
+
+def step_check(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> PlannedCheck:
+    """The last word: it says something only when no other check has anything to say."""
+    task = step_task(nonce, sample)
+
+    def rule(exchanges: ProbeExchanges) -> RuleResult:
+        working = _working(adapter, task, exchanges)
+        if working is None:
+            return for_each_exchange(_works(adapter, task), "step")(exchanges)
+        step, poll = exchanges["step"], exchanges.get(_POLL)
+        if poll is not None and poll.answer is not None:
+            return _goes_on(adapter, task, working, step, poll)
+        if adapter.encode_poll(task, working.remote_task_id) is None:
+            return violated("The task is not over yet, and nobody can ask for it later.", step)
+        return not_applicable("The task is not over yet, and the question how it stands was not answered.")
+
+    return PlannedCheck(id="works-in-workflow", rule=rule, when_clean=True)
+
+
+def _working(adapter: ProtocolAdapter, task: AgentTask, exchanges: ProbeExchanges) -> Working | None:
+    """What is said of the step's task, where it goes on."""
+    answer = exchanges["step"].answer if "step" in exchanges else None
+    if answer is None:
+        return None
+    try:
+        outcome = adapter.decode(answer, task)
+    except ProtocolTranslationError:
+        return None
+    return outcome if isinstance(outcome, Working) else None
+
+
+def _goes_on(
+    adapter: ProtocolAdapter, task: AgentTask, working: Working, step: ProbeExchange, poll: ProbeExchange
+) -> RuleResult:
+    result = _works(adapter, task, working.remote_task_id)(poll)
+    if result.judgement != "violated":
+        return met("The task is not over yet, and the agent tells how it stands.", step, poll)
+    return violated(
+        f"The task is not over yet, and when asked for it the agent says: {result.seen}", step, poll
+    )
+
+
+def _works(adapter: ProtocolAdapter, task: AgentTask, asked_for: str | None = None) -> ExchangeRule:
+    """Whether the bridge would be content with the answer about this task."""
+
+    def judge(exchange: ProbeExchange) -> RuleResult:
+        if exchange.answer is None:
+            return not_applicable("It was not answered: see answers-whole.")
+        try:
+            outcome = adapter.decode(exchange.answer, task)
+        except ProtocolTranslationError as exc:
+            return violated(str(exc), exchange)
+        told_of = outcome.remote_task_id
+        if asked_for is not None and told_of is not None and told_of != asked_for:
+            return violated(f"Response ID mismatch: asked for the task {asked_for}, got {told_of}", exchange)
+        match outcome:
+            case Failed(error=error):
+                return violated(error.message, exchange)
+            case Succeeded(warnings=warnings) if warnings:
+                return met(f"There is an output, with a warning: {warnings[0]}", exchange)
+            case _:
+                return met("The bridge can use the answer.", exchange)
+
+    return judge

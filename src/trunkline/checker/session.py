@@ -1,0 +1,107 @@
+"""The exchanges with one agent, while they last: each within its limits, and none that has no sense any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic, perf_counter
+
+from trunkline.checker.checked_agent import CheckedAgent, CheckLimits
+from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest, record_exchange
+from trunkline.checker.plans import transport as of_transport
+from trunkline.protocols import AgentAnswer
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import FIXED_HEADERS, Transport, TransportError
+
+# Done, of how many, and what is asked now.
+OnProgress = Callable[[int, int, str], None]
+
+CARD_HEADERS = {"Accept": "application/json", "A2A-Version": "1.0"}
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+_LOST = "agent_connection_lost"
+
+
+class CheckSession:
+    def __init__(
+        self, transport: Transport, limits: CheckLimits, subject: CheckedAgent, on_progress: OnProgress | None
+    ) -> None:
+        self._transport = transport
+        self._limits = limits
+        self._subject = subject
+        self._on_progress = on_progress
+        self._deadline = monotonic() + limits.total_seconds
+        self._timeouts = 0
+        self._expected = 0
+        self._collected: dict[str, ProbeExchange] = {}
+        self.redaction = subject.redaction or Redaction(subject.credentials)
+        self.card_digest: str | None = None
+
+    @property
+    def exchanges(self) -> ProbeExchanges:
+        return self._collected
+
+    @property
+    def reached(self) -> bool:
+        return of_transport.reachable(self._collected).judgement == "met"
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is any sense in another request."""
+        in_time = monotonic() < self._deadline and self._timeouts < self._limits.most_timeouts
+        return in_time and (not self._collected or self.reached)
+
+    def expect(self, requests: int) -> None:
+        self._expected = len(self._collected) + requests
+
+    async def send(self, probe: ProbeRequest, endpoint: str) -> ProbeExchange:
+        if self._on_progress is not None:
+            self._on_progress(len(self._collected), self._expected, probe.name)
+        target = _target(endpoint, probe.path)
+        url = self._subject.credentials.add_to(target)
+        standard = CARD_HEADERS if probe.body is None else _HEADERS
+        headers = {**standard, **probe.headers, **self._subject.credentials.headers}
+        started = perf_counter()
+        outcome = await self._outcome(probe, url, headers)
+        made = record_exchange(
+            probe,
+            method="GET" if probe.body is None else "POST",
+            url=url,
+            headers={**FIXED_HEADERS, **headers},
+            outcome=outcome,
+            duration_ms=round((perf_counter() - started) * 1000, 3),
+            redaction=self.redaction,
+        )
+        if made.failure is not None and made.failure.code == "agent_timeout":
+            self._timeouts += 1
+        self._collected[probe.name] = made
+        return made
+
+    async def _outcome(
+        self, probe: ProbeRequest, url: str, headers: dict[str, str]
+    ) -> AgentAnswer | TransportError:
+        outcome = await self._exchanged(probe, url, headers)
+        if isinstance(outcome, TransportError) and outcome.code == _LOST and outcome.partial is None:
+            # Perhaps it met the end of a connection that the answer before had closed: another one tells.
+            return await self._exchanged(probe, url, headers)
+        return outcome
+
+    async def _exchanged(
+        self, probe: ProbeRequest, url: str, headers: dict[str, str]
+    ) -> AgentAnswer | TransportError:
+        seconds = max(min(self._limits.request_seconds, self._deadline - monotonic()), 0.01)
+        tls = self._subject.credentials.tls
+        try:
+            if self._subject.token is not None:
+                headers |= await self._subject.token(probe.body or b"")
+            if probe.body is None:
+                return await self._transport.get(url, headers, seconds, tls)
+            return await self._transport.post(url, probe.body, headers, seconds, tls)
+        except TransportError as exc:
+            return exc
+
+
+def _target(endpoint: str, path: str) -> str:
+    if not path:
+        return endpoint
+    base, _, query = endpoint.partition("?")
+    target = f"{base.removesuffix('/')}{path}"
+    return f"{target}{'&' if '?' in path else '?'}{query}" if query else target

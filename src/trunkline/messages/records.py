@@ -1,0 +1,57 @@
+"""What goes to a broker and comes from it: messages, records, dispatches of tasks, and the names of the topics."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trunkline.ids import RunId
+
+
+class OutgoingMessage(msgspec.Struct, frozen=True, array_like=True):
+    """One message for one topic. Messages with the same key keep their order; an empty one is none."""
+
+    topic: str
+    key: str
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...] = ()
+    # Of somebody else's record that is sent on, where the key is no text; `key` is empty then.
+    raw_key: bytes | None = None
+
+    @property
+    def record_key(self) -> bytes | None:
+        """The key as the broker gets it."""
+        return self.raw_key or self.key.encode() or None
+
+
+class BrokerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a broker delivered, before anybody has read it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class TaskKey(msgspec.Struct, frozen=True):
+    task_id: str
+    attempt: int
+
+
+class Dispatch(msgspec.Struct, frozen=True):
+    """A task that was sent, and is sent again until its result has come. `payload` is the encoded task."""
+
+    key: TaskKey
+    run_id: RunId
+    payload: bytes
+
+
+class TopicNames(msgspec.Struct, frozen=True, kw_only=True):
+    tasks: str = "trunkline.tasks"
+    results: str = "trunkline.results"
+    events: str = "trunkline.events"
+    commands: str = "trunkline.commands"
+
+    def tasks_of(self, pool: str | None) -> str:
+        return self.tasks if pool is None else f"{self.tasks}.{pool}"

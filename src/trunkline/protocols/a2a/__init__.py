@@ -1,0 +1,1 @@
+"""The versions of A2A: a module or a folder for each, and in `common` what they share."""

@@ -1,0 +1,56 @@
+"""
+What an agent's answer means for the step.
+
+    result    as `a2a_task.outcome` has it, or any value where that is wanted
+    error     Failed: "JSON-RPC Error <code>: <message>"
+"""
+
+from __future__ import annotations
+
+from trunkline.protocols.a2a.common.outcome import VersionTexts, outcome_of
+from trunkline.protocols.a2a.v03.parsed_result import V03ParsedResult
+from trunkline.protocols.json_rpc.envelope import RpcError, failed_by_rpc_error, raw_result
+from trunkline.protocols.outcomes import Outcome, Succeeded
+from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
+
+_TEXTS = VersionTexts(
+    completed="completed",
+    state_fix="Let the agent set status.state to the exact string 'completed' when it succeeded.",
+    error_fix="Let the agent use the JSON-RPC 'error' object, not 'result', for failures.",
+    error_misplaced="the agent used 'result' instead of 'error' for a failure",
+    task_unnamed_fix="Let the agent name its task in result.id, so that it can be asked again.",
+)
+_INPUT_HINT = (
+    "The agent receives the request but can't parse its input: it is the text of params.message.parts[0], "
+    "which may be JSON; protocol_config.input_mode chooses text, json or data."
+)
+_FIX_BY_CODE = {
+    -32700: "The agent receives the request but can't parse it: let it accept Content-Type application/json.",
+    -32600: _INPUT_HINT,
+    -32601: "The agent does not know the method: check protocol_config.method and the agent's protocol.",
+    -32602: _INPUT_HINT,
+    -32603: "Look at the agent's log: it failed inside. If it could not read its input, that is the text of "
+    "params.message.parts[0].",
+    -32001: "The agent does not know the task any more: start the run again.",
+    -32005: "The agent does not take this content type: choose another protocol_config.input_mode.",
+}
+# The agent says that it does not know the method, or not this version of A2A: it has not taken the work.
+_OTHER_DIALECT = frozenset({-32601, -32009})
+_UNKNOWN_TASK = -32001
+
+
+def outcome_of_answer(
+    answer: V03ParsedResult | RpcError, body: bytes, mode: OutputMode, *, any_result: bool
+) -> Outcome:
+    """What an answer means; with `any_result` a result that is not A2A's is an output as it is."""
+    if isinstance(answer, RpcError):
+        return failed_by_rpc_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _UNKNOWN_TASK)
+    if any_result and not answer.certain:
+        return _succeeded_with_value(body, mode)
+    return outcome_of(answer, lambda: bytes(raw_result(body)), mode, _TEXTS)
+
+
+def _succeeded_with_value(body: bytes, mode: OutputMode) -> Succeeded:
+    value = raw_result(body)
+    shaped = output_from_value(value) if mode == "full" else None
+    return Succeeded(output=bytes(value) if shaped is None else encode_output(shaped, mode, []))

@@ -1,0 +1,1 @@
+"""JSON-RPC 2.0: its envelope, batches, and the adapter for agents that are called by any method."""

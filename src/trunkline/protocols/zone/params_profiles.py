@@ -1,0 +1,136 @@
+"""
+Profiles: what the params of a zone's method must look like, each a JSON Schema.
+
+    "slack"   {"channel", "text", "bot_token", "correlation_id"?, "thread_ts"?, "attachments"?, "team_id"?, "user_id"?}
+    "any"     any object
+
+Others are registered under a name (an operator's folder of NAME.json files, read at the start), or stand as a schema
+where a name could stand. A finding names the field and never quotes its value: that may be a secret. No schema makes
+us fetch anything, and none is evaluated without bounds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from importlib.resources import files
+from itertools import islice
+
+import jsonschema_rs
+import msgspec
+from jsonschema_rs import ValidationErrorKind
+
+from trunkline.errors import Finding, Invalid
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.workflow.document.locations import path_text
+
+BUILT_IN = ("slack", "any")
+
+NAME_RULE = "letters, digits, '.', '_' and '-', beginning with a letter or a digit, at most 64 in all"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# A pattern that needs more steps back than this is an attack, or will be one.
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
+_MOST_FINDINGS = 20
+_LONGEST_MESSAGE = 300
+# Names come from whoever is wrong, too.
+_LONGEST_PATH = 150
+
+
+class InvalidProfile(Invalid):
+    """The profile is not known, or its schema is not valid."""
+
+    fix = "Name a known profile, or correct the JSON Schema."
+
+
+class ParamsProfile:
+    """A schema that is ready to check params with."""
+
+    def __init__(self, name: str, schema: JsonObject) -> None:
+        """Raises `InvalidProfile`."""
+        self.name = name
+        self.schema = schema
+        try:
+            self._validator = jsonschema_rs.validator_for(
+                schema, mask="the value", offline=True, pattern_options=_PATTERNS
+            )
+        except ValueError as exc:
+            raise InvalidProfile(f"it is not valid JSON Schema: {_reason(exc)}") from exc
+        properties = schema.get("properties")
+        self._fields = frozenset(properties if isinstance(properties, dict) else ())
+
+    def knows(self, field: str) -> bool:
+        """Whether the schema speaks of this field."""
+        return field in self._fields
+
+    def check(self, params: Json) -> list[Finding]:
+        """What is wrong with params; empty: they can be sent, or taken."""
+        if not isinstance(params, dict):
+            return [Finding(path="", message="the params must be an object: they travel by name")]
+        if self._validator.is_valid(params):
+            return []
+        if self._validator.is_valid(params):
+            return []
+        found = islice(self._validator.iter_errors(params), _MOST_FINDINGS)
+        return [finding for error in found for finding in _findings(error)][:_MOST_FINDINGS]
+
+
+def _findings(error: jsonschema_rs.ValidationError) -> list[Finding]:
+    match error.kind:
+        case ValidationErrorKind.Required(property=name):
+            return [_finding((*error.instance_path, str(name)), "is required")]
+        case ValidationErrorKind.AdditionalProperties(unexpected=names):
+            return [_finding((*error.instance_path, name), "is not known") for name in names]
+        case _:
+            return [_finding(error.instance_path, error.message)]
+
+
+def _finding(path: Sequence[str | int], message: str) -> Finding:
+    return Finding(path=path_text(tuple(path))[:_LONGEST_PATH], message=message[:_LONGEST_MESSAGE])
+
+
+def _reason(exc: ValueError) -> str:
+    if not isinstance(exc, jsonschema_rs.ValidationError):
+        return str(exc)[:_LONGEST_MESSAGE]
+    place = path_text(tuple(exc.instance_path))
+    return (f"{place}: {exc.message}" if place else exc.message)[:_LONGEST_MESSAGE]
+
+
+def _built_in(name: str) -> ParamsProfile:
+    text = (files("trunkline.protocols") / "schemas" / f"{name}.json").read_bytes()
+    return ParamsProfile(name, msgspec.json.decode(text, type=JsonObject))
+
+
+_profiles: dict[str, ParamsProfile] = {name: _built_in(name) for name in BUILT_IN}
+
+
+def register_profile(name: str, schema: JsonObject) -> ParamsProfile:
+    """Makes a profile known under a name; the same name again replaces it. Raises `InvalidProfile`."""
+    if name in BUILT_IN:
+        raise InvalidProfile(f"'{name}' is a profile that comes with Trunkline", fix="Choose another name.")
+    if not _NAME.fullmatch(name):
+        raise InvalidProfile("that is no name for a profile", fix=f"A name is made of {NAME_RULE}.")
+    profile = ParamsProfile(name, schema)
+    _profiles[name] = profile
+    return profile
+
+
+def known_profiles() -> Mapping[str, ParamsProfile]:
+    return _profiles
+
+
+def find_profile(wanted: Json) -> ParamsProfile:
+    """The profile of a name, or of a schema that stands in its place; raises `InvalidProfile`."""
+    if isinstance(wanted, dict):
+        return ParamsProfile("given as a schema", wanted)
+    if not isinstance(wanted, str):
+        raise InvalidProfile("it must be the name of a profile, or a JSON Schema as an object")
+    known = _profiles.get(wanted)
+    if known is not None:
+        return known
+    closest = get_close_matches(wanted, _profiles, n=1)
+    hint = f"did you mean '{closest[0]}'?" if closest else f"known here: {', '.join(_profiles)}"
+    raise InvalidProfile(
+        f"there is no profile of the name '{wanted[:_LONGEST_MESSAGE]}'; {hint}",
+        fix="Name a known profile, or put NAME.json into the folder that the setting profiles names.",
+    )

@@ -1,0 +1,151 @@
+"""
+Expressions: CEL, compiled once, evaluated without reach beyond the data that is bound.
+
+Every step is a variable with a dotted name (`steps.research`), so a step that does not exist is a compile
+error. An evaluation error is a value to the library, and truthy to Python: it is looked at before anything
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import TypeAlias
+
+from cel_expr_python import cel
+
+from trunkline.jsontypes import Json
+from trunkline.workflow.expressions.cel_values import JsonConversionError, select_wanted, to_json, wanted_keys
+from trunkline.workflow.expressions.cost_limits import (
+    BUDGET,
+    CostEstimate,
+    CostLimitExceeded,
+    ValueSize,
+    measure,
+)
+from trunkline.workflow.expressions.error_messages import compile_error, evaluation_message, unknown_step
+from trunkline.workflow.expressions.errors import CompileError, ExpressionError
+from trunkline.workflow.expressions.interpolation import check_length
+from trunkline.workflow.expressions.plain_paths import FOR_EACH_VARIABLES, PlainPath, Scope, plain_path
+from trunkline.workflow.expressions.syntax_tree import Node, has_comprehension, read_tree, variable_reads
+
+# Without a macro a value can be made once for every time it is read, and at every level above that.
+_LEVELS = 32
+
+# All expressions of a workflow together, in characters, so that saving one takes seconds at most.
+MAX_TOTAL = 2_000_000
+# What compiling even the shortest expression costs, in characters.
+_EACH = 40
+
+# What the library raises for data and results that it cannot take; anything else is a bug of ours.
+_REFUSALS = (RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
+
+
+class CelExpression:
+    """An expression that needs CEL."""
+
+    __slots__ = ("_compiled", "_loops", "_tree", "_wanted", "reads", "reads_of_variables", "source")
+
+    def __init__(self, source: str, compiled: cel.Expression, tree: Node) -> None:
+        self.source = source
+        self._compiled = compiled
+        self._tree = tree
+        self._loops = has_comprehension(tree)
+        self.reads_of_variables = tuple(variable_reads(tree))
+        self._wanted = tuple(wanted_keys(self.reads_of_variables).items())
+        self.reads = frozenset(root for root, _ in self._wanted)
+
+    def evaluate(self, scope: Scope) -> Json:
+        taken: list[Json] = []
+        bound = {root: select_wanted(scope(root), wanted, taken) for root, wanted in self._wanted}
+        try:
+            self._check_cost(bound, taken)
+            value = self._compiled.eval(data=bound)
+            result = value.plain_value()
+            # An error comes as text; asking everything else for its type would only cost time.
+            if isinstance(result, str) and value.type() == cel.Type.ERROR:
+                raise ExpressionError(evaluation_message(result, scope, self.reads_of_variables), self.source)
+            return to_json(result)
+        except (CostLimitExceeded, JsonConversionError) as exc:
+            raise ExpressionError(str(exc), self.source) from exc
+        except _REFUSALS as exc:
+            raise ExpressionError(
+                evaluation_message(str(exc), scope, self.reads_of_variables), self.source
+            ) from exc
+
+    def _check_cost(self, bound: dict[str, Json], taken: list[Json]) -> None:
+        total = 0
+        for value in taken:
+            total += measure(value).size
+        if self._loops or total * len(self.reads_of_variables) * _LEVELS > BUDGET:
+            weights = {(root, keys): _weight(bound[root], keys) for root, keys, _ in self.reads_of_variables}
+            CostEstimate(weights).check(self._tree)
+
+
+Expression: TypeAlias = PlainPath | CelExpression
+
+
+class CelCompiler:
+    """Compiles the expressions of one workflow."""
+
+    def __init__(self, steps: Collection[str]) -> None:
+        self._steps = steps
+        self._total = 0
+
+    def compile(self, source: str, *, in_loop: bool = False) -> Expression:
+        """The expression of a source; raises `CompileError`."""
+        check_length(source)
+        path = plain_path(source)
+        if path is None or (not in_loop and not path.reads.isdisjoint(FOR_EACH_VARIABLES)):
+            return self._compile(source, in_loop=in_loop)[1]
+        (root,) = path.reads
+        step = root.removeprefix("steps.")
+        if step != root and step not in self._steps:
+            column = len(source) - len(source.lstrip()) + 1
+            raise unknown_step(step, self._steps, source, column=column)
+        return path
+
+    def compile_condition(self, source: str, *, in_loop: bool = False) -> Expression:
+        """The expression of a source that has to decide something; raises `CompileError`."""
+        check_length(source)
+        if plain_path(source) is not None:
+            return self.compile(source, in_loop=in_loop)
+        compiled, expression = self._compile(source, in_loop=in_loop)
+        kind = compiled.return_type()
+        if kind not in (cel.Type.BOOL, cel.Type.DYN):
+            raise CompileError(
+                f"a condition must be true or false, and this is {kind.name().lower()}; compare it", source
+            )
+        return expression
+
+    def _compile(self, source: str, *, in_loop: bool) -> tuple[cel.Expression, CelExpression]:
+        self._total += len(source) + _EACH
+        if self._total > MAX_TOTAL:
+            raise CompileError("the workflow has too many expressions; plain paths do not count", source)
+        try:
+            compiled = (self._loop_environment if in_loop else self._environment).compile(source)
+        except RuntimeError as exc:
+            raise compile_error(str(exc), source, self._steps) from exc
+        return compiled, CelExpression(source.strip(), compiled, read_tree(compiled.serialize()))
+
+    # One for all expressions of a workflow, or of its loops: making it costs far more than a compilation.
+    @cached_property
+    def _environment(self) -> cel.Env:
+        return self._new_environment(())
+
+    @cached_property
+    def _loop_environment(self) -> cel.Env:
+        return self._new_environment(FOR_EACH_VARIABLES)
+
+    def _new_environment(self, more: tuple[str, ...]) -> cel.Env:
+        steps = (step for step in self._steps if step.isascii() and step.isidentifier())
+        names = ["input", "run", *more, *(f"steps.{step}" for step in steps)]
+        return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
+
+
+def _weight(value: Json, keys: tuple[str, ...]) -> ValueSize:
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            return measure(None)
+        value = value[key]
+    return measure(value)

@@ -1,0 +1,1 @@
+"""The graph of steps: the links between them, cycles, and joins."""

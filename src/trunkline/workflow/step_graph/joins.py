@@ -1,0 +1,85 @@
+"""
+Joins: steps that begin when enough of the steps they need have completed, and the branches that lead to them.
+
+Everything here is linear in the number of steps and edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trunkline.workflow.definition import ALL, Join, WorkflowDefinition
+from trunkline.workflow.step_graph.links import StepLinks
+from trunkline.workflow.validation_report import ValidationReport
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledJoin:
+    """What a step joins."""
+
+    branches: frozenset[str]
+    # So many of them have to complete.
+    quorum: int
+    cancel_rest: bool
+
+
+def compile_joins(
+    definition: WorkflowDefinition, links: Mapping[str, StepLinks], report: ValidationReport
+) -> dict[str, CompiledJoin]:
+    """The joins that are more than waiting for all, by step; reports those that cannot be met."""
+    joins: dict[str, CompiledJoin] = {}
+    for name, step in definition.steps.items():
+        if step.join.policy == "all" and step.join.at_least is None:
+            if step.join != ALL:
+                message = "'cancel_rest' means nothing where all have to be over; leave it out"
+                report.error(("steps", name, "join"), message)
+            continue
+        branches = frozenset(links[name].written)
+        problem = _problem(step.join, branches, links[name])
+        if problem is None:
+            joins[name] = CompiledJoin(branches, _quorum(step.join, len(branches)), step.join.cancel_rest)
+        elif len(set(step.needs)) == len(branches):
+            # Otherwise a need that is none has been reported: how many are meant is not known.
+            report.error(("steps", name, "join"), problem)
+    return joins
+
+
+def _problem(join: Join, branches: frozenset[str], links: StepLinks) -> str | None:
+    if len(branches) < 2:
+        return "a join needs at least two steps; name them under 'needs'"
+    if join.at_least is not None and join.at_least > len(branches):
+        return f"'at_least' is {join.at_least}, and there are only {len(branches)} steps under 'needs'"
+    caught = next((branch for branch in links.catches if branch in branches), None)
+    if caught is not None:
+        return f"'{caught}' goes here when it fails, so it cannot be joined too; take it out of 'needs'"
+    return None
+
+
+def _quorum(join: Join, branches: int) -> int:
+    if join.at_least is not None:
+        return join.at_least
+    return 1 if join.policy == "any" else branches // 2 + 1
+
+
+def steps_inside_joins(links: Mapping[str, StepLinks], joins: Mapping[str, CompiledJoin]) -> frozenset[str]:
+    """The steps of branches: whatever waits for them is a join of theirs, or in the same branch."""
+    sheltered: set[str] = set()
+    if not joins:
+        return frozenset()
+    waiting = [name for name, link in links.items() if not link.dependents]
+    left = {name: len(link.dependents) for name, link in links.items()}
+    while waiting:
+        name = waiting.pop()
+        dependents = links[name].dependents
+        if dependents and all(later in sheltered or _joins(joins, later, name) for later in dependents):
+            sheltered.add(name)
+        for need in links[name].needs:
+            left[need] -= 1
+            if left[need] == 0:
+                waiting.append(need)
+    return frozenset(sheltered)
+
+
+def _joins(joins: Mapping[str, CompiledJoin], step: str, branch: str) -> bool:
+    return step in joins and branch in joins[step].branches
