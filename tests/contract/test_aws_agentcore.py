@@ -74,9 +74,9 @@ async def transport(
 ) -> AsyncGenerator[AgentCoreTransport]:
     async with AgentCoreTransport(
         max_answer_bytes=max_answer_bytes,
-        most_calls=most_calls,
+        max_calls=most_calls,
         first_delay=first_delay,
-        most_retries=most_retries,
+        max_retries=most_retries,
     ) as opened:
         yield opened
 

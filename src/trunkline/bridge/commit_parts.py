@@ -64,14 +64,14 @@ class AnswerWriter:
         self._calls = calls
         self._owner = owner
         self._observers = observers
-        self._carried = 0
+        self._in_transaction = 0
         # The last commit may have happened though we were told that it failed.
         self._unsure = False
 
     async def work(self, tx: Transaction) -> None:
         # More may come while this waits for the store.
         updates = self._calls.updates.copy()
-        self._carried = len(updates)
+        self._in_transaction = len(updates)
         if not updates:
             return
         answered = [update for update in updates if not isinstance(update, CallExchanges)]
@@ -107,14 +107,14 @@ class AnswerWriter:
         return msgspec.structs.replace(answer, result=encode(result))
 
     def committed(self) -> None:
-        del self._calls.updates[: self._carried]
-        self._carried = 0
+        del self._calls.updates[: self._in_transaction]
+        self._in_transaction = 0
         self._unsure = False
         for observer in self._observers:
             observer.committed()
 
     def rolled_back(self) -> None:
-        self._carried = 0
+        self._in_transaction = 0
         self._unsure = True
         for observer in self._observers:
             observer.rolled_back()
@@ -174,8 +174,12 @@ class TaskClaimer:
         left = await tx.reclaim_tasks(self._owner, RECLAIM_GRACE)
         if left.in_doubt or left.gone:
             log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt), gone=left.gone)
-        results = [_ended(claim, "unknown", tx.now) for claim in left.in_doubt]
-        results += [_ended(claim, "cancelled", tx.now) for claim in left.stopped if not claim.remote_task_id]
+        results = [_result_without_call(claim, "unknown", tx.now) for claim in left.in_doubt]
+        results += [
+            _result_without_call(claim, "cancelled", tx.now)
+            for claim in left.stopped
+            if not claim.remote_task_id
+        ]
         await self._publish(tx, results)
         self._stopped += [
             StoppedTask(claim=claim, was="remote") for claim in left.stopped if claim.remote_task_id
@@ -203,7 +207,7 @@ class TaskClaimer:
     async def work(self, tx: Transaction) -> None:
         await self._check_other_bridges(tx)
         queued = [task.claim for task in self._stopped if task.was == "queued"]
-        await self._publish(tx, [_ended(claim, "cancelled", tx.now) for claim in queued])
+        await self._publish(tx, [_result_without_call(claim, "cancelled", tx.now) for claim in queued])
         # Those results wait in the inbox: the driver had its turn already.
         self._more = bool(queued)
         is_open = not self._stopping.is_set()
@@ -233,15 +237,15 @@ class TaskClaimer:
                     pass
         for claim in self._to_cancel:
             self._calls.ensure_ended(claim)
-        self._forget()
+        self._reset()
         self._unsure = False
 
     def rolled_back(self) -> None:
-        self._forget()
+        self._reset()
         self._unsure = True
         self._next_check_at = _NOW
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._claimed = []
         self._stopped = []
         self._to_cancel = []
@@ -250,7 +254,7 @@ class TaskClaimer:
         return _NOW if self._more else self._next_poll
 
 
-def _ended(claim: ClaimedTask, status: Ending, at: Instant) -> AgentResult:
+def _result_without_call(claim: ClaimedTask, status: Ending, at: Instant) -> AgentResult:
     task = claim.task
     return AgentResult(
         task_id=task.task_id, run_id=task.run_id, step=task.step, attempt=task.attempt, status=status, at=at

@@ -49,10 +49,10 @@ _CARRIED = {
     "tracestate": ("traceState", 512),
     "baggage": ("baggage", 8192),
 }
-_MOST_CALLS = 128
+_MAX_CALLS = 128
 _FIRST_DELAY_SECONDS = 0.2
 # Together about half a minute.
-_MOST_RETRIES = 7
+_MAX_RETRIES = 7
 
 
 class AgentCoreTransport:
@@ -67,19 +67,19 @@ class AgentCoreTransport:
         self,
         *,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
-        most_calls: int = _MOST_CALLS,
+        max_calls: int = _MAX_CALLS,
         connect_timeout: float = 10.0,
         first_delay: float = _FIRST_DELAY_SECONDS,
-        most_retries: int = _MOST_RETRIES,
+        max_retries: int = _MAX_RETRIES,
     ) -> None:
         self._max_answer_bytes = max_answer_bytes
-        self._most_calls = most_calls
+        self._max_calls = max_calls
         self._connect_timeout = connect_timeout
         self._first_delay = first_delay
-        self._most_retries = most_retries
-        self._slots = asyncio.Semaphore(most_calls)
+        self._max_retries = max_retries
+        self._slots = asyncio.Semaphore(max_calls)
         self._loading = Lock()
-        self._runtimes: AgentCoreClients | None = None
+        self._loaded_clients: AgentCoreClients | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,8 +87,8 @@ class AgentCoreTransport:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._runtimes is not None:
-            self._runtimes.close()
+        if self._loaded_clients is not None:
+            self._loaded_clients.close()
 
     async def post(
         self,
@@ -117,7 +117,7 @@ class AgentCoreTransport:
         # Drawn, so that calls that were refused together do not come back together.
         return [
             self._first_delay * 2**number * random.uniform(0.5, 1)  # noqa: S311 - no secret
-            for number in range(self._most_retries)
+            for number in range(self._max_retries)
         ]
 
     async def get(
@@ -154,7 +154,7 @@ class AgentCoreTransport:
         errand = PendingRequest(deadline)
 
         def invoke() -> InvokeResult:
-            return self._loaded().invoke(runtime, body, parameters, errand)
+            return self._clients().invoke(runtime, body, parameters, errand)
 
         has_slot = False
         try:
@@ -165,16 +165,16 @@ class AgentCoreTransport:
         except TimeoutError as exc:
             if errand.abandon():
                 raise timed_out(seconds, None) from exc
-            waited_for = "boto3 to be ready" if has_slot else f"one of {self._most_calls} calls to end"
+            waited_for = "boto3 to be ready" if has_slot else f"one of {self._max_calls} calls to end"
             raise TransportError(
                 "agent_unreachable", f"The call was not sent in time: it waited for {waited_for}."
             ) from exc
         finally:
             errand.abandon()
 
-    def _loaded(self) -> AgentCoreClients:
+    def _clients(self) -> AgentCoreClients:
         with self._loading:
-            if self._runtimes is None:
+            if self._loaded_clients is None:
                 try:
                     from trunkline.transports.aws_client import AgentCoreClients  # noqa: PLC0415 - an extra, and slow
                 except ImportError as exc:
@@ -183,12 +183,12 @@ class AgentCoreTransport:
                         "The transport aws-agentcore needs boto3, which is not installed: "
                         "pip install 'trunkline[aws]'.",
                     ) from exc
-                self._runtimes = AgentCoreClients(
-                    most_calls=self._most_calls,
+                self._loaded_clients = AgentCoreClients(
+                    max_calls=self._max_calls,
                     max_answer_bytes=self._max_answer_bytes,
                     connect_timeout=self._connect_timeout,
                 )
-            return self._runtimes
+            return self._loaded_clients
 
 
 async def _in_thread(work: Callable[[], InvokeResult], after: Callable[[], None]) -> InvokeResult:

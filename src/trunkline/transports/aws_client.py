@@ -45,7 +45,7 @@ _CHUNK_BYTES = 16 * 1024
 # As long as AgentCore lets a request last. Each call has its own, shorter one, where botocore knows how.
 _READ_SECONDS = 900
 # What the service says of them: nothing was done, ask again later.
-_PUT_OFF = frozenset({"ThrottlingException", "RetryableConflictException"})
+_THROTTLED = frozenset({"ThrottlingException", "RetryableConflictException"})
 # Beside the message, what an error of the service may say.
 _DETAILS = ("reason", "fieldList")
 
@@ -114,12 +114,12 @@ class _ThreadState(local):
 class AgentCoreClients:
     """One client for each region, made when it is needed."""
 
-    def __init__(self, *, most_calls: int, max_answer_bytes: int, connect_timeout: float) -> None:
+    def __init__(self, *, max_calls: int, max_answer_bytes: int, connect_timeout: float) -> None:
         self._max_answer_bytes = max_answer_bytes
         self._config = Config(
             connect_timeout=connect_timeout,
             read_timeout=_READ_SECONDS,
-            max_pool_connections=most_calls,
+            max_pool_connections=max_calls,
             # Only the transport knows whether a request may be sent again.
             retries={"total_max_attempts": 1, "mode": "standard"},
             proxies={},
@@ -152,7 +152,7 @@ class AgentCoreClients:
             return _refusal(exc, self._current.redaction)
         except (BotoCoreError, ResponseParserError, RequestAbandoned) as exc:
             raise (_no_answer(exc) if errand.is_sent else _not_sent(exc)) from exc
-        return InvokeResult(self._whole(answer, errand))
+        return InvokeResult(self._read_answer(answer, errand))
 
     def _client(self, region: str) -> _AgentCoreClient:
         # First without the lock: whoever makes a client may have to wait for credentials.
@@ -186,7 +186,7 @@ class AgentCoreClients:
         if context is not None:
             context["read_timeout"] = seconds
 
-    def _whole(self, answer: _InvokeResponse, errand: PendingRequest) -> AgentAnswer:
+    def _read_answer(self, answer: _InvokeResponse, errand: PendingRequest) -> AgentAnswer:
         metadata, body = answer["ResponseMetadata"], answer["response"]
         headers = metadata["HTTPHeaders"]
         limit = self._max_answer_bytes
@@ -227,7 +227,7 @@ def _refusal(exc: ClientError, redaction: Redaction) -> InvokeResult:
         {**metadata["HTTPHeaders"], "content-type": _JSON},
         redaction.body(encode(said)),
     )
-    return InvokeResult(answer, code in _PUT_OFF or answer.status == 429)
+    return InvokeResult(answer, code in _THROTTLED or answer.status == 429)
 
 
 def _not_sent(exc: Exception) -> TransportError:

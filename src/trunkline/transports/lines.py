@@ -12,11 +12,11 @@ class Line(NamedTuple):
 
 
 class LineReader:
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
-        self._begun: list[bytes] = []
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._pending: list[bytes] = []
         self._size = 0
-        self._skips = False
+        self._is_skipping = False
 
     def feed(self, data: bytes) -> list[Line]:
         """The lines that have ended in this, and the beginning of one that has become too long."""
@@ -24,9 +24,9 @@ class LineReader:
         lines: list[Line] = []
         for piece in ended:
             self._add(piece, lines)
-            if not self._skips:
+            if not self._is_skipping:
                 lines.append(Line(self._take()))
-            self._skips = False
+            self._is_skipping = False
         self._add(rest, lines)
         return lines
 
@@ -36,16 +36,16 @@ class LineReader:
         return [Line(text)] if text else []
 
     def _add(self, piece: bytes, lines: list[Line]) -> None:
-        if self._skips:
+        if self._is_skipping:
             return
-        self._begun.append(piece)
+        self._pending.append(piece)
         self._size += len(piece)
-        if self._size > self._longest:
-            lines.append(Line(self._take()[: self._longest], is_whole=False))
-            self._skips = True
+        if self._size > self._max_bytes:
+            lines.append(Line(self._take()[: self._max_bytes], is_whole=False))
+            self._is_skipping = True
 
     def _take(self) -> bytes:
-        text = b"".join(self._begun).removesuffix(b"\r")
-        self._begun.clear()
+        text = b"".join(self._pending).removesuffix(b"\r")
+        self._pending.clear()
         self._size = 0
         return text

@@ -20,21 +20,21 @@ log = structlog.stdlib.get_logger()
 # As bodies are cut in the log.
 _SHOWN_CHARACTERS = 4_096
 # Much more than that, so that a secret which lies across the cut is found.
-_LONGEST_LINE = 64 * 1_024
+_MAX_LINE_BYTES = 64 * 1_024
 # A program that says more than this has nothing to say; its work is not held up by our log.
-_MOST_LINES = 500
+_MAX_LINES = 500
 _WINDOW_SECONDS = 10.0
 # Of the latest requests: their secrets may be repeated a while after they were answered.
-_MOST_SECRETS = 256
+_MAX_SECRETS = 256
 
 
 class ProgramLog:
     def __init__(self, program: str, secrets: Iterable[str]) -> None:
         self._program = program
         self._given = tuple(secrets)
-        self._recent: deque[str] = deque(maxlen=_MOST_SECRETS)
+        self._recent: deque[str] = deque(maxlen=_MAX_SECRETS)
         self._redaction = Redaction.of(*self._given)
-        self._lines = LineReader(_LONGEST_LINE)
+        self._lines = LineReader(_MAX_LINE_BYTES)
         self._window_ends = 0.0
         self._logged = self._dropped = 0
 
@@ -68,7 +68,7 @@ class ProgramLog:
 
     def _shown(self, line: bytes) -> str:
         self._redaction.learn(tuple(self._recent))
-        return self._redaction.text(line[:_LONGEST_LINE].decode(errors="replace"))[:_SHOWN_CHARACTERS]
+        return self._redaction.text(line[:_MAX_LINE_BYTES].decode(errors="replace"))[:_SHOWN_CHARACTERS]
 
     def _may_log(self) -> bool:
         now = monotonic()
@@ -77,7 +77,7 @@ class ProgramLog:
             self._window_ends = now + _WINDOW_SECONDS
             self._logged = 0
         self._logged += 1
-        if self._logged <= _MOST_LINES:
+        if self._logged <= _MAX_LINES:
             return True
         self._dropped += 1
         return False

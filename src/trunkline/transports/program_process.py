@@ -30,9 +30,9 @@ RequestKey: TypeAlias = str | int | float
 
 # Of a program that has ended, or has closed its output: how long is waited for what is still in the pipes. A program
 # that it has started itself may hold them open.
-_REST_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 # Requests that were given up, and whose answers may still come; older ones are forgotten.
-_MOST_LEFT = 1_024
+_MAX_ABANDONED = 1_024
 
 
 class MessageIds(msgspec.Struct):
@@ -109,7 +109,7 @@ class ChildProcess:
     def __init__(self, name: str, process: subprocess.Popen[bytes], longest: int, words: ProgramLog) -> None:
         self._name = name
         self._process = process
-        self._longest = longest
+        self._max_line_bytes = longest
         self._log = words
         self._lines = LineReader(longest)
         # In the order in which they were written; those that were left too, so that their answers go to nobody else.
@@ -117,9 +117,9 @@ class ChildProcess:
         self._writing = asyncio.Lock()
         self._input = _InputPipe(self._pipe_closed)
         self._output = _OutputPipe(self._read_output, self._pipe_closed)
-        self._errors = _OutputPipe(words.feed, self._look_for_end)
+        self._errors = _OutputPipe(words.feed, self._check_closed)
         self._pipes: list[asyncio.BaseTransport] = []
-        self._over = asyncio.Event()
+        self._closed = asyncio.Event()
         self._began_at = self.ended_at = monotonic()
         self._has_exited = self._has_stopped_sending = self._is_closing = False
         self.has_answered = False
@@ -172,7 +172,7 @@ class ChildProcess:
 
     async def wait_closed(self) -> None:
         """When neither the process nor anything of it in the pipes is left."""
-        await self._over.wait()
+        await self._closed.wait()
 
     async def close(self, seconds: float) -> None:
         """Its input ends, then it is told to end, then it is ended: each when the one before has not helped in time."""
@@ -180,27 +180,27 @@ class ChildProcess:
         self._stop_sending()
         self._stdin.close()
         for ending in (signal.SIGTERM, signal.SIGKILL):
-            if await self._is_over_within(seconds):
+            if await self._closes_within(seconds):
                 return
             self._signal(ending)
-        if not await self._is_over_within(seconds):
+        if not await self._closes_within(seconds):
             self._kill()
 
-    async def _is_over_within(self, seconds: float) -> bool:
+    async def _closes_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._over.wait(), seconds)
-        return self._over.is_set()
+            await asyncio.wait_for(self._closed.wait(), seconds)
+        return self._closed.is_set()
 
     def _signal(self, number: signal.Signals) -> None:
         # The whole group: whoever holds a pipe belongs to it, and as long as it has anybody its number is no other's.
-        if not self._over.is_set():
+        if not self._closed.is_set():
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
 
     def _forget_old(self) -> None:
-        if len(self._requests) > _MOST_LEFT:
+        if len(self._requests) > _MAX_ABANDONED:
             left = [question for question in self._requests if not question.is_waiting]
-            for question in left[:-_MOST_LEFT]:
+            for question in left[:-_MAX_ABANDONED]:
                 del self._requests[question]
 
     # --- answers
@@ -239,12 +239,12 @@ class ChildProcess:
 
     def _refuse_long_line(self) -> None:
         if sum(question.is_waiting for question in self._requests) == 1:
-            refusal = too_large(self._longest)
+            refusal = too_large(self._max_line_bytes)
             self._fail(refusal.code, refusal.message)
         # Of several nobody can say whose answer it was, so none of them has one.
         self._fail(
             "agent_connection_lost",
-            f"The program {self._name} wrote a line longer than {self._longest} bytes, and was ended for it.",
+            f"The program {self._name} wrote a line longer than {self._max_line_bytes} bytes, and was ended for it.",
         )
         self._stop_sending()
         self._signal(signal.SIGKILL)
@@ -256,7 +256,7 @@ class ChildProcess:
         self._stop_sending()
         if not self._is_closing:
             self._kill_later()
-        self._look_for_end()
+        self._check_closed()
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread of its own."""
@@ -269,7 +269,7 @@ class ChildProcess:
         self._has_exited = True
         self._stop_sending()
         self._kill_later()
-        self._look_for_end()
+        self._check_closed()
 
     def _stop_sending(self) -> None:
         """From here on it is not asked any more."""
@@ -280,7 +280,7 @@ class ChildProcess:
         self._input.has_room.set()
 
     def _kill_later(self) -> None:
-        asyncio.get_running_loop().call_later(_REST_SECONDS, self._kill)
+        asyncio.get_running_loop().call_later(_DRAIN_SECONDS, self._kill)
 
     def _kill(self) -> None:
         self._signal(signal.SIGKILL)
@@ -293,13 +293,13 @@ class ChildProcess:
         for pipe in self._pipes:
             pipe.close()
 
-    def _look_for_end(self) -> None:
-        if self._over.is_set() or not self._has_exited or self._output.is_open or self._errors.is_open:
+    def _check_closed(self) -> None:
+        if self._closed.is_set() or not self._has_exited or self._output.is_open or self._errors.is_open:
             return
-        self._over.set()
+        self._closed.set()
         self._close_pipes()
         self._log.end()
-        how = _how(self._process.returncode)
+        how = _how_it_ended(self._process.returncode)
         (log.info if self._is_closing else log.warning)(
             names.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
         )
@@ -327,7 +327,7 @@ def _spawn(program: StdioProgram, variables: dict[str, str]) -> subprocess.Popen
     )
 
 
-def _how(code: int) -> str:
+def _how_it_ended(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     try:

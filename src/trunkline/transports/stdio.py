@@ -33,11 +33,11 @@ from trunkline.transports.https import MAX_ANSWER_BYTES
 from trunkline.transports.program_process import ChildProcess, ProgramRequest, RequestKey, read_message_ids
 
 # A program that lives no longer than this, and answers nothing: the next start waits, each time longer.
-_AT_ONCE_SECONDS = 5.0
+_EARLY_DEATH_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
-_LONGEST_DELAY_SECONDS = 5.0
+_MAX_DELAY_SECONDS = 5.0
 # From there on every delay is the longest; a program may die for days.
-_MOST_DOUBLINGS = 6
+_MAX_DOUBLINGS = 6
 # For each of: until it ends because its input has ended; until it ends because it is told to.
 _END_SECONDS = 5.0
 
@@ -200,7 +200,7 @@ class _SupervisedProgram:
     def _delay(self) -> float:
         """How long to wait with the next start."""
         last = self._child
-        if last is None or last.has_answered or last.lifetime > _AT_ONCE_SECONDS:
+        if last is None or last.has_answered or last.lifetime > _EARLY_DEATH_SECONDS:
             self._early_deaths = 0
             return 0.0
         self._early_deaths += 1
@@ -218,7 +218,7 @@ class _SupervisedProgram:
 
 def restart_delay(early_deaths: int) -> float:
     """Seconds between the last of so many deaths in a row and the next start."""
-    return min(_FIRST_DELAY_SECONDS * 2.0 ** min(early_deaths - 1, _MOST_DOUBLINGS), _LONGEST_DELAY_SECONDS)
+    return min(_FIRST_DELAY_SECONDS * 2.0 ** min(early_deaths - 1, _MAX_DOUBLINGS), _MAX_DELAY_SECONDS)
 
 
 def _take_failure(start: asyncio.Task[ChildProcess]) -> None:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.transports.base import TransportError
 
-_MOST_KEPT = 1_024
+_MAX_CACHED = 1_024
 
 
 class TlsContexts:
@@ -22,7 +22,7 @@ class TlsContexts:
         context = self._contexts.get(tls)
         if context is None:
             context = _context(tls)
-            if len(self._contexts) >= _MOST_KEPT:
+            if len(self._contexts) >= _MAX_CACHED:
                 self._contexts.clear()
             self._contexts[tls] = context
         return context

@@ -11,7 +11,7 @@ import structlog
 
 from trunkline.bridge.agents.negotiation import DialectNegotiator
 from trunkline.bridge.agents.resolver import AgentResolver
-from trunkline.bridge.agents.routes import AgentRoutes
+from trunkline.bridge.agents.routes import AgentRouter
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.calls.batches import BatchSender
 from trunkline.clock import Clock
@@ -63,7 +63,7 @@ class ProcessContext:
     agent_resolver: AgentResolver
     tokens: TokenProvider
     routing: RoutingTable
-    agent_routes: AgentRoutes
+    agent_routes: AgentRouter
     blobs: BlobStore | None
     hooks: PushNotifications
     watchers: RunWatchers = field(default_factory=RunWatchers)
@@ -100,7 +100,7 @@ async def open_process_context(
         async with (
             BatchSender(transport) as batches,
             DialectNegotiator(transport, registry, clock, tokens) as negotiator,
-            AgentRoutes(
+            AgentRouter(
                 agent_resolver := AgentResolver(negotiator, registry, tokens),
                 routes,
                 lambda dialect_store: DialectNegotiator(transport, dialect_store, clock, tokens),

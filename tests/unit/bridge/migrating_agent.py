@@ -18,7 +18,7 @@ from trunkline.agents.migration import (
 )
 from trunkline.bridge.agents.negotiation import DialectNegotiator
 from trunkline.bridge.agents.resolver import AgentResolver
-from trunkline.bridge.agents.routes import AgentRoutes, Route
+from trunkline.bridge.agents.routes import AgentRouter, Route
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.calls.results import CallResult
 from trunkline.clock import Instant
@@ -42,7 +42,7 @@ class MigratingAgent(msgspec.Struct):
     cards: FakeCardServer
     registry: Registry
     routes: RoutingTable
-    sides: AgentRoutes
+    sides: AgentRouter
     agent: Agent
 
     async def move(
@@ -147,7 +147,7 @@ async def migrating_agent(store: Store, clock: FakeClock, **fields: object) -> A
     agent = await registry.create(spec)
     async with (
         DialectNegotiator(cards, registry, clock, tokens) as dialects,
-        AgentRoutes(
+        AgentRouter(
             AgentResolver(dialects, registry, tokens),
             routes,
             lambda book: DialectNegotiator(cards, book, clock, tokens),

@@ -34,7 +34,7 @@ _NOT_ASKED = "It cannot be asked without giving it work: AgentCore has only call
 HealthStatus = Literal["healthy", "unhealthy", "unknown"]
 
 
-class AgentHealth(msgspec.Struct, frozen=True, kw_only=True):
+class AgentHealthReport(msgspec.Struct, frozen=True, kw_only=True):
     status: HealthStatus
     checked_at: Instant
     detail: str
@@ -56,7 +56,7 @@ class AgentHealthCheck:
         self._resolver = resolver
         self._clock = clock
 
-    async def __call__(self, agent: Agent) -> AgentHealth:
+    async def __call__(self, agent: Agent) -> AgentHealthReport:
         started = self._clock.now()
         resolved = await self._resolver.resolve(agent)
         if isinstance(resolved, StepError):
@@ -70,7 +70,7 @@ class AgentHealthCheck:
             case "https":
                 return await self._ask(resolved, started)
 
-    async def _ask(self, resolved: ResolvedAgent, started: Instant) -> AgentHealth:
+    async def _ask(self, resolved: ResolvedAgent, started: Instant) -> AgentHealthReport:
         headers = {"Accept": "application/json", **resolved.credentials.headers}
         try:
             headers |= await resolved.token_headers(_HEALTH_SECONDS)
@@ -100,8 +100,8 @@ class AgentHealthCheck:
         detail: str,
         protocol: str | None = None,
         http_status: int | None = None,
-    ) -> AgentHealth:
-        return AgentHealth(
+    ) -> AgentHealthReport:
+        return AgentHealthReport(
             status=status,
             checked_at=started,
             detail=detail,

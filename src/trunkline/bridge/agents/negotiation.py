@@ -119,7 +119,7 @@ class DialectNegotiator:
         async with self._lock(agent):
             found, probes = await self._read_cards(agent, credentials, None)
             self._invalidated.discard(agent.id)
-            return await self._keep(agent, _dialect(found, self._clock.now(), probes))
+            return await self._record(agent, _dialect(found, self._clock.now(), probes))
 
     def invalidate(self, agent: Agent) -> None:
         """Asks for the card again before the next call: the agent may have moved on."""
@@ -137,7 +137,7 @@ class DialectNegotiator:
         if now < (self._due.get(agent.id) or after(dialect.decided_at, CARD_FRESH_FOR)):
             return
         self._due[agent.id] = after(now, CARD_FRESH_FOR)
-        task = asyncio.create_task(self._compare(agent, dialect, credentials))
+        task = asyncio.create_task(self._check_card(agent, dialect, credentials))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
@@ -183,7 +183,7 @@ class DialectNegotiator:
         self._invalidated.discard(agent.id)
         known = await self._known(agent)
         if known is None or _endpoint(known) != _endpoint(dialect):
-            await self._keep(agent, dialect)
+            await self._record(agent, dialect)
 
     def _lock(self, agent: Agent) -> asyncio.Lock:
         return self._locks.setdefault(agent.id, asyncio.Lock())
@@ -212,7 +212,7 @@ class DialectNegotiator:
             # What is pinned is known without a card; what else the card says is asked for later.
             return _pinned(agent, self._clock.now(), f" {exc.error.message}")
         self._invalidated.discard(agent.id)
-        return await self._keep(agent, _dialect(found, self._clock.now(), probes))
+        return await self._record(agent, _dialect(found, self._clock.now(), probes))
 
     async def _read_cards(
         self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None
@@ -243,7 +243,7 @@ class DialectNegotiator:
         answered = redaction.text(describe_fetch(fetch))
         return fetch, DialectProbe(at=asked_at, tried=f"GET {urlsplit(url).path}", answered=answered)
 
-    async def _compare(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
+    async def _check_card(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
         try:
             async with self._lock(agent):
                 if dialect.card_url is None:
@@ -254,12 +254,12 @@ class DialectNegotiator:
                         return
                     found, probes = _decided(agent, [fetch], self._tokens.redaction(credentials)), (probe,)
                 if found.card_url is not None:
-                    await self._keep(agent, _dialect(found, self._clock.now(), probes))
+                    await self._record(agent, _dialect(found, self._clock.now(), probes))
         except DialectUnclear as exc:
             # The calls go on as before: the agent may still take them.
             log.warning(names.CARD_NOT_USED, agent_name=agent.name, reason=exc.error.message)
 
-    async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
+    async def _record(self, agent: Agent, dialect: Dialect) -> Dialect:
         self._due[agent.id] = after(self._clock.now(), CARD_FRESH_FOR)
         try:
             await self._store.record_dialect(agent, dialect)

@@ -22,7 +22,7 @@ from trunkline.protocols.json_rpc.batches import BatchLimits, batch_limits
 from trunkline.services.agents.registry import Registry
 from trunkline.telemetry.redaction import Redaction
 
-_MOST_KEPT = 10_000
+_MAX_CACHED = 10_000
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
@@ -76,7 +76,7 @@ class AgentResolver:
     """Of all agents as the registry has them, or of the new side of one."""
 
     def __init__(self, dialects: DialectNegotiator, registry: Registry, tokens: TokenProvider) -> None:
-        self._dialects = dialects
+        self._negotiator = dialects
         self._registry = registry
         self._tokens = tokens
         self._cache: dict[str, ResolvedAgent] = {}
@@ -85,16 +85,16 @@ class AgentResolver:
         """`note` hears of each request that had to be made to find out what the agent speaks."""
         kept = self._cache.get(agent.name)
         if kept is not None and _is_current(kept, agent):
-            self._dialects.refresh_in_background(agent, kept.dialect, kept.credentials)
+            self._negotiator.refresh_in_background(agent, kept.dialect, kept.credentials)
             return kept
         opened = self.credentials_of(agent)
         if isinstance(opened, StepError):
             return opened
         try:
-            dialect = await self._dialects.dialect_of(agent, opened, note)
+            dialect = await self._negotiator.dialect_of(agent, opened, note)
         except DialectUnclear as exc:
             return exc.error
-        return self._keep(self._resolved(agent, dialect, opened))
+        return self._cache_agent(self._resolved(agent, dialect, opened))
 
     async def resolve_alternative(
         self, refused: ResolvedAgent, because: str = "", note: AuxiliaryRecorder | None = None
@@ -106,10 +106,12 @@ class AgentResolver:
         """
         agent, dialect = refused.agent, refused.dialect
         if refused.untried is not None:
-            alternatives = [self._dialects.with_refusal(route, dialect, because) for route in refused.untried]
+            alternatives = [
+                self._negotiator.with_refusal(route, dialect, because) for route in refused.untried
+            ]
         else:
             try:
-                alternatives = await self._dialects.alternatives(
+                alternatives = await self._negotiator.alternatives(
                     agent, dialect, because, refused.credentials, note
                 )
             except DialectUnclear as exc:
@@ -127,7 +129,7 @@ class AgentResolver:
         if isinstance(opened, StepError):
             return opened
         try:
-            await self._dialects.refresh(agent, opened)
+            await self._negotiator.refresh(agent, opened)
         except DialectUnclear as exc:
             return exc.error
         self._cache.pop(agent.name, None)
@@ -135,13 +137,13 @@ class AgentResolver:
 
     async def adopt(self, resolved: ResolvedAgent) -> None:
         """The agent speaks this dialect from now on."""
-        await self._dialects.adopt(resolved.agent, resolved.dialect)
-        self._keep(msgspec.structs.replace(resolved, untried=None))
+        await self._negotiator.adopt(resolved.agent, resolved.dialect)
+        self._cache_agent(msgspec.structs.replace(resolved, untried=None))
 
     def invalidate(self, resolved: ResolvedAgent) -> None:
         """Finds out anew before the next call what the agent speaks, unless that is pinned."""
         if resolved.agent.protocol == AUTO:
-            self._dialects.invalidate(resolved.agent)
+            self._negotiator.invalidate(resolved.agent)
             self._cache.pop(resolved.agent.name, None)
 
     def credentials_of(self, agent: Agent) -> Credentials | StepError:
@@ -176,9 +178,9 @@ class AgentResolver:
             batch=None if opened.signer is not None else batch_limits(agent.protocol_config),
         )
 
-    def _keep(self, resolved: ResolvedAgent | StepError) -> ResolvedAgent | StepError:
+    def _cache_agent(self, resolved: ResolvedAgent | StepError) -> ResolvedAgent | StepError:
         if isinstance(resolved, ResolvedAgent):
-            if len(self._cache) >= _MOST_KEPT:
+            if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
             self._cache[resolved.agent.name] = resolved
         return resolved

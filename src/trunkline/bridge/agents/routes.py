@@ -46,7 +46,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         return "" if self.migration is None else self.migration.state.stage.replace("_", " ")
 
 
-class AgentRoutes:
+class AgentRouter:
     """Used with `async with` it ends what it has opened for new sides when it is left."""
 
     def __init__(

@@ -39,13 +39,13 @@ UNAVAILABLE = "agent_token_unavailable"
 _SECONDS = 10.0
 # Where the endpoint does not say how long a token lives.
 _USUAL_SECONDS = 300.0
-_MOST_SECONDS = 86_400.0
+_MAX_SECONDS = 86_400.0
 # A token that runs out on its way is refused: it is renewed so much sooner, or after nine tenths of a short life.
 _MARGIN = timedelta(seconds=30)
-_MOST_KEPT = 10_000
+_MAX_CACHED = 10_000
 # Of one client: answers to earlier calls may still repeat the tokens before the last.
-_MOST_REMEMBERED = 4
-_MOST_CHARACTERS = 16 * 1024
+_MAX_REMEMBERED = 4
+_MAX_CHARACTERS = 16 * 1024
 # Not the agent's fault and not a refusal: the endpoint may say otherwise in a moment.
 _BUSY = (408, 425, 429)
 
@@ -72,7 +72,7 @@ class TokenProvider:
     def __init__(self, transport: Transport, clock: Clock) -> None:
         self._transport = transport
         self._clock = clock
-        self._kept: dict[OAuthClient, _AccessToken] = {}
+        self._cache: dict[OAuthClient, _AccessToken] = {}
         self._remembered: dict[OAuthClient, tuple[str, ...]] = {}
         # One request at a time for each client: a hundred calls that find no token wait for the same one.
         self._fetching: dict[OAuthClient, asyncio.Task[_AccessToken | TransportError]] = {}
@@ -96,7 +96,7 @@ class TokenProvider:
         client = credentials.oauth
         if client is None:
             return {}
-        token = self._kept.get(client)
+        token = self._cache.get(client)
         if token is None or token.until <= self._clock.now():
             token = await self._wait_for(client, seconds, note)
         redaction.learn(self._remembered.get(client, (token.text,)))
@@ -122,10 +122,10 @@ class TokenProvider:
         client = credentials.oauth
         if client is None:
             return False
-        token = self._kept.get(client)
+        token = self._cache.get(client)
         # Others may have been refused with the same token, and have got a new one by now.
         if token is not None and used.get("Authorization") == f"Bearer {token.text}":
-            del self._kept[client]
+            del self._cache[client]
         return True
 
     async def _wait_for(
@@ -159,12 +159,16 @@ class TokenProvider:
             message = f"No token for the agent can be had: {exc.message}"
             failure = TransportError(UNAVAILABLE, Redaction.of(client.client_secret).text(message))
         if note is not None:
-            note(_aside(client, answer, failure, started_at, round((perf_counter() - started) * 1000, 3)))
+            note(
+                _auxiliary_request(
+                    client, answer, failure, started_at, round((perf_counter() - started) * 1000, 3)
+                )
+            )
         if answer is None:
             return failure or TransportError(UNAVAILABLE, "The token endpoint has not answered.")
         token = self._read(client, answer)
         if isinstance(token, _AccessToken):
-            self._keep(client, token)
+            self._cache_token(client, token)
             log.info(names.TOKEN_FETCHED, token_url=client.token_url.partition("?")[0])
         return token
 
@@ -177,17 +181,17 @@ class TokenProvider:
             return TransportError(REFUSED, "The token endpoint's answer is not JSON with an access_token.")
         if grant.token_type.lower() != "bearer":
             return TransportError(REFUSED, "The token endpoint gave a token of another type than Bearer.")
-        if not _can_travel(grant.access_token):
+        if not _fits_in_header(grant.access_token):
             return TransportError(REFUSED, "The token endpoint's access_token cannot stand in a header.")
         return _AccessToken(grant.access_token, after(self._clock.now(), _use_for(grant.expires_in)))
 
-    def _keep(self, client: OAuthClient, token: _AccessToken) -> None:
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
+    def _cache_token(self, client: OAuthClient, token: _AccessToken) -> None:
+        if len(self._cache) >= _MAX_CACHED:
+            self._cache.clear()
             self._remembered.clear()
-        self._kept[client] = token
+        self._cache[client] = token
         earlier = [text for text in self._remembered.get(client, ()) if text != token.text]
-        self._remembered[client] = (*earlier, token.text)[-_MOST_REMEMBERED:]
+        self._remembered[client] = (*earlier, token.text)[-_MAX_REMEMBERED:]
 
 
 def _request(client: OAuthClient) -> tuple[bytes, dict[str, str]]:
@@ -205,7 +209,7 @@ def _request(client: OAuthClient) -> tuple[bytes, dict[str, str]]:
     return urlencode(form).encode(), headers
 
 
-def _aside(
+def _auxiliary_request(
     client: OAuthClient,
     answer: AgentAnswer | None,
     failure: TransportError | None,
@@ -239,8 +243,8 @@ def _refusal(client: OAuthClient, answer: AgentAnswer) -> TransportError:
     return TransportError(REFUSED, Redaction.of(client.client_secret).text(f"{said}: {reason}."))
 
 
-def _can_travel(token: str) -> bool:
-    return 0 < len(token) <= _MOST_CHARACTERS and token.isascii() and token.isprintable() and " " not in token
+def _fits_in_header(token: str) -> bool:
+    return 0 < len(token) <= _MAX_CHARACTERS and token.isascii() and token.isprintable() and " " not in token
 
 
 def _use_for(expires_in: float | str | None) -> timedelta:
@@ -250,5 +254,5 @@ def _use_for(expires_in: float | str | None) -> timedelta:
     except ValueError:
         seconds = _USUAL_SECONDS
     # Not a number compares as false: it lives no time at all.
-    life = timedelta(seconds=min(seconds, _MOST_SECONDS) if seconds > 0 else 0)
+    life = timedelta(seconds=min(seconds, _MAX_SECONDS) if seconds > 0 else 0)
     return life - min(_MARGIN, life / 10)

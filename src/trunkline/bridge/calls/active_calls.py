@@ -18,7 +18,7 @@ from trunkline.stores.base import ClaimedTask, TaskKey
 from trunkline.telemetry import names
 
 
-class CallRunner(Protocol):
+class TaskCaller(Protocol):
     """Calls agents. Raises nothing but a cancellation: whatever else happens becomes a result."""
 
     def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> Awaitable[CallResult]:
@@ -41,7 +41,7 @@ class CallRunner(Protocol):
 
 
 class ActiveCalls:
-    def __init__(self, runner: CallRunner) -> None:
+    def __init__(self, runner: TaskCaller) -> None:
         self._runner = runner
         self._tasks: dict[TaskKey, asyncio.Task[None]] = {}
         self._cancelling_remote: dict[asyncio.Task[None], TaskKey] = {}

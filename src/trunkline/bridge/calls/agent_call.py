@@ -18,7 +18,7 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.bridge.agents.resolver import ResolvedAgent
-from trunkline.bridge.agents.routes import AgentRoutes, Route
+from trunkline.bridge.agents.routes import AgentRouter, Route
 from trunkline.bridge.calls.attachments import AttachmentMissing, Attachments, lists_parts
 from trunkline.bridge.calls.client import AgentClient, retry_while_unavailable
 from trunkline.bridge.calls.recording import ExchangeRecorder
@@ -47,7 +47,7 @@ from trunkline.telemetry import names
 
 class AgentCaller:
     def __init__(
-        self, client: AgentClient, routes: AgentRoutes, directory: AgentCache, attachments: Attachments
+        self, client: AgentClient, routes: AgentRouter, directory: AgentCache, attachments: Attachments
     ) -> None:
         self.client = client
         self.attachments = attachments

@@ -29,7 +29,7 @@ from trunkline.transports.base import Transport, TransportError
 from trunkline.transports.failures import timed_out
 
 # Some servers refuse more than 100 kB, and would refuse a batch whose requests they would all take.
-_MOST_BYTES = 90_000
+_MAX_BATCH_BYTES = 90_000
 _CORRELATION = "X-Correlation-ID"
 # What a request says of its own task; the first one of a batch speaks for all.
 _OF_ONE_TASK = frozenset({_CORRELATION.lower(), "traceparent", "tracestate"})
@@ -62,7 +62,7 @@ class _OpenBatch:
     def has_room_for(self, one: _BatchedRequest, most: int) -> bool:
         # The same id twice could not be told apart in the answer.
         is_new = all(other.id != one.id for other in self.waiting)
-        return is_new and len(self.waiting) < most and self.size + len(one.body) <= _MOST_BYTES
+        return is_new and len(self.waiting) < most and self.size + len(one.body) <= _MAX_BATCH_BYTES
 
     def add(self, one: _BatchedRequest) -> None:
         self.waiting.append(one)

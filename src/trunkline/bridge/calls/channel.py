@@ -161,7 +161,7 @@ class AgentChannel:
         self._recorder = recorder
         # As it is encoded; what is kept and shown of it is the other one.
         self._task = task if recorder.secrets is None else recorder.secrets.filled
-        # Of the request that is under way.
+        # Of the request that is under way; without spans of ours, the caller's.
         self._trace = task.trace
         self._has_renewed_token = False
         self._log = task_log(task).bind(**{detached: True}) if detached else task_log(task)
@@ -215,11 +215,12 @@ class AgentChannel:
         read: Callable[[AgentAnswer], _Read],
     ) -> tuple[AgentAnswer | None, _Read | Failed]:
         """Carries one request to the agent; what `read` makes of the answer, or why there is none."""
-        traces = self._client.traces
-        with start_call_span(traces, self._task, self.agent, kind, request) as segment:
-            self._trace = segment.trace
+        if not self._client.traces.are_on:
+            return await self._send_once(request, seconds, kind, read)
+        with start_call_span(self._client.traces, self._task, self.agent, kind, request) as span:
+            self._trace = span.trace
             answer, outcome = await self._send_once(request, seconds, kind, read)
-            note_answer(segment, traces, answer, outcome)
+            note_answer(span, answer, outcome)
         return answer, outcome
 
     async def _send_once(
@@ -315,11 +316,13 @@ class AgentChannel:
 
         An agent may answer with one whole answer instead: that is taken as such.
         """
-        traces = self._client.traces
-        with start_call_span(traces, self._task, self.agent, "stream", request) as segment:
-            self._trace = segment.trace
+        if not self._client.traces.are_on:
+            _, result = await self._stream(request, seconds, stream_timeout, on_event, remote_task_id)
+            return result
+        with start_call_span(self._client.traces, self._task, self.agent, "stream", request) as span:
+            self._trace = span.trace
             answer, result = await self._stream(request, seconds, stream_timeout, on_event, remote_task_id)
-            note_answer(segment, traces, answer, result.outcome)
+            note_answer(span, answer, result.outcome)
         return result
 
     async def _stream(
@@ -336,7 +339,7 @@ class AgentChannel:
         headers = {**self._headers(request), "Accept": EVENT_STREAM}
         sent = SentRequest("POST" if request.body else "GET", agent.url(request), headers, request.body)
         started_at, started = client.clock.now(), perf_counter()
-        frames = StreamFrames(agent.redaction, most_bytes=self._recorder.max_wire_bytes)
+        frames = StreamFrames(agent.redaction, max_bytes=self._recorder.max_wire_bytes)
         reader = AgentStreamReader(
             agent.adapter.read_stream(self._task),
             agent.redaction,
@@ -344,7 +347,7 @@ class AgentChannel:
             stream_timeout,
             frames=frames,
             remote_task_id=remote_task_id,
-            most_bytes=client.limits.max_answer_bytes,
+            max_bytes=client.limits.max_answer_bytes,
         )
         limits = StreamLimits(
             first_seconds=seconds, idle_seconds=seconds, total_seconds=seconds, total_bytes=_MAX_STREAM_BYTES

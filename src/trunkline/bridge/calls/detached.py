@@ -14,7 +14,7 @@ from time import perf_counter
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.bridge.agents.routes import AgentRoutes, Route
+from trunkline.bridge.agents.routes import AgentRouter, Route
 from trunkline.bridge.calls.channel import Detached
 from trunkline.bridge.calls.client import AgentClient
 from trunkline.bridge.calls.recording import ExchangeRecorder
@@ -128,7 +128,7 @@ def _ignore(update: CallUpdate) -> None:
 
 
 class AgentTestCaller:
-    def __init__(self, caller: DetachedCaller, routes: AgentRoutes, clock: Clock) -> None:
+    def __init__(self, caller: DetachedCaller, routes: AgentRouter, clock: Clock) -> None:
         self._caller = caller
         self._agent_routes = routes
         self._clock = clock

@@ -71,7 +71,7 @@ class ExchangeRecorder:
             error=request.error,
             notes=request.notes,
             kind=request.kind,
-            most_bytes=self.max_wire_bytes,
+            max_bytes=self.max_wire_bytes,
         )
         self._add(exchange)
 
@@ -106,7 +106,7 @@ class ExchangeRecorder:
             notes=notes,
             kind=kind,
             frames=frames,
-            most_bytes=self.max_wire_bytes,
+            max_bytes=self.max_wire_bytes,
         )
         self._add(exchange)
 

@@ -44,8 +44,6 @@ _outputs: msgspec.json.Decoder[_OutputUsage] = msgspec.json.Decoder(_OutputUsage
 def start_call_span(
     traces: Traces, task: AgentTask, resolved: ResolvedAgent, kind: ExchangeKind, request: AgentRequest
 ) -> TraceSpan:
-    if not traces.are_on:
-        return traces.propagate(task.trace)
     name = resolved.agent.name
     attributes: dict[str, str | int] = {
         "gen_ai.agent.name": name,
@@ -66,21 +64,19 @@ def start_call_span(
     )
 
 
-def note_answer(segment: TraceSpan, traces: Traces, answer: AgentAnswer | None, read: object) -> None:
+def note_answer(span: TraceSpan, answer: AgentAnswer | None, read: object) -> None:
     """What came back, as the dialect has read it."""
-    if not traces.are_on:
-        return
     if answer is not None:
-        segment.note({"http.response.status_code": answer.status})
+        span.note({"http.response.status_code": answer.status})
     match read:
         case Succeeded():
-            segment.note(_usage(read.output))
+            span.note(_usage(read.output))
             if read.context_id is not None:
-                segment.note({"gen_ai.conversation.id": read.context_id})
+                span.note({"gen_ai.conversation.id": read.context_id})
         case Failed(error=error):
             if error.jsonrpc_code is not None:
-                segment.note({"rpc.jsonrpc.error_code": error.jsonrpc_code})
-            segment.fail(error.code, error.message)
+                span.note({"rpc.jsonrpc.error_code": error.jsonrpc_code})
+            span.fail(error.code, error.message)
         case _:
             pass
 

@@ -100,14 +100,14 @@ class AgentStreamReader:
         *,
         frames: StreamFrames,
         remote_task_id: str | None,
-        most_bytes: int,
+        max_bytes: int,
     ) -> None:
-        self._reading = reading
+        self._events = reading
         self._redaction = redaction
         self._report_update = report
         self._patience = patience
         self._remote_task_id = remote_task_id
-        self._parser = SseParser(max_line_bytes=most_bytes, max_event_bytes=most_bytes)
+        self._parser = SseParser(max_line_bytes=max_bytes, max_event_bytes=max_bytes)
         self._frames = frames
         if remote_task_id is not None:
             patience.agent_has_task()
@@ -118,7 +118,7 @@ class AgentStreamReader:
             async for chunk in answer.chunks():
                 for event in self._parser.feed(chunk):
                     self._frames.add(event.data)
-                    if event.data and self._take(event.data):
+                    if event.data and self._handle_event(event.data):
                         return StreamResult(outcome=self._outcome())
             # It ended properly, but the task may not have.
             return StreamResult(outcome=self._outcome())
@@ -159,8 +159,8 @@ class AgentStreamReader:
             return None
         return Working(remote_task_id=self._remote_task_id, state="working")
 
-    def _take(self, data: bytes) -> bool:
-        news = redact_stream_event(self._reading.take(data), self._redaction)
+    def _handle_event(self, data: bytes) -> bool:
+        news = redact_stream_event(self._events.take(data), self._redaction)
         if news.remote_task_id is not None:
             self._remote_task_id = news.remote_task_id
             self._patience.agent_has_task()
@@ -170,4 +170,4 @@ class AgentStreamReader:
         return news.is_over
 
     def _outcome(self) -> Outcome:
-        return redact_outcome(self._reading.outcome(), self._redaction)
+        return redact_outcome(self._events.outcome(), self._redaction)

@@ -17,7 +17,7 @@ import structlog
 from trunkline.agents.migration import TargetEndpoint
 from trunkline.agents.migration.comparison import Comparison, ComparisonVerdict, differences
 from trunkline.agents.migration.routing import MigrationRevision, is_shadowed
-from trunkline.bridge.agents.routes import AgentRoutes, Route
+from trunkline.bridge.agents.routes import AgentRouter, Route
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.detached import DetachedResult
 from trunkline.bridge.calls.results import CallResult, task_log
@@ -36,11 +36,11 @@ from trunkline.telemetry.metrics import Metrics
 log = structlog.stdlib.get_logger()
 
 # Beside the calls of runs, which come first.
-_MOST_AT_ONCE = 8
+_MAX_CONCURRENT = 8
 # Of those that wait; more would be compared long after.
-_MOST_WAITING = 64
+_MAX_WAITING = 64
 # Of an agent: enough to judge by, and to look at.
-KEPT_COMPARISONS = 1_000
+MAX_COMPARISONS = 1_000
 # Tries, and seconds between them, until comparisons that the store does not take are given up.
 _TRIES = 5
 _RETRY_PAUSE = 0.5
@@ -64,7 +64,7 @@ class ShadowCaller(Protocol):
 
 class ShadowCalls:
     def __init__(
-        self, invoker: ShadowCaller, routes: AgentRoutes, store: Store, clock: Clock, metrics: Metrics
+        self, invoker: ShadowCaller, routes: AgentRouter, store: Store, clock: Clock, metrics: Metrics
     ) -> None:
         self._invoker = invoker
         self._agent_routes = routes
@@ -73,7 +73,7 @@ class ShadowCalls:
         self._metrics = metrics
         self._noted: list[_ShadowTask] = []
         self._under_way: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT)
         self._compared: list[tuple[ComparisonRecord, str]] = []
         self._writer: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -89,7 +89,7 @@ class ShadowCalls:
     def committed(self) -> None:
         noted, self._noted = self._noted, []
         for item in noted:
-            self._begin(item)
+            self._start(item)
 
     def rolled_back(self) -> None:
         self._noted = []
@@ -99,23 +99,23 @@ class ShadowCalls:
         """Whether any task is with a new side, or waits to be."""
         return bool(self._under_way)
 
-    def _begin(self, item: _ShadowTask) -> None:
-        if self._is_closed or len(self._under_way) >= _MOST_AT_ONCE + _MOST_WAITING:
+    def _start(self, item: _ShadowTask) -> None:
+        if self._is_closed or len(self._under_way) >= _MAX_CONCURRENT + _MAX_WAITING:
             self._drop(item.claim.task.agent, "busy")
             return
-        task = asyncio.create_task(self._shadow(item))
+        task = asyncio.create_task(self._run_logged(item))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    async def _shadow(self, item: _ShadowTask) -> None:
+    async def _run_logged(self, item: _ShadowTask) -> None:
         try:
-            async with self._room:
-                await self._ask_and_compare(item)
+            async with self._slots:
+                await self._call_and_compare(item)
         except Exception:  # noqa: BLE001 - it is logged, and nobody waits for it
             task_log(item.claim.task).exception(names.SHADOW_CRASHED)
             self._drop(item.claim.task.agent, "crashed")
 
-    async def _ask_and_compare(self, item: _ShadowTask) -> None:
+    async def _call_and_compare(self, item: _ShadowTask) -> None:
         task, agent = item.claim.task, item.route.agent
         route = self._agent_routes.target(agent, item.target, item.migration)
         new = await self._invoker.shadow_call(item.claim, route)
@@ -155,7 +155,7 @@ class ShadowCalls:
             try:
                 # Worth no wait for the disk: a power cut may take the last ones.
                 async with self._store.transaction(durable=False) as tx:
-                    await tx.put_comparisons(records, KEPT_COMPARISONS)
+                    await tx.put_comparisons(records, MAX_COMPARISONS)
             except Unavailable:
                 await asyncio.sleep(_RETRY_PAUSE)
             else:

@@ -88,7 +88,7 @@ def record_exchange(
     notes: Sequence[str] = (),
     kind: ExchangeKind = "send",
     frames: StreamFrames | None = None,
-    most_bytes: int = MAX_BODY_BYTES,
+    max_bytes: int = MAX_BODY_BYTES,
 ) -> RecordedExchange:
     """
     The record of one exchange.
@@ -104,8 +104,8 @@ def record_exchange(
         headers = redaction.sent_headers(forwarded_headers(transport, sent.headers))
         if transport == "https":
             headers.update(FIXED_HEADERS)
-    body = redacted_text(sent.body, redaction, _REQUEST, all_notes, most_bytes, more=_MORE)
-    response = None if answer is None else _response(answer, redaction, all_notes, frames, most_bytes)
+    body = redacted_text(sent.body, redaction, _REQUEST, all_notes, max_bytes, more=_MORE)
+    response = None if answer is None else _response(answer, redaction, all_notes, frames, max_bytes)
     timing = None if answer is None else answer.timing
     return RecordedExchange(
         step=step,
@@ -162,12 +162,12 @@ def _body_file(exchange: RecordedExchange) -> BodyFile:
 
 
 def _response(
-    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: StreamFrames | None, most_bytes: int
+    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: StreamFrames | None, max_bytes: int
 ) -> RecordedResponse:
     headers = redaction.received_headers(answer.headers)
     # An agent may answer the wish for a stream with a plain body.
     if frames is None or not frames.kept:
-        body = redacted_text(answer.body, redaction, _RESPONSE, notes, most_bytes, more=_MORE)
+        body = redacted_text(answer.body, redaction, _RESPONSE, notes, max_bytes, more=_MORE)
         return RecordedResponse(answer.status, headers, body)
     notes += frames.notes
     return RecordedResponse(answer.status, headers, frames.as_body())

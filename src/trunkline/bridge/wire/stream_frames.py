@@ -37,15 +37,15 @@ class StreamFrames:
         redaction: Redaction,
         now: Callable[[], float] = perf_counter,
         *,
-        most_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._redaction = redaction
         self._now = now
         self._started = now()
         self._first: list[StreamFrame] = []
         self._last: deque[StreamFrame] = deque()
-        self._last_room = most_bytes // _LAST_SHARE
-        self._first_room = most_bytes - self._last_room
+        self._last_room = max_bytes // _LAST_SHARE
+        self._first_room = max_bytes - self._last_room
         # Even the longest event finds room among the last.
         self._longest = self._last_room - _FRAME_BYTES
         self._cut = 0

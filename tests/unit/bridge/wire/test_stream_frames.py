@@ -59,7 +59,7 @@ def test_no_stream_takes_more_than_its_share(sizes: list[int]) -> None:
 
 def test_a_stream_may_take_more_where_it_is_set() -> None:
     events = [b"x" * 50_000, b"y" * 70_000]
-    frames = StreamFrames(Redaction(), most_bytes=300_000)
+    frames = StreamFrames(Redaction(), max_bytes=300_000)
     for event in events:
         frames.add(event)
     assert [frame.data.encode() for frame in frames.kept] == events
