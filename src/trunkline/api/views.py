@@ -25,7 +25,7 @@ from trunkline.stores.base import AgentLoad, EventRecord, RunRecord
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
-    from trunkline.services.runs.runs import ChildRunView, ItemCounts, RunView, StepView
+    from trunkline.services.runs.queries import ChildRunView, ItemCounts, RunView, StepView
     from trunkline.services.runs.search import ListedRun
 
 _NULL = msgspec.Raw(b"null")

@@ -1,0 +1,81 @@
+"""What a retry keeps of the run before it. Deterministic, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from trunkline.errors import Invalid
+from trunkline.jsontypes import Json, encode
+from trunkline.machine.state import StepState
+from trunkline.machine.steps.agent import MAX_INPUT_BYTES
+from trunkline.workflow import CompiledWorkflow
+
+
+def kept_outputs(
+    workflow: CompiledWorkflow, steps: list[StepState], from_step: str | None
+) -> dict[str, msgspec.Raw]:
+    """The outputs of completed steps that do not run again."""
+    again = _steps_to_repeat(workflow, from_step)
+    return completed_outputs(step for step in steps if step.name not in again)
+
+
+def given_inputs(
+    workflow: CompiledWorkflow, from_step: str | None, step_input: Json | msgspec.UnsetType
+) -> dict[str, msgspec.Raw]:
+    """The input that the caller gives the first step in place of what the workflow makes for it."""
+    if isinstance(step_input, msgspec.UnsetType):
+        return {}
+    if from_step is None:
+        raise Invalid("step_input needs from_step.", fix="Name the step that is given this input: from_step.")
+    plan = workflow.steps[from_step]
+    if plan.for_each is not None:
+        raise Invalid(
+            f"Step {from_step} runs once for each item of a list: it has no input of its own.",
+            fix="Change the run's input instead (input), or begin with the step that makes the list.",
+        )
+    text = encode(step_input)
+    if len(text) > MAX_INPUT_BYTES:
+        raise Invalid(f"step_input has {len(text)} bytes; the most that can be sent is {MAX_INPUT_BYTES}.")
+    return {from_step: msgspec.Raw(text)}
+
+
+def partly_done_steps(
+    workflow: CompiledWorkflow, steps: list[StepState], kept: Collection[str], from_step: str | None
+) -> list[StepState]:
+    """The steps whose completed items are kept: their lists are made from the same outputs."""
+    again = _steps_to_repeat(workflow, from_step)
+    return [
+        step
+        for step in steps
+        if (plan := workflow.steps[step.name]).for_each is not None
+        and step.attempts
+        and step.name not in again
+        and step.name not in kept
+        and all(need in kept for need in plan.needs)
+    ]
+
+
+def completed_outputs(steps: Iterable[StepState]) -> dict[str, msgspec.Raw]:
+    return {
+        step.name: msgspec.Raw(step.output)
+        for step in steps
+        if step.status == "COMPLETED" and step.output is not None
+    }
+
+
+def _steps_to_repeat(workflow: CompiledWorkflow, from_step: str | None) -> set[str]:
+    again: set[str] = set()
+    if from_step is not None:
+        if from_step not in workflow.steps:
+            raise Invalid(
+                f"There is no step {from_step}.", fix=f"Choose one of: {', '.join(workflow.steps)}."
+            )
+        waiting = [from_step]
+        while waiting:
+            name = waiting.pop()
+            if name not in again:
+                again.add(name)
+                waiting.extend(workflow.steps[name].dependents)
+    return again
