@@ -55,7 +55,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="answer-of-a-runtime-has-an-end",
         breaks="A runtime that never stops answering fills the memory.",
-        symbol="trunkline.transports.aws_client:AgentCoreClients._whole",
+        symbol="trunkline.transports.aws_client:AgentCoreClients._read_answer",
         change=Change("condition", 2, of=3, becomes="False"),
         caught_by=(
             f"{_AGENTCORE}::test_what_breaks_after_the_request_has_left_counts_as_sent[too large without a length]",

@@ -18,7 +18,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="side-of-the-stamp",
         breaks="A run in flight changes its protocol whenever somebody moves the agent.",
-        symbol="trunkline.bridge.agents.routes:AgentRoutes.route_of",
+        symbol="trunkline.bridge.agents.routes:AgentRouter.route_of",
         change=Change("assigned value", 1, of=2, becomes="it.value.func.value.latest(it.value.args[0])"),
         caught_by=(f"{_SIDES}::test_a_run_in_flight_stays_where_it_was_through_every_change",),
     ),
@@ -40,7 +40,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="sides-kept-apart",
         breaks="A run of an earlier trial is sent to where another one leads.",
-        symbol="trunkline.bridge.agents.routes:AgentRoutes.target",
+        symbol="trunkline.bridge.agents.routes:AgentRouter.target",
         change=Change("element", 2, of=2, becomes="b''"),
         caught_by=(f"{_SIDES}::test_two_targets_of_one_agent_are_kept_apart",),
     ),
@@ -77,7 +77,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="shadows-bounded",
         breaks="Shadows take the room of the calls that runs wait for.",
-        symbol="trunkline.bridge.migration.shadow_calls:ShadowCalls._begin",
+        symbol="trunkline.bridge.migration.shadow_calls:ShadowCalls._start",
         change=Change("operand", 2, of=2, becomes="False"),
         caught_by=(f"{_SHADOW}::test_under_load_shadows_are_left_out_and_counted",),
     ),

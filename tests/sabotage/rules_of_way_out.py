@@ -146,7 +146,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="no-secret-in-the-news",
         breaks="An agent that repeats its credentials while it works has them written to topics and database.",
-        symbol="trunkline.bridge.calls.streams:AgentStreamReader._take",
+        symbol="trunkline.bridge.calls.streams:AgentStreamReader._handle_event",
         change=Change("assigned value", 1, of=2, becomes="it.args[0]"),
         caught_by=(f"{_SECRETS}::test_a_token_that_comes_back_in_a_stream_is_not_readable[embedded]",),
     ),
