@@ -39,11 +39,16 @@ class TrunklineError(Exception):
 
     # What the user can do about it, unless the place that raises knows better.
     fix: str = "See the server's log for the correlation id of this request."
+    # The command of the command line in `fix`, if it has one that can be typed as it is.
+    fix_command: str | None = None
 
-    def __init__(self, message: str | None = None, *, fix: str | None = None) -> None:
+    def __init__(
+        self, message: str | None = None, *, fix: str | None = None, fix_command: str | None = None
+    ) -> None:
         super().__init__(message or type(self).__doc__ or "")
         if fix is not None:
             self.fix = fix
+            self.fix_command = fix_command
 
     @property
     def message(self) -> str:
@@ -126,3 +131,4 @@ class WrongSchema(ConfigurationError):
     """The database is of another version than this program."""
 
     fix = "Run: trunkline db upgrade"
+    fix_command = "trunkline db upgrade"

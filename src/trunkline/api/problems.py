@@ -100,6 +100,7 @@ class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
     detail: str
     fix: str
     correlation_id: str
+    fix_command: str | None = None
     errors: list[Finding] = []
 
 
@@ -113,6 +114,7 @@ def problem(
     detail: str,
     fix: str,
     *,
+    fix_command: str | None = None,
     errors: Iterable[Finding] = (),
     headers: dict[str, str] | None = None,
 ) -> Response:
@@ -122,6 +124,7 @@ def problem(
         status=kind.status,
         detail=detail,
         fix=fix,
+        fix_command=fix_command,
         correlation_id=correlation_id_of(request.scope),
         errors=list(errors),
     )
@@ -153,7 +156,7 @@ def problem_of(request: Request, error: TrunklineError) -> Response:
     if kind.status >= 500:
         log_failure(request.scope, error)
     findings = error.findings if isinstance(error, Invalid | NotReady) else ()
-    return problem(request, kind, error.message, error.fix, errors=findings)
+    return problem(request, kind, error.message, error.fix, fix_command=error.fix_command, errors=findings)
 
 
 def unexpected(request: Request, error: Exception) -> Response:

@@ -67,6 +67,8 @@ class _Error(msgspec.Struct, omit_defaults=True):
     jsonrpc_code: int | None = None
     http_status: int | None = None
     detail: object = None
+    fix_command: str | None = None
+    cause_item: int | None = None
 
 
 class _Items(msgspec.Struct):
@@ -140,6 +142,8 @@ def error_view(error: StepError | None) -> _Error | None:
         error.jsonrpc_code,
         error.http_status,
         error.detail,
+        error.fix_command,
+        error.cause_item,
     )
 
 
@@ -243,6 +247,7 @@ def error_codes_json() -> bytes:
                     "code": code,
                     "reached_agent": "yes" if known.answered else "maybe" if known.sent else "no",
                     "fix": known.fix,
+                    "fix_command": known.command,
                 }
                 for code, known in ERROR_CODES.items()
             ]

@@ -19,6 +19,7 @@ class Problem(TypedDict, total=False):
     status: int
     detail: str
     fix: str
+    fix_command: str | None
     errors: list[dict[str, object]]
     correlation_id: str
 
@@ -29,6 +30,8 @@ class Failure(TypedDict):
     code: str
     message: str
     fix: str
+    fix_command: NotRequired[str | None]
+    cause_item: NotRequired[int | None]
 
 
 class WaitingFor(TypedDict):

@@ -46,6 +46,7 @@ class CliError(Exception):
         what: str,
         *,
         fix: str | None = None,
+        fix_command: str | None = None,
         exit_code: Exit = Exit.UNEXPECTED,
         diagnostics: Sequence[Diagnostic] = (),
         source: str | None = None,
@@ -53,6 +54,8 @@ class CliError(Exception):
         super().__init__(what)
         self.what = what
         self.fix = fix
+        # The command in `fix`, if it has one that can be typed as it is.
+        self.fix_command = fix_command
         self.exit_code = exit_code
         self.diagnostics = tuple(diagnostics)
         # The file that `diagnostics` are in.
@@ -80,6 +83,8 @@ class CliError(Exception):
     def as_problem(self) -> dict[str, object]:
         """The message as `--json` shows it."""
         problem: dict[str, object] = {"detail": self.what, "fix": self.fix, "exit_code": int(self.exit_code)}
+        if self.fix_command is not None:
+            problem["fix_command"] = self.fix_command
         if self.diagnostics:
             problem["errors"] = [diagnostic._asdict() for diagnostic in self.diagnostics]
         return problem
@@ -96,6 +101,7 @@ class ApiError(CliError):
         super().__init__(
             detail or title,
             fix=problem.get("fix"),
+            fix_command=problem.get("fix_command"),
             exit_code=exit_for_status(status),
             diagnostics=[diagnostic_of(error) for error in problem.get("errors") or ()],
         )
@@ -143,6 +149,7 @@ def explained(source: str | None = None) -> Generator[None]:
         raise CliError(
             error.message,
             fix=error.fix,
+            fix_command=error.fix_command,
             exit_code=exit_for_error(error),
             diagnostics=[Diagnostic(f.path, f.message, f.line, f.column) for f in findings],
             source=source,

@@ -1,6 +1,6 @@
 """What travels on the broker. Pure data: no I/O here."""
 
-from trunkline.messages.error_codes import ERROR_CODES, ErrorCodeInfo, fix_for
+from trunkline.messages.error_codes import ERROR_CODES, ErrorCodeInfo, complete_fix, fix_for
 from trunkline.messages.model import (
     NO_OUTPUT,
     AgentResult,
@@ -33,5 +33,6 @@ __all__ = [
     "TaskKey",
     "TopicNames",
     "TraceContext",
+    "complete_fix",
     "fix_for",
 ]

@@ -72,6 +72,10 @@ class StepError(msgspec.Struct, kw_only=True, omit_defaults=True):
     http_status: int | None = None
     # What could be extracted from the agent's answer all the same.
     detail: Json = None
+    # A command of the command line that helps, as it is typed; `fix` has it, too.
+    fix_command: str | None = None
+    # Of a step with `for_each`: the index of the item that failed it.
+    cause_item: int | None = None
     # How long the agent asks us to wait (Retry-After).
     retry_after_ms: int | None = None
     # The message was sent, by this attempt or one before, and no answer came: the agent may have the task.

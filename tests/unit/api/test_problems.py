@@ -38,6 +38,15 @@ def test_every_error_has_a_fix() -> None:
     assert all(cls.fix for cls in tree(TrunklineError))
 
 
+def test_a_command_belongs_to_its_fix() -> None:
+    assert errors.WrongSchema().fix_command == "trunkline db upgrade"
+    assert errors.WrongSchema("Newer.", fix="Use a newer version.").fix_command is None
+    error = errors.NotFound(
+        "No file.", fix="See: trunkline runs show r1", fix_command="trunkline runs show r1"
+    )
+    assert error.fix_command == "trunkline runs show r1"
+
+
 class _Sample(msgspec.Struct):
     numbers: list[int]
 

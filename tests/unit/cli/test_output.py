@@ -90,7 +90,12 @@ def a_run(*steps: dict[str, object], error: object = None) -> Run:
 
 
 def test_an_error_is_told_once_with_a_fix_that_can_be_typed() -> None:
-    error = {"code": "agent_http_error", "message": "HTTP 500", "fix": "Look: trunkline runs wire RUN STEP."}
+    error = {
+        "code": "agent_http_error",
+        "message": "HTTP 500",
+        "fix": "Look: trunkline runs wire r1 write.",
+        "fix_command": "trunkline runs wire r1 write",
+    }
     assert error_lines(a_run(a_step("write", error=error), error=error)) == [
         "",
         "write failed with agent_http_error: HTTP 500",

@@ -67,6 +67,7 @@ def test_the_failure_of_the_run_is_told_with_its_reason() -> None:
     assert (play.state.status, failure.code) == ("FAILED", "child_failed")
     assert failure.message == f"Run {CHILD} of workflow below failed: It was agent_timeout."
     assert failure.fix == f"See why: trunkline runs show {CHILD}."
+    assert failure.fix_command == f"trunkline runs show {CHILD}"
     assert failure.detail == {
         "run_id": CHILD, "code": "agent_timeout", "message": "It was agent_timeout.", "step": None,
     }  # fmt: skip
@@ -76,6 +77,7 @@ def test_a_run_that_somebody_else_has_cancelled_fails_the_step() -> None:
     play = started()
     play.end_run("c", "CANCELLED")
     assert (play.state.status, failure_of(play).code) == ("FAILED", "child_cancelled")
+    assert failure_of(play).detail == {"run_id": CHILD}
 
 
 def test_a_run_that_cannot_begin_fails_the_step_whatever_its_retries() -> None:

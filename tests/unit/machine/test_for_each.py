@@ -117,8 +117,19 @@ def test_the_first_failed_item_stops_the_others_and_fails_the_step() -> None:
         "FAILED",
         "agent_task_failed: Item 1: It was agent_task_failed.",
     )
+    error = play.step("s").error
+    assert (error is not None and error.cause_item) == 1
     assert (play.step("s[0]").status, called(play)) == ("CANCELLED", ["s[0]", "s[1]"])
     assert [stop.task_id for stop in play.stops] == [play.task("s[0]").task_id]
+
+
+def test_the_command_of_a_failed_item_names_the_item() -> None:
+    play = each(ONCE, ", limit: 1")
+    play.fail("s[0]", "agent_http_error")
+    error = play.step("s").error
+    assert error is not None
+    assert error.fix_command == f"trunkline runs wire {play.state.id} 's[0]'"
+    assert error.fix.endswith(f": {error.fix_command}.")
 
 
 def test_the_step_s_own_on_error_decides_what_its_failure_means() -> None:

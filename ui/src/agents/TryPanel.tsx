@@ -143,11 +143,10 @@ function Verdict({ trial }: { trial: Trial }) {
     <List size="sm">{trial.warnings.map((warning) => <List.Item key={warning}>{warning}</List.Item>)}</List>
   );
   if (trial.error !== null) {
-    const fix = trial.error.fix.includes("runs wire") ? "Look at the wire below." : trial.error.fix;
     return (
       <Note weight="bad" title={`It failed: ${trial.error.code}`} testId="trial-error">
         <Text size="sm">{trial.error.message}</Text>
-        <Text size="sm" fw={600}>{fix}</Text>
+        <Text size="sm" fw={600}>{trial.error.fix}</Text>
         {warnings}
         <Text size="xs" mt={4}>{took}</Text>
       </Note>

@@ -2021,6 +2021,11 @@ export interface components {
             code: "no_target" | "protocol_unknown" | "check_missing" | "check_failed" | "too_few_comparisons" | "disagreement" | "not_attested" | "not_repeatable";
             /** Fix */
             fix: string;
+            /**
+             * Fix Command
+             * @description The command in `fix`, if it has one.
+             */
+            fix_command: string | null;
             /** Message */
             message: string;
         };
@@ -2667,6 +2672,11 @@ export interface components {
              */
             fix: string;
             /**
+             * Fix Command
+             * @description The command in `fix`, if it has one; RUN, STEP, AGENT and SECRET stand for what has failed.
+             */
+            fix_command: string | null;
+            /**
              * Reached Agent
              * @description `maybe`: the request was sent and no answer came; another attempt repeats the same message.
              * @enum {string}
@@ -2764,24 +2774,12 @@ export interface components {
          * @description One thing that is wrong, and where.
          */
         Finding: {
-            /**
-             * Column
-             * @description Where in the line, from 1.
-             * @default null
-             */
-            column: number | null;
-            /**
-             * Line
-             * @description Where in the text, from 1.
-             * @default null
-             */
-            line: number | null;
-            /** Message */
+            /** @description Where in the line, from 1. */
+            column?: number | null;
+            /** @description Where in the text, from 1. */
+            line?: number | null;
             message: string;
-            /**
-             * Path
-             * @description Where in the input, as a dotted path.
-             */
+            /** @description Where in the input, as a dotted path. */
             path: string;
         };
         /**
@@ -3481,34 +3479,16 @@ export interface components {
          * @description Why a request was not answered as it wished.
          */
         Problem: {
-            /**
-             * Correlation Id
-             * @description The server's log knows the request by it.
-             */
+            /** @description The server's log knows the request by it. */
             correlation_id: string;
-            /**
-             * Detail
-             * @description What is wrong.
-             */
+            /** @description What is wrong. */
             detail: string;
-            /**
-             * Errors
-             * @default []
-             */
-            errors: components["schemas"]["Finding"][];
-            /**
-             * Fix
-             * @description What to do about it.
-             */
+            errors?: components["schemas"]["Finding"][];
+            /** @description What to do about it. */
             fix: string;
-            /** Status */
             status: number;
-            /** Title */
             title: string;
-            /**
-             * Type
-             * @example urn:trunkline:problem:not-found
-             */
+            /** @example urn:trunkline:problem:not-found */
             type: string;
         };
         /** Process */
@@ -3887,43 +3867,30 @@ export interface components {
          */
         Secret: {
             /**
-             * Created At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
-            /** Name */
             name: string;
             /**
-             * Updated At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             updated_at: string;
-            /**
-             * Version
-             * @description How often it has been set.
-             */
+            /** @description How often it has been set. */
             version: number;
         };
         /** SecretPage */
         SecretPage: {
-            /** Items */
             items: components["schemas"]["Secret"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /** SecretValue */
         SecretValue: {
-            /**
-             * Value
-             * @description Kept encrypted; nobody can read it again. A shorter one could not be hidden in records.
-             */
+            /** @description Kept encrypted; nobody can read it again. A shorter one could not be hidden in records. */
             value: string;
         };
         /**
@@ -4004,6 +3971,12 @@ export interface components {
              */
             attempt: number | null;
             /**
+             * Cause Item
+             * @description Of a step with for_each: the index of the item that failed it.
+             * @default null
+             */
+            cause_item: number | null;
+            /**
              * Code
              * @description One of a published list.
              */
@@ -4013,8 +3986,17 @@ export interface components {
              * @default null
              */
             detail: components["schemas"]["JsonValue"];
-            /** Fix */
+            /**
+             * Fix
+             * @description What to do about it.
+             */
             fix: string;
+            /**
+             * Fix Command
+             * @description The command in `fix`, if it has one that can be typed as it is.
+             * @default null
+             */
+            fix_command: string | null;
             /**
              * Http Status
              * @default null

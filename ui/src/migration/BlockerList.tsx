@@ -13,6 +13,12 @@ const FIXED_BY: Partial<Record<Blocker["code"], { action: Action | "check"; name
   not_attested: { action: "ready", name: "Attest" },
 };
 
+// What is said before the command.
+const LEADS: Partial<Record<Blocker["code"], string>> = {
+  check_failed: "Correct the agent, then: ",
+  disagreement: "See how: ",
+};
+
 interface Props {
   readonly status: Status;
   readonly onAct: (action: Action) => void;
@@ -25,7 +31,7 @@ export function BlockerList({ status, onAct, onSeeDifferences }: Props) {
   return (
     <Stack gap={6} data-testid="blockers">
       <Title order={2} size="h5">In the way</Title>
-      {status.blockers.map(({ code, message, fix, blocks }) => {
+      {status.blockers.map(({ code, message, fix, fix_command: command, blocks }) => {
         const fixed = FIXED_BY[code];
         return (
           <div key={code} className={classes["blocker"]} data-testid="blocker" data-code={code}>
@@ -33,7 +39,7 @@ export function BlockerList({ status, onAct, onSeeDifferences }: Props) {
               <Text size="sm" fw={600}>{message}</Text>
               <Text size="sm" c="dimmed">
                 {blocks === "shadow" ? "Blocks a shadow. " : "Blocks the cutover. "}
-                <Fix fix={fix} isHere={fixed !== undefined} />
+                {command === null ? fix : <>{LEADS[code] ?? (fixed === undefined ? "" : "Here, or with ")}<Code>{command}</Code></>}
               </Text>
             </div>
             {code === "disagreement" && (
@@ -55,12 +61,4 @@ export function BlockerList({ status, onAct, onSeeDifferences }: Props) {
       })}
     </Stack>
   );
-}
-
-/** A fix that is a command, or ends in one. */
-function Fix({ fix, isHere }: { fix: string; isHere: boolean }) {
-  const place = fix.indexOf("trunkline ");
-  if (place < 0) return fix;
-  const before = fix.slice(0, place);
-  return <>{before === "" && isHere ? "Here, or with " : before}<Code>{fix.slice(place)}</Code></>;
 }

@@ -3,12 +3,11 @@
 import { Anchor } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 
-// As Trunkline writes it, of the step itself or of the item that has failed it.
-const NAMED = /^(?:Item \d+: )?Run (\S+) of workflow /;
-
-/** The id of that run, which the message begins with; null: the failure is not that of another run. */
-export function childRunIn({ code, message }: { readonly code: string; readonly message: string }): string | null {
-  return code === "child_failed" || code === "child_cancelled" ? (NAMED.exec(message)?.[1] ?? null) : null;
+/** The id of that run; null: the failure is not that of another run. */
+export function childRunIn({ code, detail }: { readonly code: string; readonly detail?: unknown }): string | null {
+  if ((code !== "child_failed" && code !== "child_cancelled") || typeof detail !== "object" || detail === null) return null;
+  const { run_id: run } = detail as { readonly run_id?: unknown };
+  return typeof run === "string" ? run : null;
 }
 
 export function ChildLink({ run }: { run: string }) {

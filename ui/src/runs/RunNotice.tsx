@@ -7,16 +7,15 @@ import { memo, type ReactNode } from "react";
 import { AnchorLink } from "../app/links.tsx";
 import { lasting } from "../app/Moment.tsx";
 import { ChildLink, childRunIn } from "./ChildLink.tsx";
-import { fixFor } from "./fix.ts";
 import type { RunModel, StepModel } from "./model.ts";
 import { useRunClock } from "./useRunClock.ts";
 
 type Select = (step: string, attempt?: number | null) => void;
 
-export const RunNotice = memo(function RunNotice({ model, run, onSelect }: { model: RunModel; run: string; onSelect: Select }) {
+export const RunNotice = memo(function RunNotice({ model, onSelect }: { model: RunModel; onSelect: Select }) {
   switch (model.status) {
     case "FAILED":
-      return <Failed run={run} model={model} onSelect={onSelect} />;
+      return <Failed model={model} onSelect={onSelect} />;
     case "PAUSED":
       return (
         <Notice kind="PAUSED" icon={CirclePause} color="grape">
@@ -47,7 +46,7 @@ export const RunNotice = memo(function RunNotice({ model, run, onSelect }: { mod
   }
 });
 
-function Failed({ run, model, onSelect }: { run: string; model: RunModel; onSelect: Select }) {
+function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
   const { error } = model;
   if (error === null) return null;
   const { step, attempt } = error;
@@ -56,7 +55,7 @@ function Failed({ run, model, onSelect }: { run: string; model: RunModel; onSele
     <Notice kind="FAILED" icon={CircleX} color="red">
       {step === null ? "The run failed: " : <>Step <Choose step={step} attempt={attempt} onSelect={onSelect} /> failed: </>}
       {error.message} <Code>{error.code}</Code>
-      {error.fix !== "" && <Text size="sm" fw={600} mt={2} data-testid="run-fix">{fixFor(error, run)}</Text>}
+      {error.fix !== "" && <Text size="sm" fw={600} mt={2} data-testid="run-fix">{error.fix}</Text>}
       {child !== null && <ChildLink run={child} />}
       {child === null && step !== null && attempt !== null && (
         <AnchorLink

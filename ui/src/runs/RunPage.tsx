@@ -138,7 +138,7 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
   );
   return (
     <>
-      <RunNotice model={model} run={run.id} onSelect={select} />
+      <RunNotice model={model} onSelect={select} />
       <Box className={classes["body"]!}>
         {wide ? <Side top={picture} bottom={chart} aside={inspector} /> : <Stacked parts={[picture, chart, inspector]} chosen={step === null ? null : `${step} ${attempt}`} />}
       </Box>

@@ -41,6 +41,9 @@ export interface Failure {
   readonly fix: string;
   readonly step: string | null;
   readonly attempt: number | null;
+  /** Of a step with `for_each`: the index of the item that failed it. */
+  readonly causeItem: number | null;
+  readonly detail: unknown;
 }
 
 export interface WaitingFor {
@@ -356,7 +359,7 @@ function textOf(value: unknown): string | null {
 
 export function failureOf(value: unknown): Failure | null {
   if (typeof value !== "object" || value === null) return null;
-  const { code, message, fix, step, attempt } = value as Record<string, unknown>;
+  const { code, message, fix, step, attempt, cause_item: causeItem, detail } = value as Record<string, unknown>;
   return {
     code: String(code ?? ""),
     message: String(message ?? ""),
@@ -364,6 +367,8 @@ export function failureOf(value: unknown): Failure | null {
     step: textOf(step),
     // 0: it failed before its first.
     attempt: typeof attempt === "number" && attempt > 0 ? attempt : null,
+    causeItem: typeof causeItem === "number" ? causeItem : null,
+    detail,
   };
 }
 

@@ -34,6 +34,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     code: BlockerCode
     message: str
     fix: str
+    # The command in `fix`, if it has one.
+    fix_command: str | None = None
     # What it stands in the way of.
     blocks: Literal["shadow", "cutover"] = "cutover"
 
@@ -60,36 +62,42 @@ def blockers_of(
     name = agent.name
     if state is None or state.target is None or state.stage == "finished":
         if protocol_in_use(agent) is None:
-            yield Blocker(
-                code="protocol_unknown",
-                message="Nobody has looked yet what it speaks.",
-                fix=f"trunkline agents refresh {name}",
+            yield _fixed_by(
+                "protocol_unknown",
+                "Nobody has looked yet what it speaks.",
+                f"trunkline agents refresh {name}",
             )
-        yield Blocker(
-            code="no_target",
-            message="Nobody has said where it is to move to.",
-            fix=f"trunkline agents migrate ready {name} --to jsonrpc-2.0 --note TEXT",
+        yield _fixed_by(
+            "no_target",
+            "Nobody has said where it is to move to.",
+            f"trunkline agents migrate ready {name} --to jsonrpc-2.0 --note TEXT",
         )
         return
     yield from _of_check(name, checked)
     yield from _of_shadow(name, state, counts)
     if state.ready is None:
-        yield Blocker(
-            code="not_attested",
-            message="Nobody has attested what no program can check: deployed, documented, team told.",
-            fix=f"trunkline agents migrate ready {name} --note TEXT",
+        yield _fixed_by(
+            "not_attested",
+            "Nobody has attested what no program can check: deployed, documented, team told.",
+            f"trunkline agents migrate ready {name} --note TEXT",
         )
 
 
+def _fixed_by(code: BlockerCode, message: str, command: str, *, first: str = "") -> Blocker:
+    """`first`: what has to be done before the command."""
+    return Blocker(code=code, message=message, fix=first + command, fix_command=command)
+
+
 def _of_check(name: str, checked: TargetCheck | None) -> Iterator[Blocker]:
-    fix = f"trunkline agents migrate check {name}"
+    command = f"trunkline agents migrate check {name}"
     if checked is None:
-        yield Blocker(code="check_missing", message="The new side has not been checked.", fix=fix)
+        yield _fixed_by("check_missing", "The new side has not been checked.", command)
     elif not checked.passed:
-        yield Blocker(
-            code="check_failed",
-            message=f"The check of the new side fails: {checked.summary}.",
-            fix=f"Correct the agent, then: {fix}",
+        yield _fixed_by(
+            "check_failed",
+            f"The check of the new side fails: {checked.summary}.",
+            command,
+            first="Correct the agent, then: ",
         )
 
 
@@ -106,10 +114,9 @@ def _of_shadow(name: str, state: MigrationState, counts: Mapping[str, int]) -> I
         )
     disagreeing = compared - counts.get("agree", 0)
     if compared and disagreeing > limits.disagreement * compared:
-        yield Blocker(
-            code="disagreement",
-            message=(
-                f"The two sides disagree in {disagreeing} of {compared} answers; {limits.disagreement:.1%} of them may."
-            ),
-            fix=f"See how: trunkline agents migrate status {name}",
+        yield _fixed_by(
+            "disagreement",
+            f"The two sides disagree in {disagreeing} of {compared} answers; {limits.disagreement:.1%} of them may.",
+            f"trunkline agents migrate status {name}",
+            first="See how: ",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 from fastapi import FastAPI, Path
@@ -28,9 +29,11 @@ class BlobRoutes:
         """A file that an agent has answered with, or that was sent to one."""
         content = None if self._blobs is None else await self._blobs.get(RunId(run), blob)
         if content is None:
+            command = shlex.join(["trunkline", "runs", "show", run, "--json"])
             raise NotFound(
                 f"Run {run} has no file {blob}.",
-                fix="See the references in its outputs: trunkline runs show RUN --json.",
+                fix=f"See the references in its outputs: {command}",
+                fix_command=command,
             )
         return Response(content, media_type=_BYTES, headers=_AS_A_FILE)
 

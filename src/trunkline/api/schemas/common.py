@@ -55,6 +55,9 @@ class Problem(Shape):
     status: int
     detail: str = Field(description="What is wrong.")
     fix: str = Field(description="What to do about it.")
+    fix_command: str | None = Field(
+        default=None, description="The command in `fix`, if it has one that can be typed as it is."
+    )
     errors: list[Finding] = []
     correlation_id: str = Field(description="The server's log knows the request by it.")
 

@@ -191,6 +191,7 @@ class Blocker(Shape):
     ]
     message: str
     fix: str
+    fix_command: str | None = Field(description="The command in `fix`, if it has one.")
     blocks: Literal["shadow", "cutover"]
 
 

@@ -20,7 +20,13 @@ class StepFailure(Shape):
 
     code: str = Field(description="One of a published list.")
     message: str
-    fix: str
+    fix: str = Field(description="What to do about it.")
+    fix_command: str | None = Field(
+        default=None, description="The command in `fix`, if it has one that can be typed as it is."
+    )
+    cause_item: int | None = Field(
+        default=None, description="Of a step with for_each: the index of the item that failed it."
+    )
     step: str | None = None
     attempt: int | None = None
     jsonrpc_code: int | None = None
@@ -38,6 +44,9 @@ class ErrorCode(Shape):
         description="`maybe`: the request was sent and no answer came; another attempt repeats the same message."
     )
     fix: str = Field(description="What an error says unless the place that raises it knows better.")
+    fix_command: str | None = Field(
+        description="The command in `fix`, if it has one; RUN, STEP, AGENT and SECRET stand for what has failed."
+    )
 
 
 class ErrorCodeList(Shape):

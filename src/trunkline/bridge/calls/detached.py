@@ -23,7 +23,7 @@ from trunkline.bridge.calls.session import AgentSession
 from trunkline.clock import Clock, Instant, after
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json
-from trunkline.messages import AgentTask, StepError
+from trunkline.messages import AgentTask, StepError, complete_fix
 from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
 from trunkline.services.agents.inspection import AgentTestResult
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskKey
@@ -148,10 +148,10 @@ class AgentTestCaller:
         )
         started_at, started = self._clock.now(), perf_counter()
         result = await self._caller.test_call(task, self._agent_routes.source(agent))
-        return _trial(result, started_at, round((perf_counter() - started) * 1000, 3))
+        return _trial(agent.name, result, started_at, round((perf_counter() - started) * 1000, 3))
 
 
-def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> AgentTestResult:
+def _trial(agent: str, result: DetachedResult, started_at: Instant, duration_ms: float) -> AgentTestResult:
     exchanges = [exchange.record for exchange in result.exchanges]
     match result.outcome:
         case Succeeded(output=output, warnings=warnings):
@@ -171,6 +171,7 @@ def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> A
                 exchanges=exchanges,
             )
         case Failed(error=error, warnings=warnings):
+            complete_fix(error, agent=agent)
             return AgentTestResult(
                 outcome="error",
                 started_at=started_at,

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from trunkline.errors import ConfigurationError
 from trunkline.jsontypes import Json
-from trunkline.messages import AgentTask, StepError, fix_for
+from trunkline.messages import AgentTask, StepError, complete_fix, fix_for
 from trunkline.services.security.secrets import OpenedSecret, Secrets
 from trunkline.workflow import SECRET_KEY
 
@@ -65,7 +65,9 @@ async def open_secrets(task: AgentTask, secrets: Secrets) -> TaskSecrets | StepE
 
 
 def _error(code: str, message: str, name: str) -> StepError:
-    return StepError(code=code, message=message, fix=fix_for(code).replace("NAME", name))
+    error = StepError(code=code, message=message)
+    complete_fix(error, secret=name)
+    return error
 
 
 def _filled(task: AgentTask, values: _Values) -> AgentTask:

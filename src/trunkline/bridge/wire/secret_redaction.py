@@ -93,6 +93,7 @@ def _error(error: StepError, redaction: Redaction) -> StepError:
         error,
         message=redaction.text(error.message),
         fix=redaction.text(error.fix),
+        fix_command=_text(error.fix_command, redaction),
         detail=redaction.value(error.detail),
     )
 

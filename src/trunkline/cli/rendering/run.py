@@ -54,7 +54,7 @@ def error_lines(run: Run) -> list[str]:
     for name, error in [*((step["name"], step["error"]) for step in run["steps"]), ("run", run["error"])]:
         if error and error["message"] not in told:
             told.add(error["message"])
-            lines += ["", *_error(name, error, run["id"])]
+            lines += ["", *_error(name, error)]
     return lines
 
 
@@ -143,6 +143,5 @@ def _waiting(waiting_for: WaitingFor) -> str:
     return f"{waiting_for['text']} (until {clock_time(until)})" if until else waiting_for["text"]
 
 
-def _error(name: str, error: Failure, run_id: str) -> list[str]:
-    fix = error["fix"].replace(" RUN STEP", f" {run_id} {shlex.quote(name)}").replace(" RUN", f" {run_id}")
-    return [f"{name} failed with {error['code']}: {error['message']}", f"fix: {fix}"]
+def _error(name: str, error: Failure) -> list[str]:
+    return [f"{name} failed with {error['code']}: {error['message']}", f"fix: {error['fix']}"]

@@ -30,7 +30,7 @@ from trunkline.machine.inputs import ReplyOverdue, RetryDue, StepDeadlinePassed
 from trunkline.machine.retry import DEFAULT_POLICY, delay_before, is_answered, is_worth_retrying, was_sent
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.machine.turn import Turn, deadline_timer
-from trunkline.messages import AgentResult, AgentTask, Question, StepError, fix_for
+from trunkline.messages import AgentResult, AgentTask, Question, StepError, complete_fix
 from trunkline.workflow import CompiledStep, ExpressionError, format_duration
 
 # A template that repeats a large output many times would otherwise grow without a limit; agents refuse far less.
@@ -173,7 +173,9 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
         case "cancelled":
             turn.record(StepCancelled(step.name, "The call was stopped."))
         case "unknown":
-            turn.record(StepOutcomeUnknown(step.name, result.attempt, outcome_unknown(result.error)))
+            turn.record(
+                StepOutcomeUnknown(step.name, result.attempt, _outcome_unknown(turn, step, result.error))
+            )
         case _:
             assert_never(result.status)
 
@@ -223,7 +225,7 @@ def stop_call(turn: Turn, step: StepState) -> None:
 def fail_at_deadline(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
     """There is no more time: the step fails, whatever its retries."""
     if plan.definition.delivery == "at_most_once" and step.status == "RUNNING":
-        turn.record(StepOutcomeUnknown(step.name, step.attempts, outcome_unknown(error)))
+        turn.record(StepOutcomeUnknown(step.name, step.attempts, _outcome_unknown(turn, step, error)))
     else:
         fail(turn, plan, step, error)
 
@@ -246,10 +248,9 @@ def fail_attempt(
 ) -> None:
     error.step = step.name
     error.attempt = result.attempt
-    if not error.fix:
-        error.fix = fix_for(error.code)
+    _complete_fix(turn, plan, step, error)
     if plan.definition.delivery == "at_most_once" and was_sent(error) and not is_answered(error):
-        turn.record(StepOutcomeUnknown(step.name, result.attempt, outcome_unknown(error)))
+        turn.record(StepOutcomeUnknown(step.name, result.attempt, _outcome_unknown(turn, step, error)))
         return
     if _may_retry(turn, plan, step, result, error):
         _schedule_retry(turn, plan, step, result, error)
@@ -294,8 +295,12 @@ def _schedule_retry(
 def fail(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
     """Fails the step without a call."""
     error.step = step.name
-    error.fix = error.fix or fix_for(error.code)
+    _complete_fix(turn, plan, step, error)
     turn.record(StepFailed(step.name, step.attempts, error, _is_handled(plan, step)))
+
+
+def _complete_fix(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
+    complete_fix(error, run=turn.state.id, step=step.name, agent=plan.agent)
 
 
 def _is_handled(plan: CompiledStep, step: StepState) -> bool:
@@ -303,12 +308,13 @@ def _is_handled(plan: CompiledStep, step: StepState) -> bool:
     return plan.handles_failure or step.name != plan.name
 
 
-def outcome_unknown(cause: StepError | None) -> StepError:
+def _outcome_unknown(turn: Turn, step: StepState, cause: StepError | None) -> StepError:
     why = f" ({cause.message})" if cause is not None else ""
-    return StepError(
+    error = StepError(
         code="outcome_unknown",
         message=f"The agent may or may not have done the work: its answer was lost{why}.",
-        fix=fix_for("outcome_unknown"),
         step=cause.step if cause is not None else None,
         attempt=cause.attempt if cause is not None else None,
     )
+    complete_fix(error, run=turn.state.id, step=step.name)
+    return error

@@ -130,7 +130,12 @@ def apply_end(turn: Turn, plan: CompiledStep, step: StepState, end: ChildEnded) 
             else:
                 child = current_child_run_id(turn, step)
                 message = f"Run {child} of workflow {plan.definition.workflow} was cancelled."
-                _fail(turn, plan, step, StepError(code="child_cancelled", message=message))
+                _fail(
+                    turn,
+                    plan,
+                    step,
+                    StepError(code="child_cancelled", message=message, detail={"run_id": child}),
+                )
         case _:
             assert_never(end.status)
 
@@ -147,11 +152,13 @@ def _is_current(turn: Turn, step: StepState, run_id: str) -> bool:
 
 def _failure(turn: Turn, plan: CompiledStep, step: StepState, cause: StepError | None) -> StepError:
     child = current_child_run_id(turn, step)
+    command = f"trunkline runs show {child}"
     why = "" if cause is None else f": {cause.message}"
     error = StepError(
         code="child_failed",
         message=f"Run {child} of workflow {plan.definition.workflow} failed{why}",
-        fix=f"See why: trunkline runs show {child}.",
+        fix=f"See why: {command}.",
+        fix_command=command,
         detail={"run_id": child},
     )
     if cause is not None:

@@ -111,6 +111,8 @@ def _first_failure(turn: Turn, plan: CompiledStep, iteration: ForEachState) -> S
         code=cause.code,
         message=f"Item {item_index(first.name)}: {cause.message}",
         fix=cause.fix,
+        fix_command=cause.fix_command,
+        cause_item=item_index(first.name),
         jsonrpc_code=cause.jsonrpc_code,
         http_status=cause.http_status,
         detail=cause.detail,

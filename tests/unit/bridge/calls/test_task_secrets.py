@@ -111,6 +111,7 @@ async def test_a_missing_secret_is_named_with_the_way_to_set_it(secrets: Secrets
     assert isinstance(found, StepError)
     assert (found.code, found.message) == ("secret_missing", "There is no secret slack.")
     assert "trunkline secrets set slack" in found.fix
+    assert found.fix_command == "trunkline secrets set slack"
 
 
 async def test_a_secret_of_another_key_is_unreadable(secrets: Secrets, store: Store) -> None:

@@ -7,7 +7,6 @@ import type { ReactNode } from "react";
 
 import { api, body } from "../../api/client.ts";
 import { ChildLink, childRunIn } from "../ChildLink.tsx";
-import { fixFor } from "../fix.ts";
 import type { Failure } from "./attemptErrors.ts";
 import { JsonTree } from "./JsonTree.tsx";
 
@@ -17,7 +16,7 @@ const REACHED: Readonly<Record<"no" | "maybe" | "yes", string>> = {
   yes: "The agent has answered. Another attempt is a new message, with a new id.",
 };
 
-export function FailureView({ run, failure, title, next }: { run: string; failure: Failure; title: string; next: ReactNode }) {
+export function FailureView({ failure, title, next }: { failure: Failure; title: string; next: ReactNode }) {
   const codes = useQuery({
     queryKey: ["error-codes"],
     queryFn: ({ signal }) => body(api.GET("/api/v1/error-codes", { signal })),
@@ -27,7 +26,6 @@ export function FailureView({ run, failure, title, next }: { run: string; failur
   const child = childRunIn(failure);
   // A run of another workflow is no agent.
   const isOfChild = failure.code.startsWith("child_");
-  const told = (fix: string) => fixFor({ ...failure, fix }, run);
   const facts = [
     failure.http_status === null || failure.http_status === undefined ? null : `HTTP ${failure.http_status}`,
     failure.jsonrpc_code === null || failure.jsonrpc_code === undefined ? null : `JSON-RPC ${failure.jsonrpc_code}`,
@@ -40,11 +38,11 @@ export function FailureView({ run, failure, title, next }: { run: string; failur
           {facts.map((fact) => <Text key={fact} size="xs">{fact}</Text>)}
         </Group>
         <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} data-testid="error-message">{failure.message}</Text>
-        {failure.fix !== "" && <Text size="sm" fw={600} data-testid="error-fix">{told(failure.fix)}</Text>}
+        {failure.fix !== "" && <Text size="sm" fw={600} data-testid="error-fix">{failure.fix}</Text>}
         {child !== null && <ChildLink run={child} />}
         {known !== undefined && !isOfChild && <Text size="sm" data-testid="error-reached">{REACHED[known.reached_agent]}</Text>}
-        {known !== undefined && known.fix !== failure.fix && !(isOfChild && failure.fix !== "") && (
-          <Text size="sm" data-testid="error-in-general">In general: {told(known.fix)}</Text>
+        {known !== undefined && known.fix_command === null && known.fix !== failure.fix && !isOfChild && (
+          <Text size="sm" data-testid="error-in-general">In general: {known.fix}</Text>
         )}
         {next !== null && <Text size="sm" component="div" data-testid="error-next">{next}</Text>}
         {failure.detail !== null && failure.detail !== undefined && (

@@ -42,7 +42,6 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
           label: "Error",
           show: () => (
             <FailureView
-              run={run}
               failure={error}
               title="The run has failed"
               next={

@@ -11,7 +11,7 @@ import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { WireTab } from "../../wire/WireTab.tsx";
 import { missingAttempt } from "../attempts.ts";
 import { indexOf, ownerOf, type RunModel } from "../model.ts";
-import { type AttemptEnd, failedAttempts, type Failure } from "./attemptErrors.ts";
+import { type AttemptEnd, failedAttempts } from "./attemptErrors.ts";
 import { FailureView, ToWire } from "./ErrorTab.tsx";
 import { EventsTab } from "./EventsTab.tsx";
 import classes from "./inspector.module.css";
@@ -76,7 +76,7 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
       ? [{
           name: "error",
           label: shownFailures.length > 1 ? <Counted what="Errors" count={shownFailures.length} /> : "Error",
-          show: () => <Errors run={run} step={step} failures={shownFailures} model={model} onTab={onTab} />,
+          show: () => <Errors step={step} failures={shownFailures} model={model} onTab={onTab} />,
         }]
       : []),
     { name: "events", label: "Events", show: () => <EventsTab run={run} model={model} step={name} attempt={attempt} /> },
@@ -280,13 +280,11 @@ function WireOfItems({ onItems }: { onItems: () => void }) {
 }
 
 function Errors({
-  run,
   step,
   failures,
   model,
   onTab,
 }: {
-  run: string;
   step: Step;
   failures: readonly AttemptEnd[];
   model: RunModel;
@@ -296,11 +294,10 @@ function Errors({
   const own = step.error !== null && !failures.some((each) => each.attempt === step.error?.attempt) ? step.error : null;
   return (
     <Stack gap="sm">
-      {own !== null && <FailureView run={run} failure={own} title="The step has failed" next={afterFailure(step, own, model)} />}
+      {own !== null && <FailureView failure={own} title="The step has failed" next={afterFailure(step, model)} />}
       {[...failures].reverse().map((each) => (
         <FailureView
           key={each.attempt}
-          run={run}
           failure={each.failure}
           title={`Attempt ${each.attempt} has failed`}
           next={<Next end={each} step={step} model={model} />}
@@ -319,11 +316,11 @@ function Next({ end, step, model }: { end: AttemptEnd; step: Step; model: RunMod
     return `Attempt ${end.attempt + 1} begins in ${lasting(Math.max(0, Date.parse(end.due) - present))}.`;
   }
   if (step.status === "OUTCOME_UNKNOWN") return "Trunkline waits for a person to say what became of the call.";
-  return step.status === "FAILED" ? afterFailure(step, end.failure, model) : null;
+  return step.status === "FAILED" ? afterFailure(step, model) : null;
 }
 
-function afterFailure(step: Step, failure: Failure, model: RunModel): string {
-  if (indexOf(step.name) !== null) return afterItem(step.name, failure, model);
+function afterFailure(step: Step, model: RunModel): string {
+  if (indexOf(step.name) !== null) return afterItem(step.name, model);
   if (stepIn(model, step.name)?.handled === true) return "The workflow has foreseen this (on_error) and goes on without it.";
   return model.finishedAt !== null
     ? "No attempt follows. Retry the run from this step once the cause is gone."
@@ -331,14 +328,14 @@ function afterFailure(step: Step, failure: Failure, model: RunModel): string {
 }
 
 /** The history calls the failure of every item foreseen: what it means is to be seen in what became of its step. */
-function afterItem(item: string, failure: Failure, model: RunModel): string {
+function afterItem(item: string, model: RunModel): string {
   const name = ownerOf(item);
   const owner = stepIn(model, name);
   switch (owner?.status) {
     case "COMPLETED":
       return `The step ${name} has completed all the same (on_error of its for_each).`;
     case "FAILED": {
-      const isCause = owner.error?.message === `Item ${indexOf(item)}: ${failure.message}`;
+      const isCause = owner.error?.causeItem === indexOf(item);
       const failed = isCause ? `No attempt follows. With it the step ${name} has failed` : `No attempt follows. The step ${name} has failed, too`;
       if (owner.handled) return `${failed}; the workflow has foreseen that (on_error) and goes on without it.`;
       return model.finishedAt !== null

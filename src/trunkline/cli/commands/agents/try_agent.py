@@ -74,19 +74,18 @@ def _show(agent: str, trial: Trial, *, wire: bool) -> None:
         print_text("")
     if trial["output"] is not None:
         print_value(trial["output"])
-    for words in _words(agent, trial):
+    for words in _words(agent, trial, wire=wire):
         for line in words.splitlines():
             note(harmless(line))
 
 
-def _words(agent: str, trial: Trial) -> list[str]:
+def _words(agent: str, trial: Trial, *, wire: bool) -> list[str]:
     lines = [f"warning: {warning}" for warning in trial["warnings"]]
     error, question = trial["error"], trial["question"]
     if error is not None:
-        # The wire of a run is meant, and this is none.
-        again = f"Look at the wire: trunkline agents try {shlex.quote(agent)} … --wire"
-        fix = again if "runs wire" in error["fix"] else error["fix"]
-        lines += [f"{agent} failed with {error['code']}: {error['message']}", f"fix: {fix}"]
+        lines += [f"{agent} failed with {error['code']}: {error['message']}", f"fix: {error['fix']}"]
+        if trial["exchanges"] and not wire:
+            lines.append(f"wire: trunkline agents try {shlex.quote(agent)} … --wire")
     if question is not None:
         lines.append(f"{agent} asks: {question['text']}")
     spoken = "" if trial["protocol"] is None else f" over {trial['protocol']}"
