@@ -25,7 +25,7 @@ MOST_ANSWER_BYTES = 256 * 1024
 
 
 @pytest.fixture(scope="module")
-async def home() -> AsyncGenerator[AgentServer]:
+async def server() -> AsyncGenerator[AgentServer]:
     async with broken_agents() as running:
         yield running
 
@@ -42,17 +42,17 @@ def checker(transport: Transport) -> Checker:
     return Checker(transport, SystemClock(), PATIENT)
 
 
-async def check(checker: Checker, home: AgentServer, name: str, defect: Defect) -> AgentCheckReport:
-    subject = CheckedAgent(url=home.agent(name), protocol=defect.asked_for or defect.protocol)
+async def check(checker: Checker, server: AgentServer, name: str, defect: Defect) -> AgentCheckReport:
+    subject = CheckedAgent(url=server.agent(name), protocol=defect.asked_for or defect.protocol)
     return await checker.check(subject, active=defect.active)
 
 
 @pytest.mark.parametrize("name", [name for name in DEFECTS if name != "hangs"])
 async def test_a_defect_fails_by_the_finding_that_names_it(
-    checker: Checker, home: AgentServer, name: str
+    checker: Checker, server: AgentServer, name: str
 ) -> None:
     defect = DEFECTS[name]
-    report = await check(checker, home, name, defect)
+    report = await check(checker, server, name, defect)
     assert [found.id for found in report.failures()] == [defect.found_by], report.failures()
     assert not report.passed
     (found,) = report.failures()
@@ -63,17 +63,19 @@ async def test_a_defect_fails_by_the_finding_that_names_it(
 
 
 async def test_an_agent_that_hangs_is_found_out_and_left_alone(
-    transport: Transport, home: AgentServer
+    transport: Transport, server: AgentServer
 ) -> None:
-    report = await check(Checker(transport, SystemClock(), IMPATIENT), home, "hangs", DEFECTS["hangs"])
+    report = await check(Checker(transport, SystemClock(), IMPATIENT), server, "hangs", DEFECTS["hangs"])
     assert [found.id for found in report.failures()] == ["answers-in-time"]
     # It hangs at the last but two, and is not asked those.
     assert "batch-answered" in {found.id for found in report.findings if found.verdict == "skipped"}
 
 
 @pytest.mark.parametrize("name", WARNED)
-async def test_what_is_recommended_only_is_a_warning(checker: Checker, home: AgentServer, name: str) -> None:
-    report = await check(checker, home, name, WARNED[name])
+async def test_what_is_recommended_only_is_a_warning(
+    checker: Checker, server: AgentServer, name: str
+) -> None:
+    report = await check(checker, server, name, WARNED[name])
     assert report.failures() == []
     warnings = [found.id for found in report.findings if found.verdict == "warning"]
     assert warnings == [WARNED[name].found_by]
@@ -83,10 +85,10 @@ async def test_what_is_recommended_only_is_a_warning(checker: Checker, home: Age
 @pytest.mark.parametrize("active", [False, True], ids=["passive", "active"])
 @pytest.mark.parametrize("protocol", GOOD)
 async def test_an_agent_without_defects_passes(
-    checker: Checker, home: AgentServer, protocol: str, *, active: bool
+    checker: Checker, server: AgentServer, protocol: str, *, active: bool
 ) -> None:
     report = await checker.check(
-        CheckedAgent(url=home.agent(f"good-{protocol}"), protocol=protocol), active=active
+        CheckedAgent(url=server.agent(f"good-{protocol}"), protocol=protocol), active=active
     )
     wrong = [(found.id, found.seen) for found in report.findings if found.verdict in ("failed", "warning")]
     assert wrong == []
@@ -94,16 +96,18 @@ async def test_an_agent_without_defects_passes(
 
 
 @pytest.mark.parametrize("protocol", GOOD)
-async def test_what_an_agent_speaks_is_found_out(checker: Checker, home: AgentServer, protocol: str) -> None:
-    report = await checker.check(CheckedAgent(url=home.agent(f"good-{protocol}")))
+async def test_what_an_agent_speaks_is_found_out(
+    checker: Checker, server: AgentServer, protocol: str
+) -> None:
+    report = await checker.check(CheckedAgent(url=server.agent(f"good-{protocol}")))
     assert (report.protocol, report.grade) == (protocol, "A")
 
 
-async def test_without_active_no_message_is_sent(checker: Checker, home: AgentServer) -> None:
+async def test_without_active_no_message_is_sent(checker: Checker, server: AgentServer) -> None:
     for protocol in GOOD:
-        before = len(home.asked.get(f"good-{protocol}", []))
-        await checker.check(CheckedAgent(url=home.agent(f"good-{protocol}"), protocol=protocol))
-        asked = home.asked[f"good-{protocol}"][before:]
+        before = len(server.asked.get(f"good-{protocol}", []))
+        await checker.check(CheckedAgent(url=server.agent(f"good-{protocol}"), protocol=protocol))
+        asked = server.asked[f"good-{protocol}"][before:]
         assert asked
         assert [request for request in asked if request.text or "input" in request.object] == []
 

@@ -32,7 +32,7 @@ from trunkline.errors import Invalid
 
 
 @pytest.fixture(scope="module")
-def home() -> Generator[AgentServer]:
+def server() -> Generator[AgentServer]:
     """The agents in a thread of their own: a command has its own loop."""
     started, found = threading.Event(), list[AgentServer]()
     loop = asyncio.new_event_loop()
@@ -53,14 +53,14 @@ def home() -> Generator[AgentServer]:
     loop.close()
 
 
-def check(home: AgentServer, name: str, *options: str) -> int:
-    return run_command_line(["agents", "check", home.agent(name), *options])
+def check(server: AgentServer, name: str, *options: str) -> int:
+    return run_command_line(["agents", "check", server.agent(name), *options])
 
 
 def test_an_agent_that_passes_ends_with_0_and_its_grade(
-    home: AgentServer, capsys: pytest.CaptureFixture[str]
+    server: AgentServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check(home, "good-jsonrpc-2.0", "--active") == Exit.OK
+    assert check(server, "good-jsonrpc-2.0", "--active") == Exit.OK
     printed = capsys.readouterr()
     assert "Grade A: 0 failed, 0 warning" in printed.out
     assert "Checking http" in printed.err
@@ -75,9 +75,9 @@ def test_a_password_in_an_address_is_refused_and_not_printed(capsys: pytest.Capt
 
 
 def test_a_check_that_fails_ends_with_7_and_says_how_to_mend_it(
-    home: AgentServer, capsys: pytest.CaptureFixture[str]
+    server: AgentServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check(home, "state-success", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
+    assert check(server, "state-success", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     printed = capsys.readouterr().out
     assert "failed: The state is one that is recognised (result-state)" in printed
     assert "docs/guides/migrating-agents.md#issue-4-status-state-not-recognized" in printed
@@ -89,8 +89,8 @@ def test_an_agent_that_is_away_is_a_failed_check(capsys: pytest.CaptureFixture[s
     assert "failed: The agent can be reached" in capsys.readouterr().out
 
 
-def test_json_is_the_whole_report(home: AgentServer, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(home, "ids-are-cut", "--json", "--protocol", "jsonrpc-2.0") == Exit.INVALID
+def test_json_is_the_whole_report(server: AgentServer, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(server, "ids-are-cut", "--json", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     report = json.loads(capsys.readouterr().out)
     assert (report["grade"], report["passed"], report["protocol"]) == ("D", False, "jsonrpc-2.0")
     (found,) = [finding for finding in report["findings"] if finding["verdict"] == "failed"]
@@ -99,8 +99,8 @@ def test_json_is_the_whole_report(home: AgentServer, capsys: pytest.CaptureFixtu
     assert found["evidence"][0]["request"]["method"] == "POST"
 
 
-def test_junit_has_a_case_for_each_check(home: AgentServer, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check(home, "ids-are-cut", "--junit", "--protocol", "jsonrpc-2.0") == Exit.INVALID
+def test_junit_has_a_case_for_each_check(server: AgentServer, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(server, "ids-are-cut", "--junit", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     suite = Xml.fromstring(capsys.readouterr().out)[0]  # noqa: S314 - our own
     cases = suite.findall("testcase")
     assert int(suite.attrib["tests"]) == len(cases)
@@ -111,9 +111,9 @@ def test_junit_has_a_case_for_each_check(home: AgentServer, capsys: pytest.Captu
 
 
 def test_markdown_has_the_checklist_of_the_guide(
-    home: AgentServer, capsys: pytest.CaptureFixture[str]
+    server: AgentServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert check(home, "state-success", "--md", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
+    assert check(server, "state-success", "--md", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     printed = capsys.readouterr().out
     assert '- [ ] Result includes `status.state: "completed"`' in printed
     assert "- [x] Agent handles plain text input data" in printed

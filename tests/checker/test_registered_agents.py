@@ -24,7 +24,7 @@ SECRET = "s3cret-of-the-agent"
 
 
 @pytest.fixture(scope="module")
-async def home() -> AsyncGenerator[AgentServer]:
+async def server() -> AsyncGenerator[AgentServer]:
     async with broken_agents() as running:
         yield running
 
@@ -45,8 +45,8 @@ def failed(report: JsonObject) -> list[Json]:
     return [found["id"] for found in objects_in(report["findings"]) if found["verdict"] == "failed"]
 
 
-async def test_a_check_is_answered_and_kept(system: RunningSystem, home: AgentServer) -> None:
-    await system.register("Kept", home.agent("state-success"), protocol="jsonrpc-2.0")
+async def test_a_check_is_answered_and_kept(system: RunningSystem, server: AgentServer) -> None:
+    await system.register("Kept", server.agent("state-success"), protocol="jsonrpc-2.0")
     passive = await check(system, "Kept")
     assert (passive["passed"], passive["grade"], passive["active"]) == (True, "A", False)
     active = await check(system, "Kept", {"active": True})
@@ -58,17 +58,17 @@ async def test_a_check_is_answered_and_kept(system: RunningSystem, home: AgentSe
 
 
 async def test_the_protocol_can_be_another_than_the_registered_one(
-    system: RunningSystem, home: AgentServer
+    system: RunningSystem, server: AgentServer
 ) -> None:
-    await system.register("Moving", home.agent("good-jsonrpc-2.0"), protocol="simple-a2a")
+    await system.register("Moving", server.agent("good-jsonrpc-2.0"), protocol="simple-a2a")
     assert failed(await check(system, "Moving")) == ["speaks-protocol"]
     assert (await check(system, "Moving", {"protocol": "jsonrpc-2.0"}))["grade"] == "A"
 
 
-async def test_the_messages_of_a_check_can_be_ones_own(system: RunningSystem, home: AgentServer) -> None:
-    await system.register("Own", home.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
+async def test_the_messages_of_a_check_can_be_ones_own(system: RunningSystem, server: AgentServer) -> None:
+    await system.register("Own", server.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
     await check(system, "Own", {"active": True, "input": {"city": "Rome"}, "text": "Oslo"})
-    texts = [asked.text for asked in home.asked["good-jsonrpc-2.0"]]
+    texts = [asked.text for asked in server.asked["good-jsonrpc-2.0"]]
     assert '{"city":"Rome"}' in texts
     assert "Oslo" in texts
 
@@ -93,15 +93,17 @@ async def test_an_agent_is_asked_with_its_own_credentials_and_they_are_not_shown
     assert SECRET.encode() not in answer.body
 
 
-async def test_a_grade_that_changes_is_an_event_and_counted(system: RunningSystem, home: AgentServer) -> None:
-    home.played["Drifting"] = "good-jsonrpc-2.0"
-    await system.register("Drifting", home.agent("Drifting"), protocol="jsonrpc-2.0")
+async def test_a_grade_that_changes_is_an_event_and_counted(
+    system: RunningSystem, server: AgentServer
+) -> None:
+    server.played["Drifting"] = "good-jsonrpc-2.0"
+    await system.register("Drifting", server.agent("Drifting"), protocol="jsonrpc-2.0")
     assert (await check(system, "Drifting"))["grade"] == "A"
     assert (await check(system, "Drifting"))["grade"] == "A"
     assert await system.metric("agent_check_grade", agent_name="Drifting") == 4
     assert await system.metric("agent_drift_total", agent_name="Drifting", kind="grade") is None
 
-    home.played["Drifting"] = "ids-are-cut"
+    server.played["Drifting"] = "ids-are-cut"
     with capture_logs() as logs:
         assert (await check(system, "Drifting"))["grade"] == "D"
     assert await system.metric("agent_check_grade", agent_name="Drifting") == 1
@@ -111,17 +113,17 @@ async def test_a_grade_that_changes_is_an_event_and_counted(system: RunningSyste
 
 
 async def test_a_check_of_another_protocol_says_nothing_of_the_agent_as_it_is(
-    system: RunningSystem, home: AgentServer
+    system: RunningSystem, server: AgentServer
 ) -> None:
-    await system.register("TwoSided", home.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
+    await system.register("TwoSided", server.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
     await check(system, "TwoSided")
     assert (await check(system, "TwoSided", {"protocol": "simple-a2a"}))["grade"] == "F"
     assert await system.metric("agent_check_grade", agent_name="TwoSided") == 4
     assert await system.metric("agent_drift_total", agent_name="TwoSided", kind="grade") is None
 
 
-async def test_what_cannot_be_checked_is_refused(system: RunningSystem, home: AgentServer) -> None:
-    await system.register("There", home.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
+async def test_what_cannot_be_checked_is_refused(system: RunningSystem, server: AgentServer) -> None:
+    await system.register("There", server.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
     assert (await system.call("POST", "/agents/Nobody/check")).status == 404
     assert (await system.call("GET", "/agents/Nobody/checks")).status == 404
     assert (await system.call("GET", "/agents/There/checks/none")).status == 404
@@ -137,9 +139,9 @@ async def test_what_cannot_be_checked_is_refused(system: RunningSystem, home: Ag
 
 
 async def test_the_command_checks_an_agent_by_its_name(
-    system: RunningSystem, home: AgentServer, capsys: pytest.CaptureFixture[str]
+    system: RunningSystem, server: AgentServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await system.register("ByName", home.agent("errors-without-id"), protocol="jsonrpc-2.0")
+    await system.register("ByName", server.agent("errors-without-id"), protocol="jsonrpc-2.0")
     words = ["agents", "check", "ByName", "--url", system.url]
     assert await asyncio.to_thread(run_command_line, words) == Exit.INVALID
     printed = capsys.readouterr().out

@@ -30,7 +30,7 @@ async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
 
 
 @pytest.fixture
-async def carriage(
+async def harness(
     store: Store, connection: KafkaConnection, topics: TopicNames
 ) -> AsyncGenerator[tuple[KafkaBroker, Arrive]]:
     async with kafka_harness(connection, topics, store, take_tasks, queue_delivered_results) as opened:
@@ -41,8 +41,8 @@ def long_task(number: int) -> AgentTask:
     return msgspec.structs.replace(task(number), input_data="ü" * LONGEST_VALUE)
 
 
-async def test_a_task_above_512_kb_arrives_whole(store: Store, carriage: tuple[KafkaBroker, Arrive]) -> None:
-    broker, arrive = carriage
+async def test_a_task_above_512_kb_arrives_whole(store: Store, harness: tuple[KafkaBroker, Arrive]) -> None:
+    broker, arrive = harness
     await insert(store, new_run(1), new_run(2))
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [long_task(1), task(2)])
@@ -52,9 +52,9 @@ async def test_a_task_above_512_kb_arrives_whole(store: Store, carriage: tuple[K
 
 
 async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
-    store: Store, carriage: tuple[KafkaBroker, Arrive]
+    store: Store, harness: tuple[KafkaBroker, Arrive]
 ) -> None:
-    broker, arrive = carriage
+    broker, arrive = harness
     await insert(store, new_run(1))
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [task(1)])
@@ -86,9 +86,9 @@ async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
 
 
 async def test_what_the_broker_delivers_twice_is_called_once(
-    store: Store, carriage: tuple[KafkaBroker, Arrive], topics: TopicNames
+    store: Store, harness: tuple[KafkaBroker, Arrive], topics: TopicNames
 ) -> None:
-    broker, arrive = carriage
+    broker, arrive = harness
     await insert(store, new_run(1))
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [task(1)])
@@ -100,9 +100,9 @@ async def test_what_the_broker_delivers_twice_is_called_once(
 
 
 async def test_poison_among_good_ones_goes_to_the_dead_letters_and_the_good_arrive(
-    store: Store, carriage: tuple[KafkaBroker, Arrive], topics: TopicNames
+    store: Store, harness: tuple[KafkaBroker, Arrive], topics: TopicNames
 ) -> None:
-    broker, arrive = carriage
+    broker, arrive = harness
     await insert(store, *(new_run(number) for number in range(1, 21)))
     poison = [
         OutgoingMessage(topics.tasks, run_id(number), b"\xff poison %d" % number) for number in range(1, 21)
@@ -121,9 +121,9 @@ async def test_poison_among_good_ones_goes_to_the_dead_letters_and_the_good_arri
 
 
 async def test_what_the_database_refuses_does_not_hold_up_the_others(
-    store: Store, carriage: tuple[KafkaBroker, Arrive], topics: TopicNames
+    store: Store, harness: tuple[KafkaBroker, Arrive], topics: TopicNames
 ) -> None:
-    broker, arrive = carriage
+    broker, arrive = harness
     await insert(store, *(new_run(number) for number in range(1, 11)))
     # Readable, and no database has a place for them: the one for an id that is none, the other for a NUL in a text.
     odd = [

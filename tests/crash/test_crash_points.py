@@ -42,7 +42,7 @@ NEVER_REACHED = {("cancel_call", point) for point in ("post.after", "agent.answe
 
 
 @pytest.fixture
-def story_of(
+def scenario_of(
     template: Path,
     tmp_path: Path,
     agents: CrashTestAgents,
@@ -81,10 +81,10 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
     ],
 )
 async def test_a_run_survives_the_end_of_the_process(
-    kind: WorkflowKind, point: str, story_of: TellStory, starter: ProcessStarter
+    kind: WorkflowKind, point: str, scenario_of: TellStory, starter: ProcessStarter
 ) -> None:
     for occurrence in count(1):
-        story = story_of([kind], f"{occurrence}")
+        story = scenario_of([kind], f"{occurrence}")
         found = await story.live(point, occurrence)
         survived = found is not None
         if found is None:
@@ -99,10 +99,10 @@ async def test_a_run_survives_the_end_of_the_process(
 @pytest.mark.parametrize("point", [*RECOVERY_POINTS, "commit.before", "commit.after"])
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in KINDS])
 async def test_a_run_survives_another_end_while_it_recovers(
-    kind: WorkflowKind, point: str, story_of: TellStory, starter: ProcessStarter
+    kind: WorkflowKind, point: str, scenario_of: TellStory, starter: ProcessStarter
 ) -> None:
     for occurrence in (1, 2):
-        story = story_of([kind], f"{occurrence}")
+        story = scenario_of([kind], f"{occurrence}")
         assert await story.live("agent.received", 1) is None
         found = await story.live(point, occurrence)
         if found is None:
@@ -112,10 +112,12 @@ async def test_a_run_survives_another_end_while_it_recovers(
 
 
 @pytest.mark.parametrize("point", [*EDGE_POINTS, *AGENT_POINTS, "write_transitions", "claim_tasks"])
-async def test_many_runs_survive_together(point: str, story_of: TellStory, starter: ProcessStarter) -> None:
+async def test_many_runs_survive_together(
+    point: str, scenario_of: TellStory, starter: ProcessStarter
+) -> None:
     # Every workflow three times in one process, so that commits carry parts of many runs.
     for occurrence in (3, 6, 12, 24):
-        story = story_of(KINDS * 3, f"{occurrence}")
+        story = scenario_of(KINDS * 3, f"{occurrence}")
         found = await story.live(point, occurrence)
         if found is None:
             found = await story.live()
@@ -129,12 +131,12 @@ async def test_many_runs_survive_together(point: str, story_of: TellStory, start
 async def test_a_run_that_nobody_was_told_of_is_there_whole_or_not_at_all(
     point: str,
     exists: bool,
-    story_of: TellStory,
+    scenario_of: TellStory,
     tmp_path: Path,
     starter: ProcessStarter,
     session: aiohttp.ClientSession,
 ) -> None:
-    story = story_of([KINDS[0]], "data")
+    story = scenario_of([KINDS[0]], "data")
     assert await story.live(point, 1) is None
     life = await starter.start(tmp_path / "data")
     url = await life.ready

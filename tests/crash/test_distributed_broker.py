@@ -125,7 +125,7 @@ def partitions() -> int:
 
 
 @pytest.fixture
-async def stage(
+async def scenario(
     topics: Topics,
     partitions: int,
     postgres: PostgresServer,
@@ -166,7 +166,7 @@ def _losing_stops(message: OutgoingMessage) -> bool:
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_records_that_come_late_twice_and_in_any_order_change_nothing(
-    stage: BrokerScenario, seed: int
+    scenario: BrokerScenario, seed: int
 ) -> None:
     chance = random.Random(seed)
     interceptors = Interceptors(
@@ -174,14 +174,14 @@ async def test_records_that_come_late_twice_and_in_any_order_change_nothing(
         producer=lambda producer: UnreliableProducer(producer, chance),
     )
     async with serving_roles("api", "executor", "bridge", interceptors=interceptors) as system:
-        client = await stage.furnished(system)
-        await stage.see_all(client, EVERY_KIND * 4)
-        assert await stage.finish(client) == []
+        client = await scenario.furnished(system)
+        await scenario.see_all(client, EVERY_KIND * 4)
+        assert await scenario.finish(client) == []
 
 
 @pytest.mark.parametrize("loses", [_losing_some(random.Random(4)), _losing_stops], ids=["some", "stops"])
 async def test_what_the_broker_loses_is_sent_again_or_found_out(
-    stage: BrokerScenario, loses: Callable[[OutgoingMessage], bool]
+    scenario: BrokerScenario, loses: Callable[[OutgoingMessage], bool]
 ) -> None:
     producers: list[LossyProducer] = []
 
@@ -191,75 +191,79 @@ async def test_what_the_broker_loses_is_sent_again_or_found_out(
 
     interceptors = Interceptors(timeouts=HURRIED.timeouts, producer=losing)
     async with serving_roles("api", "executor", "bridge", interceptors=interceptors) as system:
-        client = await stage.furnished(system)
-        await stage.see_all(client, EVERY_KIND * 2)
-        assert await stage.finish(client) == []
+        client = await scenario.furnished(system)
+        await scenario.see_all(client, EVERY_KIND * 2)
+        assert await scenario.finish(client) == []
     assert sum(producer.lost for producer in producers) >= 4
 
 
-async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(stage: BrokerScenario) -> None:
+async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(scenario: BrokerScenario) -> None:
     async with serving_roles("api", "executor", interceptors=HURRIED) as system:
-        client = await stage.furnished(system)
-        await stage.start_all(client, TWO_KINDS * 5)
-        await stage.sent(client)
-    assert await stage.topics.truncate(stage.names.tasks) >= 10
-    assert stage.agents.calls == []
+        client = await scenario.furnished(system)
+        await scenario.start_all(client, TWO_KINDS * 5)
+        await scenario.sent(client)
+    assert await scenario.topics.truncate(scenario.names.tasks) >= 10
+    assert scenario.agents.calls == []
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
-        assert await stage.finish(stage.client(system)) == []
+        assert await scenario.finish(scenario.client(system)) == []
 
 
-async def test_results_that_were_deleted_from_their_topic_are_published_again(stage: BrokerScenario) -> None:
+async def test_results_that_were_deleted_from_their_topic_are_published_again(
+    scenario: BrokerScenario,
+) -> None:
     async with serving_roles("api", interceptors=HURRIED) as api:
-        client = await stage.furnished(api)
+        client = await scenario.furnished(api)
         async with serving_roles("executor", interceptors=HURRIED):
-            await stage.start_all(client, TWO_KINDS * 5)
-            while await stage.topics.written(stage.names.tasks) < 10:
+            await scenario.start_all(client, TWO_KINDS * 5)
+            while await scenario.topics.written(scenario.names.tasks) < 10:
                 pass
         async with serving_roles("bridge", interceptors=HURRIED):
-            while await stage.topics.written(stage.names.results) < 10:
+            while await scenario.topics.written(scenario.names.results) < 10:
                 pass
-        assert await stage.topics.truncate(stage.names.results) >= 10
-        assert len(stage.agents.calls) == 10
+        assert await scenario.topics.truncate(scenario.names.results) >= 10
+        assert len(scenario.agents.calls) == 10
         async with serving_roles("executor", "bridge", interceptors=HURRIED):
-            assert await stage.finish(client) == []
+            assert await scenario.finish(client) == []
 
 
 @pytest.mark.parametrize("to", ["earliest", "latest"])
 async def test_offsets_that_were_reset_lose_and_double_nothing(
-    stage: BrokerScenario, to: Literal["earliest", "latest"]
+    scenario: BrokerScenario, to: Literal["earliest", "latest"]
 ) -> None:
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
-        client = await stage.furnished(system)
-        await stage.see_all(client, EVERY_KIND)
+        client = await scenario.furnished(system)
+        await scenario.see_all(client, EVERY_KIND)
     async with serving_roles("api", "executor", interceptors=HURRIED) as system:
-        await stage.start_all(stage.client(system), TWO_KINDS * 5)
-        await stage.sent(stage.client(system))
-    group = stage.names.tasks
-    await stage.topics.reset_offsets(f"{group}.bridge", stage.names.tasks, to)
-    await stage.topics.reset_offsets(f"{group}.executor", stage.names.results, to)
+        await scenario.start_all(scenario.client(system), TWO_KINDS * 5)
+        await scenario.sent(scenario.client(system))
+    group = scenario.names.tasks
+    await scenario.topics.reset_offsets(f"{group}.bridge", scenario.names.tasks, to)
+    await scenario.topics.reset_offsets(f"{group}.executor", scenario.names.results, to)
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
-        assert await stage.finish(stage.client(system)) == []
+        assert await scenario.finish(scenario.client(system)) == []
 
 
-async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(stage: BrokerScenario) -> None:
+async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(scenario: BrokerScenario) -> None:
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
-        client = await stage.furnished(system)
-        gated = [await stage.start(client, GATED) for _ in range(10)]
+        client = await scenario.furnished(system)
+        gated = [await scenario.start(client, GATED) for _ in range(10)]
         for want in gated:
-            await stage.agents.called_for(str(want.run_id))
-        await stage.topics.delete(stage.names.tasks, stage.names.results)
-        await stage.start_all(client, TWO_KINDS * 5)
-        stage.agents.gate.set()
-        await stage.topics.make(stage.names.tasks, stage.names.results)
-        await stage.see_all(client, EVERY_KIND)
-        assert await stage.finish(client) == []
+            await scenario.agents.called_for(str(want.run_id))
+        await scenario.topics.delete(scenario.names.tasks, scenario.names.results)
+        await scenario.start_all(client, TWO_KINDS * 5)
+        scenario.agents.gate.set()
+        await scenario.topics.make(scenario.names.tasks, scenario.names.results)
+        await scenario.see_all(client, EVERY_KIND)
+        assert await scenario.finish(client) == []
 
 
 @pytest.mark.parametrize("partitions", [MANY_PARTITIONS])
-async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(stage: BrokerScenario) -> None:
+async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(
+    scenario: BrokerScenario,
+) -> None:
     chance = random.Random(6)
     async with serving_roles("api", "executor", interceptors=HURRIED) as system, AsyncExitStack() as last:
-        client = await stage.furnished(system)
+        client = await scenario.furnished(system)
         bridges: list[AsyncExitStack] = []
 
         async def come() -> None:
@@ -284,23 +288,23 @@ async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(sta
         async with asyncio.TaskGroup() as group:
             group.create_task(storm())
             for _ in range(8):
-                await stage.see_all(client, EVERY_KIND)
-        assert await stage.finish(client) == []
+                await scenario.see_all(client, EVERY_KIND)
+        assert await scenario.finish(client) == []
 
 
-async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(stage: BrokerScenario) -> None:
-    tasks, results = stage.names.tasks, stage.names.results
+async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(scenario: BrokerScenario) -> None:
+    tasks, results = scenario.names.tasks, scenario.names.results
     headers = {"trunkline-type": b"agent-task", "trunkline-version": b"1"}
     async with (
         serving_roles("api", "executor", interceptors=HURRIED) as system,
         serving_roles("bridge", interceptors=HURRIED),
         serving_roles("bridge", interceptors=HURRIED),
     ):
-        client = await stage.furnished(system)
+        client = await scenario.furnished(system)
         async with asyncio.TaskGroup() as group:
             for number in range(ROUNDS):
                 key = f"{number}".encode()
-                await stage.topics.write(
+                await scenario.topics.write(
                     [
                         (topic, key, value, given)
                         for value in POISON
@@ -308,7 +312,7 @@ async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(stage
                         for given in ({}, headers)
                     ]
                 )
-                group.create_task(stage.see_all(client, EVERY_KIND))
+                group.create_task(scenario.see_all(client, EVERY_KIND))
         expected = ROUNDS * len(POISON) * 4
         letters = await client.pages("/dead-letters")
         while len(letters) < expected:
@@ -318,4 +322,4 @@ async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(stage
         assert all(letter["reason"] for letter in letters)
         for letter in letters:
             await client.raw("DELETE", f"/api/v1/dead-letters/{letter['id']}")
-        assert await stage.finish(client) == []
+        assert await scenario.finish(client) == []

@@ -77,7 +77,7 @@ UNCERTAIN = {"take_due_dispatches"}
 
 
 @pytest.fixture(scope="session")
-def furnished(postgres: PostgresServer) -> Generator[str]:
+def template_database(postgres: PostgresServer) -> Generator[str]:
     """The name of a database that has all agents and workflows, and no run; filled by the first who needs it."""
     name = f"furnished_{secrets.token_hex(8)}"
     postgres.create_database(name, template="migrated")
@@ -86,27 +86,27 @@ def furnished(postgres: PostgresServer) -> Generator[str]:
 
 
 @pytest.fixture(scope="session")
-async def furnished_database(
-    furnished: str,
+async def copied_database(
+    template_database: str,
     postgres: PostgresServer,
     starter: ProcessStarter,
     agents: CrashTestAgents,
     session: aiohttp.ClientSession,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> str:
-    settings = {"TRUNKLINE_STORE": postgres.url(furnished), "TRUNKLINE_BROKER": "memory://"}
+    settings = {"TRUNKLINE_STORE": postgres.url(template_database), "TRUNKLINE_BROKER": "memory://"}
     life = await starter.start(tmp_path_factory.mktemp("furnished"), settings=settings)
     url = await life.ready
     assert url is not None
     await furnish(TrunklineClient(session, url), agents, fields=RESTRAINED)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
-    return furnished
+    return template_database
 
 
 @pytest.fixture
-def story_of(
-    furnished_database: str,
+def scenario_of(
+    copied_database: str,
     postgres: PostgresServer,
     kafka_servers: str,
     kafka_admin: AdminClient,
@@ -121,7 +121,7 @@ def story_of(
             stack.close()
             topics = stack.enter_context(fresh_topics(kafka_admin))
             settings = {
-                "TRUNKLINE_STORE": stack.enter_context(fresh_database(postgres, furnished_database)),
+                "TRUNKLINE_STORE": stack.enter_context(fresh_database(postgres, copied_database)),
                 "TRUNKLINE_BROKER": f"kafka://{kafka_servers}",
                 "TRUNKLINE_TASKS_TOPIC": topics.tasks,
                 "TRUNKLINE_RESULTS_TOPIC": topics.results,
@@ -146,11 +146,11 @@ def _occurrences(point: str) -> Sequence[int]:
 @pytest.mark.timeout(300 * OCCURRENCES)
 @pytest.mark.parametrize("point", POINTS)
 async def test_runs_survive_the_end_of_the_process(
-    point: str, story_of: TellStory, starter: ProcessStarter
+    point: str, scenario_of: TellStory, starter: ProcessStarter
 ) -> None:
     ended = 0
     for occurrence in _occurrences(point):
-        story = story_of(KINDS, f"{occurrence}")
+        story = scenario_of(KINDS, f"{occurrence}")
         found = await story.live(point, occurrence)
         if found is None:
             ended += 1
@@ -165,10 +165,10 @@ async def test_runs_survive_the_end_of_the_process(
     "point", [*RECOVERY_POINTS, "produce.before", "settle.before", "bridge.commit.after"]
 )
 async def test_runs_survive_another_end_while_they_recover(
-    point: str, story_of: TellStory, starter: ProcessStarter
+    point: str, scenario_of: TellStory, starter: ProcessStarter
 ) -> None:
     for occurrence in range(2, 2 + OCCURRENCES):
-        story = story_of(KINDS, f"{occurrence}")
+        story = scenario_of(KINDS, f"{occurrence}")
         assert await story.live("agent.received", 3) is None
         found = await story.live(point, occurrence)
         if found is None:

@@ -71,7 +71,7 @@ def stop_timeout() -> str:
 
 
 @pytest.fixture
-async def stage(
+async def running(
     tmp_path: Path, agents: CrashTestAgents, session: aiohttp.ClientSession, stop_timeout: str
 ) -> AsyncGenerator[RunningServer]:
     agents.forget()
@@ -82,51 +82,51 @@ async def stage(
         yield stage
 
 
-async def test_a_stop_lets_calls_end_and_nobody_is_called_twice(stage: RunningServer) -> None:
-    run_id = await stage.start(GATED)
-    address = f"{stage.client.url}/api/v1/runs/{run_id}/events"
-    async with stage.session.get(address, headers={"Accept": "text/event-stream"}) as stream:
-        await stage.agents.called_for(run_id)
-        stage.server.ask_to_stop()
+async def test_a_stop_lets_calls_end_and_nobody_is_called_twice(running: RunningServer) -> None:
+    run_id = await running.start(GATED)
+    address = f"{running.client.url}/api/v1/runs/{run_id}/events"
+    async with running.session.get(address, headers={"Accept": "text/event-stream"}) as stream:
+        await running.agents.called_for(run_id)
+        running.server.ask_to_stop()
         # It ends, and does not break off: an error would be raised here.
         assert b"StepStarted" in await stream.read()
-    stage.agents.gate.set()
-    assert await stage.server.stopped() == 0
-    assert stage.sends("plain") == [], "no further step starts during a stop"
+    running.agents.gate.set()
+    assert await running.server.stopped() == 0
+    assert running.sends("plain") == [], "no further step starts during a stop"
 
-    await stage.restart()
-    assert await stage.finish("stopped") == []
-    assert stage.sends("gated") == [(1, f"{run_id}/slow/0")]
-    assert stage.sends("plain") == [(2, f"{run_id}/after/0")]
+    await running.restart()
+    assert await running.finish("stopped") == []
+    assert running.sends("gated") == [(1, f"{run_id}/slow/0")]
+    assert running.sends("plain") == [(2, f"{run_id}/after/0")]
 
 
 @pytest.mark.parametrize("stop_timeout", ["100ms"])
-async def test_a_call_that_outlasts_the_stop_is_made_again_with_the_same_id(stage: RunningServer) -> None:
-    run_id = await stage.start(GATED)
-    await stage.agents.called_for(run_id)
+async def test_a_call_that_outlasts_the_stop_is_made_again_with_the_same_id(running: RunningServer) -> None:
+    run_id = await running.start(GATED)
+    await running.agents.called_for(run_id)
 
-    stage.server.ask_to_stop()
-    assert await stage.server.stopped() == 0
+    running.server.ask_to_stop()
+    assert await running.server.stopped() == 0
 
-    await stage.agents.left_alone()
-    await stage.restart()
-    stage.agents.gate.set()
-    assert await stage.finish("abandoned") == []
-    assert stage.sends("gated") == [(1, f"{run_id}/slow/0"), (2, f"{run_id}/slow/0")]
+    await running.agents.left_alone()
+    await running.restart()
+    running.agents.gate.set()
+    assert await running.finish("abandoned") == []
+    assert running.sends("gated") == [(1, f"{run_id}/slow/0"), (2, f"{run_id}/slow/0")]
 
 
 async def test_an_agent_that_works_on_a_task_is_asked_after_the_restart_and_not_called(
-    stage: RunningServer,
+    running: RunningServer,
 ) -> None:
-    run_id = await stage.start(POLLED)
-    async with aclosing(stage.client.follow(run_id)) as events:
+    run_id = await running.start(POLLED)
+    async with aclosing(running.client.follow(run_id)) as events:
         async for event in events:
             if event.type == "StepWorking":
                 break
 
-    stage.server.ask_to_stop()
-    assert await stage.server.stopped() == 0
+    running.server.ask_to_stop()
+    assert await running.server.stopped() == 0
 
-    await stage.restart()
-    assert await stage.finish("stopped") == []
-    assert [task_id for _, task_id in stage.sends("polled")] == [f"{run_id}/long/0"]
+    await running.restart()
+    assert await running.finish("stopped") == []
+    assert [task_id for _, task_id in running.sends("polled")] == [f"{run_id}/long/0"]

@@ -22,7 +22,7 @@ def agent(request: pytest.FixtureRequest) -> Agent:
 
 
 @pytest.fixture(params=KINDS)
-def mortal(request: pytest.FixtureRequest) -> Generator[AgentProcess]:
+def killable_agent(request: pytest.FixtureRequest) -> Generator[AgentProcess]:
     """An agent that the test may kill."""
     with (
         service_folder("agent") as folder,

@@ -22,22 +22,22 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_an_agent_that_is_killed_and_comes_back_gets_its_message_again(
-    shared_system: RunningSystem, mortal: AgentProcess
+    shared_system: RunningSystem, killable_agent: AgentProcess
 ) -> None:
     system = shared_system
-    await system.call("DELETE", f"/agents/{mortal.name}")
-    await system.register(mortal.name, mortal.url)
-    await system.save(stubborn(mortal.name))
-    run_id = await begin(system, mortal, "work long", stubborn)
-    mortal.kill()
-    mortal.release("long")
-    await asyncio.to_thread(mortal.start)
+    await system.call("DELETE", f"/agents/{killable_agent.name}")
+    await system.register(killable_agent.name, killable_agent.url)
+    await system.save(stubborn(killable_agent.name))
+    run_id = await begin(system, killable_agent, "work long", stubborn)
+    killable_agent.kill()
+    killable_agent.release("long")
+    await asyncio.to_thread(killable_agent.start)
     assert output_of(await system.wait_for(run_id))["text"] == "Done: long"
     # It has forgotten the task, and said so when it was asked: only then was the message sent again.
-    sent = mortal.sent("work long")
+    sent = killable_agent.sent("work long")
     assert len(sent) == 2
     assert len({call.message_id for call in sent}) == 1
-    assert {call.operation for call in mortal.calls()[1:-1]} & {"get", "resubscribe"}
+    assert {call.operation for call in killable_agent.calls()[1:-1]} & {"get", "resubscribe"}
 
 
 @pytest.fixture

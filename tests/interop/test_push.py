@@ -39,7 +39,7 @@ LIES = (
 
 
 @pytest.fixture(params=RINGING)
-def ringing(request: pytest.FixtureRequest) -> Generator[AgentProcess]:
+def pushing_agent(request: pytest.FixtureRequest) -> Generator[AgentProcess]:
     with (
         service_folder("agent") as folder,
         needed(),
@@ -50,14 +50,14 @@ def ringing(request: pytest.FixtureRequest) -> Generator[AgentProcess]:
 
 
 @pytest.fixture
-async def system(tmp_path: Path, ringing: AgentProcess) -> AsyncGenerator[RunningSystem]:
+async def system(tmp_path: Path, pushing_agent: AgentProcess) -> AsyncGenerator[RunningSystem]:
     """One whose clock stands still; it knows the agent by its URL, and the agent can reach it."""
     port = free_port()
     async with running_system(
         tmp_path / "data", port=port, clock=FakeClock(), public_url=f"http://127.0.0.1:{port}"
     ) as running:
-        await running.register(ringing.name, ringing.url)
-        await running.save(one(ringing.name))
+        await running.register(pushing_agent.name, pushing_agent.url)
+        await running.save(one(pushing_agent.name))
         yield running
 
 
@@ -71,24 +71,26 @@ async def kinds_on_the_wire(system: RunningSystem, run_id: str) -> Counter[str]:
     return Counter(str(item["kind"]) for item in await system.items(f"/runs/{run_id}/wire"))
 
 
-async def test_a_long_task_ends_when_its_agent_rings(system: RunningSystem, ringing: AgentProcess) -> None:
-    run_id = await begin(system, ringing, "work long")
+async def test_a_long_task_ends_when_its_agent_rings(
+    system: RunningSystem, pushing_agent: AgentProcess
+) -> None:
+    run_id = await begin(system, pushing_agent, "work long")
     assert (await system.get(run_id))["status"] == "RUNNING"
-    ringing.release("long")
+    pushing_agent.release("long")
     run = await system.wait_for(run_id)
     assert output_of(run)["text"] == "Done: long"
-    assert step_of(run, "only")["protocol"] == ringing.kind.dialect
+    assert step_of(run, "only")["protocol"] == pushing_agent.kind.dialect
     wire = await kinds_on_the_wire(system, run_id)
     assert wire["send"] == 1
     # Every question follows a ring, and one answered question may do for several rings.
     assert 1 <= wire["poll"] <= wire["push"]
     assert await system.metric("agent_pushes_total", result="asked") == wire["push"]
     assert await system.metric("agent_pushes_total", result="refused") is None
-    assert len(ringing.executions("work long")) == 1
+    assert len(pushing_agent.executions("work long")) == 1
 
 
-async def test_a_forged_ring_moves_nothing(system: RunningSystem, ringing: AgentProcess) -> None:
-    run_id = await begin(system, ringing, "work long")
+async def test_a_forged_ring_moves_nothing(system: RunningSystem, pushing_agent: AgentProcess) -> None:
+    run_id = await begin(system, pushing_agent, "work long")
     bell = bell_of(system, run_id)
     address, _, name = bell.url.rpartition("/")
     forged: list[tuple[str, dict[str, str]]] = [
@@ -104,7 +106,7 @@ async def test_a_forged_ring_moves_nothing(system: RunningSystem, ringing: Agent
                     assert answer.status == 404
     assert await system.metric("agent_pushes_total", result="refused") == len(forged) * len(LIES)
     assert (await system.get(run_id))["status"] == "RUNNING"
-    ringing.release("long")
+    pushing_agent.release("long")
     assert output_of(await system.wait_for(run_id))["text"] == "Done: long"
     # Only the agent's own rings were heard.
     wire = await kinds_on_the_wire(system, run_id)
@@ -113,21 +115,21 @@ async def test_a_forged_ring_moves_nothing(system: RunningSystem, ringing: Agent
 
 
 async def test_a_ring_that_is_replayed_makes_no_lie_true(
-    system: RunningSystem, ringing: AgentProcess
+    system: RunningSystem, pushing_agent: AgentProcess
 ) -> None:
-    run_id = await begin(system, ringing, "work long")
+    run_id = await begin(system, pushing_agent, "work long")
     bell = bell_of(system, run_id)
     async with aiohttp.ClientSession(headers={HEADER: bell.token}) as session:
         for lie in LIES:
-            asked = len(_questions(ringing))
+            asked = len(_questions(pushing_agent))
             async with session.post(bell.url, data=lie) as answer:
                 assert answer.status == 204
-            while len(_questions(ringing)) == asked:
+            while len(_questions(pushing_agent)) == asked:
                 await asyncio.sleep(0.02)
         assert (await system.get(run_id))["status"] == "RUNNING"
-        ringing.release("long")
+        pushing_agent.release("long")
         ended = await system.wait_for(run_id)
-        asked = len(_questions(ringing))
+        asked = len(_questions(pushing_agent))
         over = await system.metric("agent_pushes_total", result="over") or 0
         for lie in LIES:
             async with session.post(bell.url, data=lie) as answer:
@@ -135,7 +137,7 @@ async def test_a_ring_that_is_replayed_makes_no_lie_true(
     assert output_of(ended)["text"] == "Done: long"
     assert (await system.metric("agent_pushes_total", result="over") or 0) >= over + len(LIES)
     assert await system.get(run_id) == ended
-    assert len(_questions(ringing)) == asked
+    assert len(_questions(pushing_agent)) == asked
 
 
 def _questions(agent: AgentProcess) -> list[object]:
@@ -156,23 +158,23 @@ async def server(tmp_path: Path) -> AsyncGenerator[KillableServer]:
 
 @pytest.mark.parametrize("rings_while_it_is_away", [True, False], ids=["rings-in-vain", "rings-later"])
 async def test_a_task_whose_bridge_was_killed_ends_by_its_ring_or_without(
-    server: KillableServer, ringing: AgentProcess, *, rings_while_it_is_away: bool
+    server: KillableServer, pushing_agent: AgentProcess, *, rings_while_it_is_away: bool
 ) -> None:
     async with aiohttp.ClientSession() as session:
         client = TrunklineClient(session, server.url)
-        await client.call("POST", "/agents", {"name": ringing.name, "url": ringing.url})
-        await client.call("POST", "/workflows", one(ringing.name))
+        await client.call("POST", "/agents", {"name": pushing_agent.name, "url": pushing_agent.url})
+        await client.call("POST", "/workflows", one(pushing_agent.name))
         started = await client.call(
-            "POST", f"/workflows/{name_of(one, ringing)}/execute", {"text": "work long"}
+            "POST", f"/workflows/{name_of(one, pushing_agent)}/execute", {"text": "work long"}
         )
         run_id = str(started["id"])
         while not await _is_followed(client, run_id):
             await asyncio.sleep(0.02)
         await server.kill()
         if rings_while_it_is_away:
-            ringing.release("long")
+            pushing_agent.release("long")
         await server.start()
-        ringing.release("long")
+        pushing_agent.release("long")
         async for event in client.follow(run_id):
             if event.type in FINAL_EVENTS:
                 break
@@ -183,8 +185,8 @@ async def test_a_task_whose_bridge_was_killed_ends_by_its_ring_or_without(
         refused = (await _pushes(client)).get("refused", 0)
     assert output_of(run)["text"] == "Done: long"
     assert refused == 0
-    assert len(ringing.sent("work long")) == 1
-    assert len(ringing.executions("work long")) == 1
+    assert len(pushing_agent.sent("work long")) == 1
+    assert len(pushing_agent.executions("work long")) == 1
 
 
 async def _is_followed(client: TrunklineClient, run_id: str) -> bool:

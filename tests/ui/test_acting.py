@@ -90,7 +90,7 @@ class SteeredSystem:
 
 
 @pytest.fixture(scope="module")
-def stage(demo: DemoSystem, agents: ThreadedAgents) -> SteeredSystem:
+def steered(demo: DemoSystem, agents: ThreadedAgents) -> SteeredSystem:
     stage = SteeredSystem(
         demo.client,
         agents,
@@ -124,38 +124,38 @@ def new_run(page: Page, old: str) -> str:
     return page.url.rpartition("/")[2]
 
 
-def test_a_run_is_paused_and_goes_on(page: Page, stage: SteeredSystem) -> None:
-    run, gate = stage.held()
+def test_a_run_is_paused_and_goes_on(page: Page, steered: SteeredSystem) -> None:
+    run, gate = steered.held()
     open_run(page, run, "RUNNING")
     page.get_by_test_id("pause").click()
     expect_status(page, "PAUSED")
     expect(page.get_by_test_id("toast")).to_contain_text("is paused")
-    stage.release(gate)
+    steered.release(gate)
     page.get_by_test_id("resume").click()
     expect_status(page, "COMPLETED")
-    assert stage.end(run)["status"] == "COMPLETED"
+    assert steered.end(run)["status"] == "COMPLETED"
 
 
-def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, stage: SteeredSystem) -> None:
-    run, gate = stage.held()
+def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, steered: SteeredSystem) -> None:
+    run, gate = steered.held()
     open_run(page, run, "RUNNING")
     page.get_by_test_id("cancel").click()
     expect(page.get_by_test_id("cancel-dialog")).to_contain_text("does not go on")
     look_at(page, "cancel")
     page.get_by_role("button", name="Keep it running").click()
     expect(page.get_by_test_id("cancel-dialog")).to_have_count(0)
-    assert stage.client.run(run)["status"] == "RUNNING"
+    assert steered.client.run(run)["status"] == "RUNNING"
     page.get_by_test_id("cancel").click()
     page.get_by_test_id("confirm-cancel").click()
     expect_status(page, "CANCELLED")
-    stage.release(gate)
+    steered.release(gate)
 
 
 def test_what_got_no_answer_is_not_known_to_be_done_and_is_pressed_again(
-    browser: Browser, stage: SteeredSystem
+    browser: Browser, steered: SteeredSystem
 ) -> None:
-    run, gate = stage.held()
-    with watched_page(browser, stage.client.url, cuts_are_expected=True) as page:
+    run, gate = steered.held()
+    with watched_page(browser, steered.client.url, cuts_are_expected=True) as page:
         open_run(page, run, "RUNNING")
         page.get_by_test_id("cancel").click()
         page.context.set_offline(True)
@@ -172,11 +172,11 @@ def test_what_got_no_answer_is_not_known_to_be_done_and_is_pressed_again(
         page.get_by_test_id("confirm-cancel").click()
         expect_status(page, "CANCELLED")
         expect(problem).to_have_count(0)
-    stage.release(gate)
+    steered.release(gate)
 
 
-def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, stage: SteeredSystem) -> None:
-    run = stage.failed()
+def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, steered: SteeredSystem) -> None:
+    run = steered.failed()
     open_run(page, run, "FAILED")
     for action in ("pause", "cancel"):
         button = page.get_by_test_id(action)
@@ -187,13 +187,15 @@ def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, stage:
     look_at(page, "run-actions")
 
 
-def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(page: Page, stage: SteeredSystem) -> None:
-    run, gate = stage.held()
+def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(
+    page: Page, steered: SteeredSystem
+) -> None:
+    run, gate = steered.held()
     # The page hears nothing of the run's history: it does not know that the run has ended.
     page.route(f"**/runs/{run}/events**", lambda _: None)
     open_run(page, run, "RUNNING")
-    stage.release(gate)
-    assert stage.end(run)["status"] == "COMPLETED"
+    steered.release(gate)
+    assert steered.end(run)["status"] == "COMPLETED"
     page.get_by_test_id("cancel").click()
     page.get_by_test_id("confirm-cancel").click()
     expect(page.get_by_test_id("problem")).to_contain_text("is COMPLETED; it cannot be cancelled")
@@ -203,10 +205,10 @@ def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(page: Page, 
 
 
 def test_a_retry_says_what_it_keeps_and_calls_and_leads_to_the_new_run(
-    page: Page, stage: SteeredSystem
+    page: Page, steered: SteeredSystem
 ) -> None:
-    old = stage.failed()
-    calls = len(stage.first.calls)
+    old = steered.failed()
+    calls = len(steered.first.calls)
     open_run(page, old, "FAILED")
     page.get_by_test_id("retry").click()
     dialog = page.get_by_test_id("retry-dialog")
@@ -218,13 +220,13 @@ def test_a_retry_says_what_it_keeps_and_calls_and_leads_to_the_new_run(
     page.get_by_test_id("confirm-retry").click()
     new = new_run(page, old)
     expect_status(page, "COMPLETED")
-    assert stage.client.run(new).get("retry_of") == old
+    assert steered.client.run(new).get("retry_of") == old
     # The third step is of the same agent.
-    assert len(stage.first.calls) == calls + 1
+    assert len(steered.first.calls) == calls + 1
 
 
-def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: SteeredSystem) -> None:
-    old = stage.failed()
+def test_a_retry_from_a_step_can_give_it_another_input(page: Page, steered: SteeredSystem) -> None:
+    old = steered.failed()
     page.goto(f"/runs/{old}?step=second")
     page.get_by_test_id("retry").click()
     expect(page.get_by_test_id("retry-from")).to_have_value("second")
@@ -238,7 +240,7 @@ def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: Steere
     editor.fill(f'{{"text": "mine", "n": {MANY + 2}, "share": 1.0}}')
     look_at(page, "retry-step")
     page.get_by_test_id("confirm-retry").click()
-    run = stage.end(new_run(page, old))
+    run = steered.end(new_run(page, old))
     assert [step["input"] for step in run["steps"]] == [
         None,
         {"text": "mine", "n": MANY + 2, "share": 1.0},
@@ -248,8 +250,8 @@ def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: Steere
     assert '"share":1.0' in encode(run["steps"][1]["input"]).decode()
 
 
-def test_everything_runs_again_with_another_input(page: Page, stage: SteeredSystem) -> None:
-    old = stage.failed()
+def test_everything_runs_again_with_another_input(page: Page, steered: SteeredSystem) -> None:
+    old = steered.failed()
     open_run(page, old, "FAILED")
     page.get_by_test_id("retry").click()
     page.get_by_test_id("retry-other-input").check()
@@ -261,24 +263,24 @@ def test_everything_runs_again_with_another_input(page: Page, stage: SteeredSyst
     expect(page.get_by_test_id("problem")).to_contain_text("input.n")
     page.get_by_role("textbox", name="Input of the run").fill('{"n": 7}')
     page.get_by_test_id("confirm-retry").click()
-    run = stage.end(new_run(page, old))
+    run = steered.end(new_run(page, old))
     assert run["input"] == {"n": 7}
     assert run["steps"][0]["input"] == {"text": "n is 7"}
 
 
-def test_a_question_is_answered_from_the_runs_page(page: Page, stage: SteeredSystem) -> None:
-    stage.asker.script(
+def test_a_question_is_answered_from_the_runs_page(page: Page, steered: SteeredSystem) -> None:
+    steered.asker.script(
         jsonrpc_task("Which one?", state="input-required"),
         jsonrpc_task("And when?", state="input-required"),
         jsonrpc_task("Then."),
     )
-    run = stage.start("ask")
+    run = steered.start("ask")
     open_run(page, run, "WAITING")
     page.get_by_test_id("answer-step").click()
     expect(page.get_by_test_id("question")).to_have_text("Which one?")
     page.get_by_test_id("answer-text").fill("The left one")
     look_at(page, "answer-in-run")
-    stage.client.reply(run, "only", {"text": "The right one"})
+    steered.client.reply(run, "only", {"text": "The right one"})
     gone = page.get_by_test_id("inbox-gone")
     expect(gone).to_contain_text("The step asks again: “And when?”")
     expect(page.get_by_test_id("answer-text")).to_have_value("The left one")
@@ -292,9 +294,9 @@ def test_a_question_is_answered_from_the_runs_page(page: Page, stage: SteeredSys
     expect(page.get_by_test_id("answer")).to_have_count(0)
 
 
-def test_an_unknown_outcome_is_called_again_from_the_runs_page(page: Page, stage: SteeredSystem) -> None:
-    stage.bank.script(Hangup(), simple_success({"text": "paid"}))
-    run = stage.start("once")
+def test_an_unknown_outcome_is_called_again_from_the_runs_page(page: Page, steered: SteeredSystem) -> None:
+    steered.bank.script(Hangup(), simple_success({"text": "paid"}))
+    run = steered.start("once")
     open_run(page, run, "WAITING")
     expect(page.get_by_test_id("answer-step")).to_have_text("Resolve pay")
     page.get_by_test_id("answer-step").click()

@@ -31,7 +31,7 @@ class AgentsSystem:
 
 
 @pytest.fixture(scope="module")
-def scene(demo: DemoSystem, agents: ThreadedAgents) -> AgentsSystem:
+def agents_system(demo: DemoSystem, agents: ThreadedAgents) -> AgentsSystem:
     client = demo.client
     fragile, holder = agents.start(BUSY), agents.start(simple_success({"text": "hi"}))
     client.create_agent(
@@ -58,16 +58,16 @@ def scene(demo: DemoSystem, agents: ThreadedAgents) -> AgentsSystem:
 
 
 @pytest.fixture
-def listed(page: Page, scene: AgentsSystem) -> Page:
-    del scene
+def listed(page: Page, agents_system: AgentsSystem) -> Page:
+    del agents_system
     page.goto("/agents")
     expect(row(page, "fragile")).to_be_visible()
     return page
 
 
 @pytest.fixture
-def narrow(browser: Browser, demo: DemoSystem, scene: AgentsSystem) -> Generator[Page]:
-    del scene
+def narrow(browser: Browser, demo: DemoSystem, agents_system: AgentsSystem) -> Generator[Page]:
+    del agents_system
     with watched_page(browser, demo.url, width=390, height=800) as page:
         yield page
 
@@ -160,9 +160,9 @@ def test_an_empty_list_shows_the_command_to_copy(
 
 
 def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(
-    page: Page, scene: AgentsSystem
+    page: Page, agents_system: AgentsSystem
 ) -> None:
-    del scene
+    del agents_system
     page.goto("/agents/fragile")
     expect(page.get_by_test_id("agent-name")).to_have_text("fragile")
     expect(page.get_by_test_id("calls-total")).to_contain_text("2 calls, 2 failed")
@@ -180,7 +180,9 @@ def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(
     expect(tabs.last).to_be_in_viewport(ratio=0.99)
 
 
-def test_the_last_calls_lead_to_their_attempts(page: Page, scene: AgentsSystem, demo: DemoSystem) -> None:
+def test_the_last_calls_lead_to_their_attempts(
+    page: Page, agents_system: AgentsSystem, demo: DemoSystem
+) -> None:
     page.goto("/agents/fragile?tab=calls")
     calls = page.get_by_test_id("agent-call")
     expect(calls).to_have_count(2)
@@ -188,7 +190,7 @@ def test_the_last_calls_lead_to_their_attempts(page: Page, scene: AgentsSystem, 
     look_at(page, "agent-calls")
     page.set_viewport_size({"width": 390, "height": 800})
     to_run = calls.first.get_by_role(
-        "link", name=re.compile(f"…({'|'.join(run[-12:] for run in scene.failing_runs)})$")
+        "link", name=re.compile(f"…({'|'.join(run[-12:] for run in agents_system.failing_runs)})$")
     )
     expect(to_run).to_be_in_viewport(ratio=0.99)
     # On one line, as is everything in the row; nothing lies beyond the edge.
@@ -197,11 +199,13 @@ def test_the_last_calls_lead_to_their_attempts(page: Page, scene: AgentsSystem, 
     expect(calls.first.get_by_text("took").filter(visible=True)).to_be_in_viewport(ratio=0.99)
     look_at(page, "agent-calls-phone")
     calls.first.get_by_role("link", name="first").click()
-    expect(page).to_have_url(re.compile(f"{demo.url}/runs/({'|'.join(scene.failing_runs)}).*step=first"))
+    expect(page).to_have_url(
+        re.compile(f"{demo.url}/runs/({'|'.join(agents_system.failing_runs)}).*step=first")
+    )
 
 
-def test_a_breaker_is_closed_by_hand(page: Page, scene: AgentsSystem, demo: DemoSystem) -> None:
-    del scene
+def test_a_breaker_is_closed_by_hand(page: Page, agents_system: AgentsSystem, demo: DemoSystem) -> None:
+    del agents_system
     page.goto("/agents/fragile")
     expect(page.get_by_test_id("breaker").first).to_have_text("Breaker open")
     page.get_by_test_id("reset-breaker").click()
@@ -209,8 +213,8 @@ def test_a_breaker_is_closed_by_hand(page: Page, scene: AgentsSystem, demo: Demo
     assert state_of_breaker(demo, "fragile") == "closed"
 
 
-def test_an_agent_is_asked_whether_it_is_there(page: Page, scene: AgentsSystem) -> None:
-    del scene
+def test_an_agent_is_asked_whether_it_is_there(page: Page, agents_system: AgentsSystem) -> None:
+    del agents_system
     page.goto("/agents/holder")
     page.get_by_test_id("ask-health").click()
     expect(page.get_by_test_id("health")).to_have_attribute("data-value", "healthy")
@@ -231,8 +235,8 @@ def test_what_a_look_has_found_is_shown_beside_how_the_agent_stands(page: Page, 
     expect(row(page, "nobody-there").get_by_test_id("look")).to_contain_text("No answer")
 
 
-def test_a_card_is_shown_as_text_whatever_it_says(page: Page, scene: AgentsSystem) -> None:
-    del scene
+def test_a_card_is_shown_as_text_whatever_it_says(page: Page, agents_system: AgentsSystem) -> None:
+    del agents_system
     page.goto("/agents/holder?tab=card")
     card = page.get_by_test_id("card")
     expect(card.get_by_role("heading", name=f"Holder {SCRIPT}")).to_be_visible()
@@ -246,22 +250,24 @@ def test_a_card_is_shown_as_text_whatever_it_says(page: Page, scene: AgentsSyste
     look_at(page, "agent-card")
 
 
-def test_what_an_agent_speaks_is_decided_again_with_its_evidence(page: Page, scene: AgentsSystem) -> None:
-    del scene
+def test_what_an_agent_speaks_is_decided_again_with_its_evidence(
+    page: Page, agents_system: AgentsSystem
+) -> None:
+    del agents_system
     page.goto("/agents/holder")
     page.get_by_test_id("refresh-card").click()
     expect(page.get_by_test_id("evidence")).to_contain_text("a2a-0.3")
     expect(page.get_by_test_id("tried")).to_contain_text("HTTP 200, a card")
 
 
-def test_an_agent_without_a_card_says_why_there_is_none(page: Page, scene: AgentsSystem) -> None:
-    del scene
+def test_an_agent_without_a_card_says_why_there_is_none(page: Page, agents_system: AgentsSystem) -> None:
+    del agents_system
     page.goto("/agents/fragile?tab=card")
     expect(page.get_by_test_id("no-card")).to_contain_text("do not depend on a card")
 
 
-def test_a_check_is_made_and_says_what_to_mend(page: Page, scene: AgentsSystem) -> None:
-    del scene
+def test_a_check_is_made_and_says_what_to_mend(page: Page, agents_system: AgentsSystem) -> None:
+    del agents_system
     page.goto("/agents/holder?tab=checks")
     expect(page.get_by_test_id("no-checks")).to_be_visible()
     page.get_by_test_id("check-now").click()
@@ -282,9 +288,9 @@ def test_a_check_is_made_and_says_what_to_mend(page: Page, scene: AgentsSystem) 
 
 
 def test_a_message_is_sent_and_its_answer_is_shown_with_the_wire(
-    page: Page, scene: AgentsSystem, demo: DemoSystem
+    page: Page, agents_system: AgentsSystem, demo: DemoSystem
 ) -> None:
-    del scene
+    del agents_system
     runs = len(demo.client.runs().items)
     page.goto("/agents/Researcher?tab=try")
     page.get_by_test_id("try-text").fill("What is a trunk line?")
@@ -299,8 +305,8 @@ def test_a_message_is_sent_and_its_answer_is_shown_with_the_wire(
     assert len(demo.client.runs().items) == runs
 
 
-def test_an_error_of_a_trial_says_what_to_do(page: Page, scene: AgentsSystem) -> None:
-    del scene
+def test_an_error_of_a_trial_says_what_to_do(page: Page, agents_system: AgentsSystem) -> None:
+    del agents_system
     page.goto("/agents/fragile?tab=try")
     page.get_by_text("Input as JSON").click()
     editor = page.get_by_test_id("try-input").get_by_role("textbox")
@@ -315,7 +321,7 @@ def test_an_error_of_a_trial_says_what_to_do(page: Page, scene: AgentsSystem) ->
 
 
 def test_an_agent_is_registered_changed_and_removed(
-    page: Page, scene: AgentsSystem, demo: DemoSystem
+    page: Page, agents_system: AgentsSystem, demo: DemoSystem
 ) -> None:
     page.goto("/agents")
     page.get_by_test_id("new-agent").click()
@@ -324,7 +330,7 @@ def test_an_agent_is_registered_changed_and_removed(
     page.get_by_test_id("save-agent").click()
     expect(page.get_by_test_id("problem")).to_be_visible()
     look_at(page, "agent-form")
-    page.get_by_test_id("field-url").fill(scene.holder.url)
+    page.get_by_test_id("field-url").fill(agents_system.holder.url)
     page.get_by_test_id("save-agent").click()
     expect(page).to_have_url(f"{demo.url}/agents/by%20hand")
     page.get_by_test_id("edit-agent").click()

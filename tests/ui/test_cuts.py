@@ -33,7 +33,7 @@ def url(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Gener
 
 
 @pytest.fixture
-def line(agents: ThreadedAgents, url: str) -> Generator[TcpProxy]:
+def proxy(agents: ThreadedAgents, url: str) -> Generator[TcpProxy]:
     with agents.portal.wrap_async_context_manager(tcp_proxy_to(url)) as line:
         yield line
 
@@ -63,7 +63,7 @@ def wait_for_the_end(page: Page) -> None:
 
 
 def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
-    agents: ThreadedAgents, url: str, line: TcpProxy, browser: Browser
+    agents: ThreadedAgents, url: str, proxy: TcpProxy, browser: Browser
 ) -> None:
     client = Client(url)
     allowed = patient_agent(agents, client)
@@ -72,14 +72,14 @@ def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
         steps[f"step{number + 1}"] = {"agent": "patient", "needs": [f"step{number}"]}
     client.save_workflow(encode({"name": "long", "steps": steps}))
     run = client.execute("long", {})["id"]
-    with watched_page(browser, line.url, cuts_are_expected=True) as page:
+    with watched_page(browser, proxy.url, cuts_are_expected=True) as page:
         page.goto(f"/runs/{run}")
         expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
         for number in range(CUTS):
             expect(page.get_by_test_id(f"graph-step-step{number}")).to_have_attribute(
                 "data-status", "RUNNING"
             )
-            assert agents.portal.call(line.cut) >= 1
+            assert agents.portal.call(proxy.cut) >= 1
             agents.portal.call(allowed.release)
         agents.portal.call(allowed.release)
         wait_for_the_end(page)
@@ -91,22 +91,22 @@ def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
 
 
 def test_a_page_that_nobody_sees_gives_its_line_back_and_is_complete_when_it_is_seen_again(
-    agents: ThreadedAgents, url: str, line: TcpProxy, browser: Browser
+    agents: ThreadedAgents, url: str, proxy: TcpProxy, browser: Browser
 ) -> None:
     """A browser has six connections for all pages of one server."""
     client = Client(url)
     allowed = patient_agent(agents, client, "unhurried")
     client.save_workflow(encode({"name": "short", "steps": {"only": {"agent": "unhurried"}}}))
     run = client.execute("short", {})["id"]
-    with watched_page(browser, line.url) as page:
+    with watched_page(browser, proxy.url) as page:
         page.clock.install()
         page.goto(f"/runs/{run}")
         expect(page.get_by_test_id("graph-step-only")).to_have_attribute("data-status", "RUNNING")
         expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
-        assert line.open_streams == 1
+        assert proxy.open_streams == 1
         page.evaluate(HIDE, arg=True)
         page.clock.fast_forward("01:00")
-        assert wait_until(lambda: line.open_streams == 0, 60)
+        assert wait_until(lambda: proxy.open_streams == 0, 60)
         agents.portal.call(allowed.release)
         follow_run(client, run, show="nothing")
         page.evaluate(HIDE, arg=False)

@@ -69,7 +69,7 @@ def harbour_beside(session: Path, folder: Path, agents: ThreadedAgents) -> Gener
 
 
 @pytest.fixture(scope="module")
-def harbour(
+def migrating_system(
     session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
 ) -> Generator[MigratingSystem]:
     with harbour_beside(session_folder, tmp_path_factory.mktemp("harbour"), agents) as harbour:
@@ -77,8 +77,8 @@ def harbour(
 
 
 @pytest.fixture
-def page(browser: Browser, harbour: MigratingSystem) -> Generator[Page]:
-    with watched_page(browser, harbour.client.url) as page:
+def page(browser: Browser, migrating_system: MigratingSystem) -> Generator[Page]:
+    with watched_page(browser, migrating_system.client.url) as page:
         yield page
 
 
@@ -96,15 +96,15 @@ def fits(page: Page) -> bool:
 
 
 def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(
-    page: Page, harbour: MigratingSystem
+    page: Page, migrating_system: MigratingSystem
 ) -> None:
-    harbour.add("Greeter")
+    migrating_system.add("Greeter")
     page.goto("/migration?q=greeter")
     expect(page.get_by_test_id("column-planned").get_by_test_id("card")).to_have_count(1)
     expect(card(page, "Greeter").get_by_test_id("blocker")).to_have_text("No new side named")
     card(page, "Greeter").get_by_role("link", name=re.compile("^Shadow it")).click()
     dialog = page.get_by_role("dialog", name="Shadow Greeter")
-    dialog.get_by_test_id("target-url").fill(harbour.new)
+    dialog.get_by_test_id("target-url").fill(migrating_system.new)
     dialog.get_by_test_id("limits").click()
     dialog.get_by_test_id("limit-comparisons").fill("1")
     dialog.get_by_test_id("why").fill("The new version is deployed")
@@ -116,7 +116,7 @@ def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(
     expect(page.get_by_test_id("last-change")).to_contain_text("by ann: The new version is deployed")
     expect(page.get_by_test_id("new-speaks")).to_have_text("jsonrpc-2.0")
 
-    run = harbour.run("Greeter")
+    run = migrating_system.run("Greeter")
     compared = page.get_by_test_id("comparison")
     expect(compared).to_have_count(1)
     expect(compared).to_have_attribute("data-verdict", "differ")
@@ -130,25 +130,25 @@ def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(
     page.reload()
     expect(page.get_by_test_id("difference")).to_have_count(1)
     page.locator("[data-testid=blockers] [data-code=disagreement]").get_by_test_id("see-differences").click()
-    expect(page).to_have_url(f"{harbour.client.url}/migration/Greeter?verdict=differ")
+    expect(page).to_have_url(f"{migrating_system.client.url}/migration/Greeter?verdict=differ")
     page.get_by_role("link", name=f"{run} ask").click()
-    expect(page).to_have_url(f"{harbour.client.url}/runs/{run}?step=ask")
+    expect(page).to_have_url(f"{migrating_system.client.url}/runs/{run}?step=ask")
 
     page.goto("/migration?q=greeter")
     expect(card(page, "Greeter")).to_contain_text("100 % shadowed: 1 of 1 differ (100 %)")
 
 
-def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, harbour: MigratingSystem) -> None:
-    harbour.add("Ferry", repeatable=False)
+def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, migrating_system: MigratingSystem) -> None:
+    migrating_system.add("Ferry", repeatable=False)
     page.goto("/migration/Ferry?act=canary")
     dialog = page.get_by_role("dialog")
-    dialog.get_by_test_id("target-url").fill(harbour.new)
+    dialog.get_by_test_id("target-url").fill(migrating_system.new)
     dialog.get_by_test_id("percent").fill("150")
     expect(dialog.get_by_test_id("confirm")).to_be_disabled()
     dialog.get_by_test_id("percent").fill("100")
     dialog.get_by_test_id("confirm").click()
     expect(stage(page)).to_have_attribute("data-stage", "canary")
-    harbour.run("Ferry")
+    migrating_system.run("Ferry")
     expect(page.get_by_test_id("new-last-calls")).to_have_text("1")
     expect(page.get_by_test_id("new-failed")).to_have_text("0 (0 %)")
 
@@ -182,8 +182,8 @@ def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, harbour: Migrat
     expect(page.get_by_test_id("column-rolled_back")).to_contain_text("It greets in the evening only")
 
 
-def test_what_cannot_be_done_says_why(page: Page, harbour: MigratingSystem) -> None:
-    harbour.add("Pilot", repeatable=False)
+def test_what_cannot_be_done_says_why(page: Page, migrating_system: MigratingSystem) -> None:
+    migrating_system.add("Pilot", repeatable=False)
     page.goto("/migration/Pilot")
     for action, reason in (
         ("shadow", "It is not declared safe to call twice."),
@@ -203,8 +203,8 @@ def test_what_cannot_be_done_says_why(page: Page, harbour: MigratingSystem) -> N
     expect(page.get_by_test_id("standing")).to_be_visible()
 
 
-def test_what_the_server_refuses_is_said_in_the_dialog(page: Page, harbour: MigratingSystem) -> None:
-    harbour.add("Tug")
+def test_what_the_server_refuses_is_said_in_the_dialog(page: Page, migrating_system: MigratingSystem) -> None:
+    migrating_system.add("Tug")
     page.goto("/migration/Tug?act=shadow")
     dialog = page.get_by_role("dialog")
     dialog.get_by_test_id("target-url").fill("not an address")

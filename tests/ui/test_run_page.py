@@ -41,7 +41,7 @@ READABLE = 0.75
 
 
 @pytest.fixture(scope="module")
-def sea(
+def sample_system(
     agents: ThreadedAgents, session_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[SampleRuns]:
     with sample_runs(agents, session_folder, tmp_path_factory.mktemp("voyages")) as stage:
@@ -49,49 +49,51 @@ def sea(
 
 
 @pytest.fixture
-def page(browser: Browser, sea: SampleRuns) -> Generator[Page]:
-    sea.open_gate()
-    with watched_page(browser, sea.url, width=1440, height=900) as page:
+def page(browser: Browser, sample_system: SampleRuns) -> Generator[Page]:
+    sample_system.open_gate()
+    with watched_page(browser, sample_system.url, width=1440, height=900) as page:
         yield page
 
 
 def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(
-    page: Page, sea: SampleRuns
+    page: Page, sample_system: SampleRuns
 ) -> None:
-    sea.close_gate()
-    run = sea.start("voyage")
+    sample_system.close_gate()
+    run = sample_system.start("voyage")
     show(page, run)
     expect(node(page, "harbour")).to_have_attribute("data-status", "RUNNING")
     expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
     show(page, run)
     # What works is in sight, and the graph stays there when the run goes on.
     expect(node(page, "harbour")).to_be_in_viewport(ratio=0.99)
     before = sight(page)
 
-    sea.open_gate()
+    sample_system.open_gate()
     expect_status(page, "WAITING")
     expect(page.get_by_test_id("run-notice")).to_contain_text(
         "Step harbour waits for an answer: “Which berth?”"
     )
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
     assert sight(page) == before
 
-    sea.client.reply(run, "harbour", {"text": "The third."})
+    sample_system.client.reply(run, "harbour", {"text": "The third."})
     expect_status(page, "COMPLETED")
     expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "over")
     expect(page.get_by_test_id("run-notice")).to_have_count(0)
     live = shown_statuses(page, run)
-    assert live == sea.statuses(run)
+    assert live == sample_system.statuses(run)
     assert set(live.values()) == {"COMPLETED", "FAILED", "SKIPPED"}
     show(page, run)
     expect(node(page, "harbour")).to_have_attribute("data-status", "COMPLETED")
     assert shown_statuses(page, run) == live
 
 
-def test_a_run_that_is_over_says_so_before_its_history_is_there(page: Page, sea: SampleRuns) -> None:
-    run = sea.start("coast")
-    follow_run(sea.client, run, show="nothing")
+def test_a_run_that_is_over_says_so_before_its_history_is_there(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    run = sample_system.start("coast")
+    follow_run(sample_system.client, run, show="nothing")
     held = held_back(page, run)
     marks = page.get_by_role("columnheader", name="Time, 0 to")
     told = [page.get_by_test_id("run-duration").inner_text(), marks.get_attribute("aria-label")]
@@ -102,28 +104,28 @@ def test_a_run_that_is_over_says_so_before_its_history_is_there(page: Page, sea:
     expect(page.get_by_test_id("retry")).not_to_have_attribute("aria-disabled", "true")
     expect(page.get_by_test_id("run-notice")).to_contain_text(f"Step cape{LOST} failed")
     expect(page.get_by_test_id("bar")).to_have_count(0)
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
 
     held.pop().continue_()
     expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "over")
     expect(page.get_by_test_id("bar").first).to_be_visible()
     assert page.evaluate("window.shown") == ["FAILED"]
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
     assert [page.get_by_test_id("run-duration").inner_text(), marks.get_attribute("aria-label")] == told
 
 
 def test_a_run_that_goes_on_is_shown_as_it_stands_before_its_history_is_there(
-    page: Page, sea: SampleRuns
+    page: Page, sample_system: SampleRuns
 ) -> None:
-    run = open_waiting(page, sea)
-    sea.client.act(run, "pause")
+    run = open_waiting(page, sample_system)
+    sample_system.client.act(run, "pause")
     expect_status(page, "PAUSED")
     held = held_back(page, run)
     expect(page).to_have_title(re.compile("Paused · voyage"))
     expect(page.get_by_test_id("run-notice")).to_contain_text("The run is paused")
     expect(page.get_by_test_id("resume")).not_to_have_attribute("aria-disabled", "true")
     expect(page.locator("dl").first).to_contain_text("Running for")
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
 
     held.pop().continue_()
     expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
@@ -133,10 +135,12 @@ def test_a_run_that_goes_on_is_shown_as_it_stands_before_its_history_is_there(
     expect_status(page, "WAITING")
 
 
-def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(page: Page, sea: SampleRuns) -> None:
-    sea.close_gate()
+def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    sample_system.close_gate()
     page.clock.install()
-    run = sea.start("voyage")
+    run = sample_system.start("voyage")
     show(page, run)
     facts = page.locator("dl").first
     expect(facts).to_contain_text("Running for")
@@ -147,13 +151,15 @@ def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(page: Page
         page.get_by_test_id("times").click()
     assert facts.locator("time").inner_text() != before
     page.clock.resume()
-    sea.open_gate()
-    sea.client.act(run, "cancel")
+    sample_system.open_gate()
+    sample_system.client.act(run, "cancel")
     expect(facts).to_contain_text("Took")
 
 
-def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: Page, sea: SampleRuns) -> None:
-    open_waiting(page, sea)
+def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    open_waiting(page, sample_system)
     assert [kind for kind in kinds_of(page, "scout") if kind != "queued"] == ["call", "backoff", "call"]
     failed = row(page, "scout").locator("[data-failed]")
     expect(failed).to_have_count(1)
@@ -173,15 +179,17 @@ def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: P
     look_at(page, "run")
 
 
-def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea)
+def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    run = open_waiting(page, sample_system)
     # No answer tells the page that its clock is wrong.
     page.route("**/api/v1/**", lambda _: None)
     page.clock.set_fixed_time(datetime.now(UTC) + timedelta(minutes=20))
     ruler = page.get_by_role("columnheader", name="Time, 0 to 25 min 0 s").bounding_box()
     assert ruler is not None
     pixels = ruler["width"] / (25 * 60)
-    shown = sea.client.run(run)
+    shown = sample_system.client.run(run)
     begin = moment(shown["started_at"])
     ended = {
         step["name"]: moment(step["finished_at"]) - begin for step in shown["steps"] if step["finished_at"]
@@ -207,8 +215,8 @@ def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(page: Page, s
     assert label["x"] + label["width"] <= chart["x"] + chart["width"]
 
 
-def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea, legs=30)
+def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sample_system: SampleRuns) -> None:
+    run = open_waiting(page, sample_system, legs=30)
     # Its agent takes three calls at once.
     show(page, f"{run}?step=legs[20]")
     expect(row(page, "legs[20]").locator("[data-kind=queued]")).to_have_count(1)
@@ -225,18 +233,18 @@ def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Samp
     assert chart.evaluate("element => element.scrollTop") == 0
 
 
-def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea)
+def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sample_system: SampleRuns) -> None:
+    run = open_waiting(page, sample_system)
     press(node(page, "scout").get_by_role("button").first)
-    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout")
+    expect(page).to_have_url(f"{sample_system.url}/runs/{run}?step=scout")
     expect(row(page, "scout")).to_have_attribute("data-selected", "true")
     row(page, "scout").locator("[data-failed]").click()
-    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout&attempt=1")
+    expect(page).to_have_url(f"{sample_system.url}/runs/{run}?step=scout&attempt=1")
     expect(row(page, "scout").locator("[data-chosen]").first).to_be_visible()
     row(page, "plan").get_by_role("button").click()
     expect(node(page, "plan")).to_have_attribute("data-selected", "true")
     page.go_back()
-    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout&attempt=1")
+    expect(page).to_have_url(f"{sample_system.url}/runs/{run}?step=scout&attempt=1")
     expect(node(page, "scout")).to_have_attribute("data-selected", "true")
     # Of a graph that is looked at closely, what is chosen elsewhere comes into sight.
     for _ in range(4):
@@ -252,8 +260,8 @@ def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Sampl
     expect(row(page, "scout")).to_have_attribute("data-selected", "true")
 
 
-def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea)
+def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sample_system: SampleRuns) -> None:
+    run = open_waiting(page, sample_system)
     expect(node(page, "legs")).to_contain_text(f"{LEGS - 1}/{LEGS}Completed · 1 failed")
     assert_uncut(node(page, "legs"))
     row(page, "legs").get_by_role("button", name="legs").last.click()
@@ -292,7 +300,7 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: SampleRun
     press(page.get_by_test_id("graph-open-legs"))
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(0)
     expect(node(page, "legs")).to_have_attribute("data-selected", "true")
-    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=legs")
+    expect(page).to_have_url(f"{sample_system.url}/runs/{run}?step=legs")
     # What marks the row of the chosen step goes on to the edge, behind the bars.
     assert row(page, "legs").evaluate(
         """row => row.clientWidth === row.parentElement.clientWidth
@@ -300,8 +308,10 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: SampleRun
     )
 
 
-def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page, sea: SampleRuns) -> None:
-    open_waiting(page, sea, legs=MANY)
+def test_of_very_many_items_those_that_failed_are_shown_and_the_first(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    open_waiting(page, sample_system, legs=MANY)
     page.get_by_test_id("gantt-open-legs").click()
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(SHOWN_ITEMS)
     expect(page.locator("[data-testid^=graph-item-][data-status=FAILED]")).to_have_count(1)
@@ -328,8 +338,10 @@ def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page
     assert page.locator("[data-testid^=gantt-row-]").count() < SHOWN_ITEMS
 
 
-def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea)
+def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    run = open_waiting(page, sample_system)
     see_all(page)
     press(page.get_by_test_id("graph-open-provisions"))
     for step in ("water", "bread", "load"):
@@ -365,7 +377,7 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     expect(page.get_by_test_id("run-title")).to_have_text("stock")
     expect(page).to_have_url(re.compile(r"\?step=stow$"))
     page.get_by_test_id("parent-run").click()
-    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=provisions")
+    expect(page).to_have_url(f"{sample_system.url}/runs/{run}?step=provisions")
     row(page, "provisions").get_by_role("button", name="Completed provisions").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("button", name="Steps of provisions", exact=True)).to_have_attribute(
@@ -384,11 +396,13 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     expect(page.get_by_test_id("run-title")).to_have_text("stock")
 
 
-def test_what_is_open_of_another_workflow_lives_and_is_read_once(page: Page, sea: SampleRuns) -> None:
-    sea.close_gate()
+def test_what_is_open_of_another_workflow_lives_and_is_read_once(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    sample_system.close_gate()
     paths: list[str] = []
     page.on("request", lambda request: paths.append(urlsplit(request.url).path))
-    show(page, f"{sea.start('fleet')}?open=ship")
+    show(page, f"{sample_system.start('fleet')}?open=ship")
     expect(row(page, "ship/harbour")).to_have_attribute("data-status", "RUNNING")
     expect(node(page, "harbour")).to_have_attribute("data-status", "RUNNING")
     assert [kind for kind in kinds_of(page, "ship/scout") if kind != "queued"] == ["call", "backoff", "call"]
@@ -397,7 +411,7 @@ def test_what_is_open_of_another_workflow_lives_and_is_read_once(page: Page, sea
     # Its items are on its own page.
     expect(row(page, "ship/legs")).to_be_attached()
     expect(page.get_by_test_id("gantt-open-ship/legs")).to_have_count(0)
-    sea.open_gate()
+    sample_system.open_gate()
     expect(row(page, "ship/harbour")).to_have_attribute("data-status", "WAITING")
     expect(row(page, "ship/harbour").locator("[data-kind=person]")).to_have_attribute("data-goes-on", "true")
     asked = list(paths)
@@ -408,23 +422,23 @@ def test_what_is_open_of_another_workflow_lives_and_is_read_once(page: Page, sea
     assert asked.count(f"/api/v1{urlsplit(page.url).path}") == 1
 
 
-def test_a_failed_run_says_why_and_what_to_do(page: Page, sea: SampleRuns) -> None:
-    run = sea.start("wreck")
+def test_a_failed_run_says_why_and_what_to_do(page: Page, sample_system: SampleRuns) -> None:
+    run = sample_system.start("wreck")
     show(page, run)
     notice = page.get_by_test_id("run-notice")
     expect(notice).to_contain_text("Step sail failed: The mast is broken.")
     expect(page.get_by_test_id("run-fix")).to_have_text("The agent failed; its message says why.")
     expect(node(page, "land")).to_contain_text("Never began")
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
     notice.get_by_role("button", name="sail").click()
     expect(node(page, "sail")).to_have_attribute("data-selected", "true")
     look_at(page, "run-failed")
 
 
 def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
-    page: Page, sea: SampleRuns
+    page: Page, sample_system: SampleRuns
 ) -> None:
-    run = sea.start("coast")
+    run = sample_system.start("coast")
     show(page, run)
     expect_status(page, "FAILED")
     show(page, run)
@@ -463,9 +477,9 @@ def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
     assert sight(page)[2] >= READABLE
 
 
-def test_a_run_that_is_over_is_read_once(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea)
-    sea.client.act(run, "cancel")
+def test_a_run_that_is_over_is_read_once(page: Page, sample_system: SampleRuns) -> None:
+    run = open_waiting(page, sample_system)
+    sample_system.client.act(run, "cancel")
     expect_status(page, "CANCELLED")
     paths: list[str] = []
     page.on("request", lambda request: paths.append(urlsplit(request.url).path))
@@ -480,44 +494,46 @@ def test_a_run_that_is_over_is_read_once(page: Page, sea: SampleRuns) -> None:
     assert paths.count(f"/api/v1/runs/{run}/events") == 2
 
 
-def test_a_repeated_run_shows_what_it_has_kept(page: Page, sea: SampleRuns) -> None:
-    first = open_waiting(page, sea)
-    sea.client.reply(first, "harbour", {"text": "The third."})
+def test_a_repeated_run_shows_what_it_has_kept(page: Page, sample_system: SampleRuns) -> None:
+    first = open_waiting(page, sample_system)
+    sample_system.client.reply(first, "harbour", {"text": "The third."})
     expect_status(page, "COMPLETED")
-    run = sea.client.act(first, "retry", {"from_step": "harbour"})["id"]
+    run = sample_system.client.act(first, "retry", {"from_step": "harbour"})["id"]
     show(page, run)
     expect_status(page, "WAITING")
     expect(node(page, "plan")).to_contain_text("Completed · kept")
     expect(page.get_by_test_id("retry-of")).to_have_text(first)
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
 
 
-def test_a_run_that_is_paused_and_one_that_is_cancelled_say_so(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea)
-    sea.client.act(run, "pause")
+def test_a_run_that_is_paused_and_one_that_is_cancelled_say_so(page: Page, sample_system: SampleRuns) -> None:
+    run = open_waiting(page, sample_system)
+    sample_system.client.act(run, "pause")
     expect_status(page, "PAUSED")
     expect(page.get_by_test_id("run-notice")).to_contain_text("The run is paused")
     expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Paused")
-    assert shown_statuses(page, run) == sea.statuses(run)
-    sea.client.act(run, "resume")
+    assert shown_statuses(page, run) == sample_system.statuses(run)
+    sample_system.client.act(run, "resume")
     expect_status(page, "WAITING")
-    sea.client.act(run, "cancel")
+    sample_system.client.act(run, "cancel")
     expect_status(page, "CANCELLED")
     expect(page.get_by_test_id("run-notice")).to_contain_text("The run was cancelled")
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
 
 
-def test_a_call_whose_outcome_nobody_knows_asks_for_somebody_who_does(page: Page, sea: SampleRuns) -> None:
-    run = sea.start("bottle")
+def test_a_call_whose_outcome_nobody_knows_asks_for_somebody_who_does(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    run = sample_system.start("bottle")
     show(page, run)
     expect(node(page, "throw")).to_have_attribute("data-status", "OUTCOME_UNKNOWN")
     expect(page.get_by_test_id("run-notice")).to_contain_text("nobody knows what came of it")
     assert kinds_of(page, "throw")[-1] == "unknown"
-    assert shown_statuses(page, run) == sea.statuses(run)
+    assert shown_statuses(page, run) == sample_system.statuses(run)
 
 
-def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea)
+def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sample_system: SampleRuns) -> None:
+    run = open_waiting(page, sample_system)
     page.get_by_test_id("direction-right").click()
     expect(page.get_by_test_id("graph")).to_have_attribute("data-direction", "RIGHT")
     node(page, "plan").get_by_role("button").focus()
@@ -527,9 +543,11 @@ def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sea: Sample
     expect(node(page, "plan")).not_to_have_attribute("data-selected", "true")
 
 
-def test_a_step_that_the_tab_key_leads_to_is_brought_into_sight(page: Page, sea: SampleRuns) -> None:
+def test_a_step_that_the_tab_key_leads_to_is_brought_into_sight(
+    page: Page, sample_system: SampleRuns
+) -> None:
     # Loaded again: what the graph begins at is where the run stands then.
-    show(page, open_waiting(page, sea))
+    show(page, open_waiting(page, sample_system))
     closer = page.get_by_test_id("graph").get_by_role("button", name="Zoom In")
     for _ in range(4):
         closer.click()
@@ -540,8 +558,10 @@ def test_a_step_that_the_tab_key_leads_to_is_brought_into_sight(page: Page, sea:
     expect(node(page, "plan")).to_be_in_viewport(ratio=0.9)
 
 
-def test_the_chart_is_one_stop_of_the_tab_key_and_arrows_lead_through_it(page: Page, sea: SampleRuns) -> None:
-    run = open_waiting(page, sea, legs=MANY)
+def test_the_chart_is_one_stop_of_the_tab_key_and_arrows_lead_through_it(
+    page: Page, sample_system: SampleRuns
+) -> None:
+    run = open_waiting(page, sample_system, legs=MANY)
     page.get_by_test_id("gantt-in").focus()
     page.keyboard.press("Tab")
     expect(row(page, "plan").get_by_role("button")).to_be_focused()
@@ -565,8 +585,8 @@ def test_the_chart_is_one_stop_of_the_tab_key_and_arrows_lead_through_it(page: P
     expect(row(page, "plan")).to_be_in_viewport(ratio=0.9)
 
 
-def test_the_direction_of_graphs_is_remembered(page: Page, sea: SampleRuns) -> None:
-    open_waiting(page, sea)
+def test_the_direction_of_graphs_is_remembered(page: Page, sample_system: SampleRuns) -> None:
+    open_waiting(page, sample_system)
     for direction in ("right", "down"):
         page.get_by_test_id(f"direction-{direction}").click()
         expect(page.get_by_test_id("graph")).to_have_attribute("data-direction", direction.upper())
@@ -575,8 +595,8 @@ def test_the_direction_of_graphs_is_remembered(page: Page, sea: SampleRuns) -> N
     expect(page.get_by_test_id("graph")).to_have_attribute("data-direction", "DOWN")
 
 
-def test_the_chart_can_be_looked_at_more_closely(page: Page, sea: SampleRuns) -> None:
-    open_waiting(page, sea)
+def test_the_chart_can_be_looked_at_more_closely(page: Page, sample_system: SampleRuns) -> None:
+    open_waiting(page, sample_system)
     chart = page.get_by_role("region", name="Time of each step")
     before = chart.evaluate("element => element.scrollWidth")
     wider = "([element, before]) => element.scrollWidth > 1.5 * before"
@@ -596,11 +616,11 @@ def test_a_run_that_is_not_there_is_a_problem_with_a_way_out(page: Page) -> None
 
 @pytest.mark.parametrize("width", [1024, 390])
 def test_on_a_smaller_screen_what_is_known_of_a_chosen_step_is_in_sight(
-    browser: Browser, sea: SampleRuns, width: int
+    browser: Browser, sample_system: SampleRuns, width: int
 ) -> None:
-    sea.open_gate()
-    with watched_page(browser, sea.url, width=width, height=768) as page:
-        show(page, open_waiting(page, sea))
+    sample_system.open_gate()
+    with watched_page(browser, sample_system.url, width=width, height=768) as page:
+        show(page, open_waiting(page, sample_system))
         expect(node(page, "harbour")).to_be_in_viewport(ratio=0.99)
         graph, chart = (
             page.get_by_test_id("graph").bounding_box(),

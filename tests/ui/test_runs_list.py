@@ -53,7 +53,7 @@ class RunsSystem:
 
 
 @pytest.fixture(scope="module")
-def works(
+def runs_system(
     session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
 ) -> Generator[RunsSystem]:
     with trunkline_up(session_folder, tmp_path_factory.mktemp("runs")) as url:
@@ -78,8 +78,8 @@ def works(
 
 
 @pytest.fixture
-def page(browser: Browser, works: RunsSystem) -> Generator[Page]:
-    with watched_page(browser, works.client.url) as page:
+def page(browser: Browser, runs_system: RunsSystem) -> Generator[Page]:
+    with watched_page(browser, runs_system.client.url) as page:
         yield page
 
 
@@ -128,8 +128,8 @@ def test_an_empty_list_shows_the_next_command_to_copy(
         expect(page).to_have_url(re.compile("/workflows/a%20report/start$"))
 
 
-def test_a_run_is_shown_with_all_that_tells_it_apart(page: Page, works: RunsSystem) -> None:
-    run, failed = works.run("guild"), works.run("broken")
+def test_a_run_is_shown_with_all_that_tells_it_apart(page: Page, runs_system: RunsSystem) -> None:
+    run, failed = runs_system.run("guild"), runs_system.run("broken")
     page.goto("/runs")
     shown = row(page, run)
     expect(shown.get_by_test_id("status")).to_have_text("Completed")
@@ -144,11 +144,11 @@ def test_a_run_is_shown_with_all_that_tells_it_apart(page: Page, works: RunsSyst
     expect(shown.locator("time")).to_have_attribute("title", re.compile("UTC$"))
     look_at(page, "runs-list")
     shown.get_by_text("guild").click()
-    expect(page).to_have_url(f"{works.client.url}/runs/{run}")
+    expect(page).to_have_url(f"{runs_system.client.url}/runs/{run}")
 
 
-def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, works: RunsSystem) -> None:
-    done, failed = works.run("weather"), works.run("broken")
+def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, runs_system: RunsSystem) -> None:
+    done, failed = runs_system.run("weather"), runs_system.run("broken")
     page.goto("/runs")
     page.get_by_test_id("filter-failed").click()
     expect(page).to_have_url(re.compile(r"\?status=FAILED$"))
@@ -180,18 +180,18 @@ def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, works: Ru
     expect(page.get_by_test_id("filter-time")).to_have_value("Last hour")
     look_at(page, "runs-filtered")
     page.get_by_test_id("clear-filters").click()
-    expect(page).to_have_url(f"{works.client.url}/runs")
+    expect(page).to_have_url(f"{runs_system.client.url}/runs")
     expect(row(page, failed)).to_be_visible()
 
 
-def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, works: RunsSystem) -> None:
-    run, other = works.run("guild"), works.run("weather")
+def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, runs_system: RunsSystem) -> None:
+    run, other = runs_system.run("guild"), runs_system.run("weather")
     page.goto("/runs")
     expect(row(page, other)).to_be_visible()
     page.keyboard.press("/")
     search = page.get_by_test_id("search")
     expect(search).to_be_focused()
-    for text in (run[:30], "UIL", str(works.client.run(run)["correlation_id"])):
+    for text in (run[:30], "UIL", str(runs_system.client.run(run)["correlation_id"])):
         search.fill(text)
         expect(row(page, other)).to_have_count(0)
         expect(row(page, run)).to_be_visible()
@@ -208,8 +208,10 @@ def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, works
     expect(search).to_have_value("")
 
 
-def test_runs_between_two_times_are_asked_for_in_the_readers_zone(page: Page, works: RunsSystem) -> None:
-    run = works.run("weather")
+def test_runs_between_two_times_are_asked_for_in_the_readers_zone(
+    page: Page, runs_system: RunsSystem
+) -> None:
+    run = runs_system.run("weather")
     page.goto("/runs")
     page.get_by_test_id("times").click()
     page.get_by_test_id("filter-time").click()
@@ -228,9 +230,9 @@ def test_runs_between_two_times_are_asked_for_in_the_readers_zone(page: Page, wo
     expect(page.get_by_test_id("filter-time")).to_have_value("Between…")
 
 
-def test_child_runs_are_shown_when_one_wants_them(page: Page, works: RunsSystem) -> None:
-    above = works.run("above")
-    (child,) = [run["id"] for run in works.client.runs({"parent": above}).items]
+def test_child_runs_are_shown_when_one_wants_them(page: Page, runs_system: RunsSystem) -> None:
+    above = runs_system.run("above")
+    (child,) = [run["id"] for run in runs_system.client.runs({"parent": above}).items]
     page.goto("/runs?q=above")
     expect(row(page, above)).to_be_visible()
     page.goto(f"/runs?q={child}")
@@ -245,8 +247,8 @@ def test_child_runs_are_shown_when_one_wants_them(page: Page, works: RunsSystem)
     expect(row(page, child)).to_have_count(0)
 
 
-def test_a_view_is_saved_by_name_and_deleted(page: Page, works: RunsSystem) -> None:
-    works.run("broken")
+def test_a_view_is_saved_by_name_and_deleted(page: Page, runs_system: RunsSystem) -> None:
+    runs_system.run("broken")
     page.goto("/runs?status=FAILED&workflow=broken")
     expect(page.get_by_test_id("view")).to_have_text(["All runs"])
     expect(page.get_by_test_id("view")).not_to_have_attribute("aria-current", "page")
@@ -257,7 +259,7 @@ def test_a_view_is_saved_by_name_and_deleted(page: Page, works: RunsSystem) -> N
     expect(page.get_by_test_id("view")).to_have_text(["All runs", "What broke"])
     expect(page.get_by_test_id("save-view")).to_have_count(0)
     page.get_by_test_id("view").nth(0).click()
-    expect(page).to_have_url(f"{works.client.url}/runs")
+    expect(page).to_have_url(f"{runs_system.client.url}/runs")
     expect(page.get_by_test_id("view").nth(0)).to_have_attribute("aria-current", "page")
     page.reload()
     page.get_by_test_id("view").nth(1).click()
@@ -268,30 +270,30 @@ def test_a_view_is_saved_by_name_and_deleted(page: Page, works: RunsSystem) -> N
     expect(page.get_by_test_id("view")).to_have_text(["All runs"])
 
 
-def test_a_run_that_begins_and_ends_is_seen_at_once(page: Page, works: RunsSystem) -> None:
-    works.run("weather")
+def test_a_run_that_begins_and_ends_is_seen_at_once(page: Page, runs_system: RunsSystem) -> None:
+    runs_system.run("weather")
     page.goto("/runs")
     away(page)
     live(page)
-    run = works.start("slow")
+    run = runs_system.start("slow")
     expect(row(page, run).get_by_test_id("status")).to_have_text("Running")
     assert ids(page)[0] == run
     expect(row(page, run).locator("td").nth(4)).to_have_text(re.compile(r"^[1-9]\d*\.\d s$"))
-    works.client.act(run, "cancel")
+    runs_system.client.act(run, "cancel")
     expect(row(page, run).get_by_test_id("status")).to_have_text("Cancelled")
 
 
-def test_rows_do_not_move_while_one_points_at_them(page: Page, works: RunsSystem) -> None:
-    run = works.start("slow")
+def test_rows_do_not_move_while_one_points_at_them(page: Page, runs_system: RunsSystem) -> None:
+    run = runs_system.start("slow")
     page.goto("/runs?status=RUNNING")
     away(page)
     live(page)
     row(page, run).hover()
     place = row(page, run).bounding_box()
-    fresh = works.start("slow")
+    fresh = runs_system.start("slow")
     expect(page.get_by_test_id("new-runs")).to_have_text("Show 1 new run")
     expect(row(page, fresh)).to_have_count(0)
-    works.client.act(run, "cancel")
+    runs_system.client.act(run, "cancel")
     expect(row(page, run)).to_contain_text("no more in this list")
     now = row(page, run).bounding_box()
     assert place is not None
@@ -304,18 +306,18 @@ def test_rows_do_not_move_while_one_points_at_them(page: Page, works: RunsSystem
     expect(row(page, fresh)).to_be_visible()
     expect(row(page, run)).to_have_count(0)
     row(page, fresh).hover()
-    last = works.start("slow")
+    last = runs_system.start("slow")
     expect(page.get_by_test_id("new-runs")).to_be_visible()
     away(page)
     expect(row(page, last)).to_be_visible()
     expect(page.get_by_test_id("new-runs")).to_have_count(0)
     for each in (fresh, last):
-        works.client.act(each, "cancel")
+        runs_system.client.act(each, "cancel")
 
 
-def test_older_runs_come_page_by_page(page: Page, works: RunsSystem) -> None:
-    while len(works.client.runs({"children": "false"}, limit=60).items) < 60:
-        works.run("weather")
+def test_older_runs_come_page_by_page(page: Page, runs_system: RunsSystem) -> None:
+    while len(runs_system.client.runs({"children": "false"}, limit=60).items) < 60:
+        runs_system.run("weather")
     page.goto("/runs")
     expect(page.get_by_test_id("run")).to_have_count(50)
     expect(page.get_by_test_id("shown")).to_have_text("50 runs, and older ones")
@@ -329,7 +331,7 @@ def test_older_runs_come_page_by_page(page: Page, works: RunsSystem) -> None:
     place = page.evaluate("scrollY")
     again: list[str] = []
     page.on("request", lambda request: again.append(request.url) if "cursor=" in request.url else None)
-    works.run("weather")
+    runs_system.run("weather")
     expect(page.get_by_test_id("new-runs")).to_be_visible()
     # What is over is not read again for a new run.
     assert again == []
@@ -340,8 +342,8 @@ def test_older_runs_come_page_by_page(page: Page, works: RunsSystem) -> None:
     assert page.evaluate("scrollY") == 0
 
 
-def test_keys_go_from_run_to_run_select_and_open(page: Page, works: RunsSystem) -> None:
-    second, first = works.run("weather"), works.run("guild")
+def test_keys_go_from_run_to_run_select_and_open(page: Page, runs_system: RunsSystem) -> None:
+    second, first = runs_system.run("weather"), runs_system.run("guild")
     page.goto("/runs")
     expect(row(page, first)).to_be_visible()
     page.keyboard.press("j")
@@ -358,17 +360,17 @@ def test_keys_go_from_run_to_run_select_and_open(page: Page, works: RunsSystem) 
     page.keyboard.press("Escape")
     row(page, first).get_by_role("link").focus()
     page.keyboard.press("Enter")
-    expect(page).to_have_url(f"{works.client.url}/runs/{first}")
+    expect(page).to_have_url(f"{runs_system.client.url}/runs/{first}")
 
 
-def test_the_way_back_leads_to_the_run_that_was_opened(page: Page, works: RunsSystem) -> None:
-    while len(works.client.runs({"children": "false"}, limit=40).items) < 40:
-        works.run("weather")
+def test_the_way_back_leads_to_the_run_that_was_opened(page: Page, runs_system: RunsSystem) -> None:
+    while len(runs_system.client.runs({"children": "false"}, limit=40).items) < 40:
+        runs_system.run("weather")
     page.goto("/runs")
     expect(page.get_by_test_id("run").nth(39)).to_be_attached()
     opened = ids(page)[35]
     row(page, opened).get_by_text("v1", exact=True).click()
-    expect(page).to_have_url(f"{works.client.url}/runs/{opened}")
+    expect(page).to_have_url(f"{runs_system.client.url}/runs/{opened}")
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     page.go_back()
     expect(row(page, opened).get_by_role("link")).to_be_focused()
@@ -379,9 +381,9 @@ def test_the_way_back_leads_to_the_run_that_was_opened(page: Page, works: RunsSy
     expect(page.get_by_role("heading", name="Runs")).to_be_focused()
 
 
-def test_many_runs_are_cancelled_at_once(page: Page, works: RunsSystem) -> None:
-    done = works.run("weather")
-    slow = [works.start("slow") for _ in range(3)]
+def test_many_runs_are_cancelled_at_once(page: Page, runs_system: RunsSystem) -> None:
+    done = runs_system.run("weather")
+    slow = [runs_system.start("slow") for _ in range(3)]
     page.goto("/runs")
     for run in (done, *slow):
         row(page, run).get_by_test_id("select-run").check()
@@ -401,12 +403,12 @@ def test_many_runs_are_cancelled_at_once(page: Page, works: RunsSystem) -> None:
     for run in slow:
         expect(row(page, run).get_by_test_id("status")).to_have_text("Cancelled")
     expect(page.get_by_test_id("selected")).to_have_count(0)
-    assert works.status(done) == "COMPLETED"
+    assert runs_system.status(done) == "COMPLETED"
 
 
-def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, works: RunsSystem) -> None:
-    done = works.run("weather")
-    refused, lost, failed = (works.run("broken") for _ in range(3))
+def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, runs_system: RunsSystem) -> None:
+    done = runs_system.run("weather")
+    refused, lost, failed = (runs_system.run("broken") for _ in range(3))
     page.goto("/runs")
     for run in (done, refused, lost, failed):
         row(page, run).get_by_test_id("select-run").check()
@@ -443,12 +445,12 @@ def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, works
     expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs retried.")
     page.get_by_test_id("close-bulk").click()
     expect(page.get_by_test_id("selected")).to_have_count(0)
-    retries = [run.get("retry_of") for run in works.client.runs(limit=20).items]
+    retries = [run.get("retry_of") for run in runs_system.client.runs(limit=20).items]
     assert [retries.count(run) for run in (done, refused, lost, failed)] == [1, 1, 1, 1]
 
 
-def test_who_stops_half_way_finds_the_rest_still_selected(page: Page, works: RunsSystem) -> None:
-    runs = [works.run("weather") for _ in range(6)]
+def test_who_stops_half_way_finds_the_rest_still_selected(page: Page, runs_system: RunsSystem) -> None:
+    runs = [runs_system.run("weather") for _ in range(6)]
     page.goto("/runs")
     for run in runs:
         row(page, run).get_by_test_id("select-run").check()
@@ -473,8 +475,8 @@ def test_who_stops_half_way_finds_the_rest_still_selected(page: Page, works: Run
         expect(row(page, run).get_by_test_id("select-run")).to_be_checked()
 
 
-def test_all_runs_shown_are_selected_and_none(page: Page, works: RunsSystem) -> None:
-    works.run("weather")
+def test_all_runs_shown_are_selected_and_none(page: Page, runs_system: RunsSystem) -> None:
+    runs_system.run("weather")
     page.goto("/runs")
     expect(page.get_by_test_id("run").nth(0)).to_be_visible()
     page.get_by_test_id("select-all").check()
@@ -486,13 +488,13 @@ def test_all_runs_shown_are_selected_and_none(page: Page, works: RunsSystem) -> 
     expect(page.get_by_test_id("shown")).to_be_visible()
 
 
-def test_a_lost_doorbell_is_told_and_heals(browser: Browser, works: RunsSystem) -> None:
-    with watched_page(browser, works.client.url, cuts_are_expected=True) as page:
+def test_a_lost_doorbell_is_told_and_heals(browser: Browser, runs_system: RunsSystem) -> None:
+    with watched_page(browser, runs_system.client.url, cuts_are_expected=True) as page:
         page.route("**/api/v1/runs/changes", lambda route: route.abort())
         page.goto("/runs")
         away(page)
         expect(page.get_by_test_id("live")).to_have_attribute("data-live", "false")
-        run = works.run("guild")
+        run = runs_system.run("guild")
         # Without a bell the list is read again by itself.
         expect(row(page, run)).to_be_visible()
         page.unroute("**/api/v1/runs/changes")
@@ -506,10 +508,10 @@ def test_an_error_says_what_to_do(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1024])
-def test_a_small_screen_shows_all_of_it(browser: Browser, works: RunsSystem, width: int) -> None:
-    run = works.run("guild")
-    works.run("broken")
-    with watched_page(browser, works.client.url, width=width) as page:
+def test_a_small_screen_shows_all_of_it(browser: Browser, runs_system: RunsSystem, width: int) -> None:
+    run = runs_system.run("guild")
+    runs_system.run("broken")
+    with watched_page(browser, runs_system.client.url, width=width) as page:
         page.goto("/runs")
         expect(row(page, run)).to_be_visible()
         for part in ("status", "run-agents"):

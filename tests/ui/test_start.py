@@ -70,7 +70,7 @@ FREE = b"{name: free, steps: {bring: {agent: Waiter, input: '${ input }'}}}"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def waiter(demo: DemoSystem, agents: ThreadedAgents) -> None:
+def waiting_workflow(demo: DemoSystem, agents: ThreadedAgents) -> None:
     agent = agents.start(simple_success({"text": "Here you are."}))
     demo.client.create_agent({"name": "Waiter", "url": agent.url, "protocol": "simple-a2a"})
     demo.client.save_workflow(ORDER)

@@ -35,7 +35,7 @@ class SystemPageServer:
 
 
 @pytest.fixture(scope="module")
-def stage(
+def system_page(
     session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
 ) -> Generator[SystemPageServer]:
     folder = tmp_path_factory.mktemp("system")
@@ -50,12 +50,12 @@ def stage(
 
 
 @pytest.fixture
-def page(browser: Browser, stage: SystemPageServer) -> Generator[Page]:
-    with watched_page(browser, stage.client.url) as page:
+def page(browser: Browser, system_page: SystemPageServer) -> Generator[Page]:
+    with watched_page(browser, system_page.client.url) as page:
         yield page
 
 
-def test_it_shows_that_all_is_well(page: Page, stage: SystemPageServer) -> None:
+def test_it_shows_that_all_is_well(page: Page, system_page: SystemPageServer) -> None:
     page.goto("/system")
     expect(page.get_by_test_id("dependencies")).to_contain_text("The store is ready")
     expect(page.get_by_test_id("version")).to_contain_text("embedded · SQLite")
@@ -68,29 +68,29 @@ def test_it_shows_that_all_is_well(page: Page, stage: SystemPageServer) -> None:
     expect(page.get_by_role("heading", name="Kafka")).to_have_count(0)
     look_at(page, "system")
     page.get_by_test_id("run-counts").locator("[data-name=COMPLETED]").get_by_role("link").click()
-    expect(page).to_have_url(f"{stage.client.url}/runs?status=COMPLETED&children=true")
+    expect(page).to_have_url(f"{system_page.client.url}/runs?status=COMPLETED&children=true")
 
 
-def test_what_waits_changes_while_one_looks(page: Page, stage: SystemPageServer) -> None:
+def test_what_waits_changes_while_one_looks(page: Page, system_page: SystemPageServer) -> None:
     page.goto("/system")
     dead = page.get_by_test_id("queues").locator("[data-name=dead_letters]")
     expect(dead).to_contain_text("0")
-    (letter,) = stage.put_letters(b"not JSON")
+    (letter,) = system_page.put_letters(b"not JSON")
     expect(dead).to_contain_text("1")
     expect(page.get_by_test_id("warnings")).to_contain_text("replay or discard")
     expect(page.get_by_test_id("letters-count")).to_have_text("1")
     look_at(page, "system-warning")
-    stage.client.discard(letter)
+    system_page.client.discard(letter)
     expect(page.get_by_test_id("warnings")).to_have_count(0)
 
 
 def test_a_dead_letter_is_looked_into_and_thrown_away_after_a_question(
-    page: Page, stage: SystemPageServer
+    page: Page, system_page: SystemPageServer
 ) -> None:
     page.goto("/system?tab=letters")
     expect(page.get_by_test_id("no-letters")).to_be_visible()
     look_at(page, "letters-none")
-    kept, gone = stage.put_letters(None, HOSTILE)
+    kept, gone = system_page.put_letters(None, HOSTILE)
     expect(page.get_by_test_id("letter-row")).to_have_count(2)
     page.get_by_test_id("letter-row").first.get_by_role("link").click()
     expect(page).to_have_url(re.compile(f"letter={gone}"))
@@ -107,7 +107,7 @@ def test_a_dead_letter_is_looked_into_and_thrown_away_after_a_question(
     expect(page.get_by_test_id("toast")).to_contain_text("Thrown away")
     expect(page.get_by_test_id("letter-row")).to_have_count(1)
     expect(page.get_by_test_id("letter")).to_have_count(0)
-    stage.client.discard(kept)
+    system_page.client.discard(kept)
     expect(page.get_by_test_id("no-letters")).to_be_visible()
 
 
@@ -119,13 +119,13 @@ def test_a_dead_letter_that_is_gone_says_so(page: Page) -> None:
 
 
 def test_changes_are_found_by_what_they_concern_and_appear_by_themselves(
-    page: Page, stage: SystemPageServer
+    page: Page, system_page: SystemPageServer
 ) -> None:
     page.goto("/system?tab=audit")
     entries = page.get_by_test_id("audit-entry")
     expect(entries.filter(has_text="saved the workflow write")).to_have_count(1)
     expect(entries.filter(has_text="registered the agent Writer")).to_have_count(1)
-    stage.client.set_secret("bot", "a-value-that-stays-hidden")
+    system_page.client.set_secret("bot", "a-value-that-stays-hidden")
     expect(entries.filter(has_text="set the secret bot")).to_have_count(1)
     expect(page.get_by_text("stays-hidden")).to_have_count(0)
     look_at(page, "audit")
@@ -144,9 +144,9 @@ def test_changes_are_found_by_what_they_concern_and_appear_by_themselves(
     expect(entries.first).to_be_visible()
 
 
-def test_older_changes_come_when_one_asks(page: Page, stage: SystemPageServer) -> None:
+def test_older_changes_come_when_one_asks(page: Page, system_page: SystemPageServer) -> None:
     for number in range(52):
-        stage.client.set_secret("often", f"value {number}")
+        system_page.client.set_secret("often", f"value {number}")
     page.goto("/system?tab=audit&subject=often")
     entries = page.get_by_test_id("audit-entry")
     expect(entries).to_have_count(50)
@@ -157,9 +157,9 @@ def test_older_changes_come_when_one_asks(page: Page, stage: SystemPageServer) -
 
 @pytest.mark.parametrize("tab", ["overview", "letters", "audit"])
 def test_a_phone_shows_it_without_scrolling_sideways(
-    browser: Browser, stage: SystemPageServer, tab: str
+    browser: Browser, system_page: SystemPageServer, tab: str
 ) -> None:
-    with watched_page(browser, stage.client.url, width=390, height=800) as page:
+    with watched_page(browser, system_page.client.url, width=390, height=800) as page:
         page.goto(f"/system?tab={tab}")
         expect(page.get_by_test_id(f"tab-{tab}")).to_have_attribute("aria-selected", "true")
         expect(page.get_by_test_id("version")).to_be_visible()

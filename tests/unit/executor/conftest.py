@@ -10,6 +10,6 @@ from tests.unit.executor.executor_harness import ExecutorHarness, open_executor
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[ExecutorHarness]:
+async def executor(tmp_path: Path) -> AsyncGenerator[ExecutorHarness]:
     async with open_executor(tmp_path) as opened:
         yield opened

@@ -19,17 +19,17 @@ PARENT = "{name: parent, steps: {c: {workflow: child, input: {n: 1}}, after: {ag
 
 
 @pytest.fixture
-async def parent(stage: ExecutorHarness) -> RunId:
+async def parent(executor: ExecutorHarness) -> RunId:
     """Its child has begun, and has taken no turn yet."""
-    await stage.workflows.save(CHILD.encode())
-    return await stage.start(PARENT)
+    await executor.workflows.save(CHILD.encode())
+    return await executor.start(PARENT)
 
 
 async def test_a_child_is_begun_with_the_decision_and_knows_where_it_comes_from(
-    stage: ExecutorHarness, parent: RunId
+    executor: ExecutorHarness, parent: RunId
 ) -> None:
-    record, _ = await stage.run(child_run_id(parent, "c", 1))
-    above, steps = await stage.run(parent)
+    record, _ = await executor.run(child_run_id(parent, "c", 1))
+    above, steps = await executor.run(parent)
     assert (record.workflow_name, record.input, record.status) == ("child", b'{"n":1}', "PENDING")
     assert (record.parent, record.depth) == (ParentStep(parent, "c"), 1)
     assert (record.correlation_id, record.trace) == (above.correlation_id, above.trace)
@@ -37,82 +37,82 @@ async def test_a_child_is_begun_with_the_decision_and_knows_where_it_comes_from(
 
 
 async def test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted(
-    stage: ExecutorHarness,
+    executor: ExecutorHarness,
 ) -> None:
-    await stage.workflows.save(CHILD.encode())
-    version = (await stage.workflows.save(PARENT.encode())).version
-    run_id = await stage.accept(version, routes=7)
-    await stage.turn()
-    assert (await stage.run(child_run_id(run_id, "c", 1)))[0].routing_version == 7
+    await executor.workflows.save(CHILD.encode())
+    version = (await executor.workflows.save(PARENT.encode())).version
+    run_id = await executor.accept(version, routes=7)
+    await executor.turn()
+    assert (await executor.run(child_run_id(run_id, "c", 1)))[0].routing_version == 7
 
 
-async def test_the_end_of_a_child_lets_its_parent_go_on(stage: ExecutorHarness, parent: RunId) -> None:
-    await stage.turn()
-    await stage.answer(stage.task("work"), "success", output={"text": "done"})
-    await stage.turn()
-    assert (await stage.run(child_run_id(parent, "c", 1)))[0].status == "COMPLETED"
-    assert (await stage.store.backlog()).without_wake_reason == 0
-    await stage.turn()
-    assert (await stage.run(parent))[1]["c"].output == b'{"text":"done"}'
-    assert stage.task("after").run_id == parent
+async def test_the_end_of_a_child_lets_its_parent_go_on(executor: ExecutorHarness, parent: RunId) -> None:
+    await executor.turn()
+    await executor.answer(executor.task("work"), "success", output={"text": "done"})
+    await executor.turn()
+    assert (await executor.run(child_run_id(parent, "c", 1)))[0].status == "COMPLETED"
+    assert (await executor.store.backlog()).without_wake_reason == 0
+    await executor.turn()
+    assert (await executor.run(parent))[1]["c"].output == b'{"text":"done"}'
+    assert executor.task("after").run_id == parent
 
 
 async def test_the_loop_is_not_left_to_sleep_while_a_child_has_something_to_take_in(
-    stage: ExecutorHarness, parent: RunId
+    executor: ExecutorHarness, parent: RunId
 ) -> None:
-    assert stage.driver.next_wake() == 0
-    await stage.turn()
-    assert stage.driver.next_wake() is None
-    await stage.put(child_run_id(parent, "c", 1), "cancel", CancelRequested())
-    await stage.answer(stage.task("work"), "cancelled")
-    await stage.turn()
-    assert stage.driver.next_wake() == 0
+    assert executor.driver.next_wake() == 0
+    await executor.turn()
+    assert executor.driver.next_wake() is None
+    await executor.put(child_run_id(parent, "c", 1), "cancel", CancelRequested())
+    await executor.answer(executor.task("work"), "cancelled")
+    await executor.turn()
+    assert executor.driver.next_wake() == 0
 
 
-async def test_a_decision_that_is_not_written_begins_no_child(stage: ExecutorHarness) -> None:
-    await stage.workflows.save(CHILD.encode())
-    version = (await stage.workflows.save(PARENT.encode())).version
-    run_id = await stage.accept(version)
+async def test_a_decision_that_is_not_written_begins_no_child(executor: ExecutorHarness) -> None:
+    await executor.workflows.save(CHILD.encode())
+    version = (await executor.workflows.save(PARENT.encode())).version
+    run_id = await executor.accept(version)
 
     async def fail() -> None:
-        async with stage.store.transaction() as tx:
-            await stage.driver.work(tx)
+        async with executor.store.transaction() as tx:
+            await executor.driver.work(tx)
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
-    stage.driver.rolled_back()
-    assert len(await stage.store.runs(limit=10)) == 1
-    await stage.turn()
-    assert (await stage.run(child_run_id(run_id, "c", 1)))[0].status == "PENDING"
+    executor.driver.rolled_back()
+    assert len(await executor.store.runs(limit=10)) == 1
+    await executor.turn()
+    assert (await executor.run(child_run_id(run_id, "c", 1)))[0].status == "PENDING"
 
 
-async def test_a_child_is_told_what_happens_to_its_parent(stage: ExecutorHarness, parent: RunId) -> None:
-    await stage.turn()
+async def test_a_child_is_told_what_happens_to_its_parent(executor: ExecutorHarness, parent: RunId) -> None:
+    await executor.turn()
     child = child_run_id(parent, "c", 1)
-    await stage.put(parent, "pause", PauseRequested())
+    await executor.put(parent, "pause", PauseRequested())
     for _ in range(2):
-        await stage.turn()
-    assert (await stage.run(child))[0].status == "PAUSED"
-    await stage.put(parent, "cancel", CancelRequested())
+        await executor.turn()
+    assert (await executor.run(child))[0].status == "PAUSED"
+    await executor.put(parent, "cancel", CancelRequested())
     for _ in range(2):
-        await stage.turn()
-    assert isinstance(stage.published[-1], CancelTask)
-    await stage.answer(stage.task("work"), "cancelled")
+        await executor.turn()
+    assert isinstance(executor.published[-1], CancelTask)
+    await executor.answer(executor.task("work"), "cancelled")
     for _ in range(2):
-        await stage.turn()
-    assert [(await stage.run(run_id))[0].status for run_id in (child, parent)] == ["CANCELLED"] * 2
+        await executor.turn()
+    assert [(await executor.run(run_id))[0].status for run_id in (child, parent)] == ["CANCELLED"] * 2
 
 
 async def test_a_child_that_cannot_be_decided_fails_its_parent_too(
-    stage: ExecutorHarness, parent: RunId
+    executor: ExecutorHarness, parent: RunId
 ) -> None:
     child = child_run_id(parent, "c", 1)
-    await stage.put(child, "poison", b"{}")
+    await executor.put(child, "poison", b"{}")
     for _ in range(2):
-        await stage.turn()
-    assert (await stage.run(child))[0].status == "FAILED"
-    error = (await stage.run(parent))[0].error
+        await executor.turn()
+    assert (await executor.run(child))[0].status == "FAILED"
+    error = (await executor.run(parent))[0].error
     assert error is not None
     assert (error.code, error.detail) == (
         "child_failed",
@@ -135,33 +135,33 @@ async def test_a_child_that_cannot_be_decided_fails_its_parent_too(
     ids=["no workflow", "no version", "unfit input"],
 )
 async def test_a_child_that_cannot_begin_is_a_failure_of_the_step(
-    stage: ExecutorHarness, workflow: str, code: str
+    executor: ExecutorHarness, workflow: str, code: str
 ) -> None:
-    await stage.workflows.save(CHILD.encode())
-    run_id = await stage.start(workflow)
-    await stage.turn()
-    record, steps = await stage.run(run_id)
+    await executor.workflows.save(CHILD.encode())
+    run_id = await executor.start(workflow)
+    await executor.turn()
+    record, steps = await executor.run(run_id)
     assert (record.status, steps["c"].status) == ("FAILED", "FAILED")
     assert isinstance(record.error, StepError)
     assert (record.error.code, record.error.step) == (code, "c")
-    assert len(await stage.store.runs(limit=10)) == 1
+    assert len(await executor.store.runs(limit=10)) == 1
 
 
-async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(stage: ExecutorHarness) -> None:
+async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(executor: ExecutorHarness) -> None:
     # Each alone is no circle; the second is saved by somebody who does not look.
-    version = (await stage.workflows.save(b"{name: a, steps: {c: {workflow: b}}}")).version
-    back = (await stage.workflows.save(b"{name: b, steps: {c: {workflow: x}}}")).version
+    version = (await executor.workflows.save(b"{name: a, steps: {c: {workflow: b}}}")).version
+    back = (await executor.workflows.save(b"{name: b, steps: {c: {workflow: x}}}")).version
     circle = msgspec.structs.replace(
         back, version=2, canonical=back.canonical.replace(b'"x"', b'"a"'), source=b""
     )
-    async with stage.store.transaction() as tx:
+    async with executor.store.transaction() as tx:
         await tx.insert_workflow_version(circle)
-    run_id = await stage.accept(version)
+    run_id = await executor.accept(version)
     for _ in range(3 * MAX_DEPTH):
-        await stage.turn()
-    runs = await stage.store.runs(limit=100)
+        await executor.turn()
+    runs = await executor.store.runs(limit=100)
     assert {run.status for run in runs} == {"FAILED"}
     assert sorted(run.depth for run in runs) == list(range(MAX_DEPTH + 1))
-    error = (await stage.run(run_id))[0].error
+    error = (await executor.run(run_id))[0].error
     assert error is not None
     assert "10 runs are above this one" in error.message

@@ -19,92 +19,94 @@ pytestmark = pytest.mark.anyio
 ONE = "{name: w, steps: {a: {agent: A}}}"
 
 
-async def finished(stage: ExecutorHarness) -> None:
-    await stage.start(ONE)
-    await stage.answer(stage.task("a"), "success")
-    await stage.turn()
+async def finished(executor: ExecutorHarness) -> None:
+    await executor.start(ONE)
+    await executor.answer(executor.task("a"), "success")
+    await executor.turn()
 
 
-async def sweep_down_to(stage: ExecutorHarness, runs: int, keep: timedelta, files: BlobFolder) -> None:
+async def sweep_down_to(executor: ExecutorHarness, runs: int, keep: timedelta, files: BlobFolder) -> None:
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-        group.create_task(Retention(stage.store, keep, files).run(stopping))
-        while len(await stage.store.runs(limit=1_000)) > runs:
+        group.create_task(Retention(executor.store, keep, files).run(stopping))
+        while len(await executor.store.runs(limit=1_000)) > runs:
             # The next turn at the writer is the sweeper's.
-            async with stage.store.transaction():
+            async with executor.store.transaction():
                 await asyncio.sleep(0)
         stopping.set()
 
 
 async def test_runs_that_ended_long_ago_are_deleted_and_all_others_stay(
-    stage: ExecutorHarness, tmp_path: Path
+    executor: ExecutorHarness, tmp_path: Path
 ) -> None:
     for _ in range(120):
-        await finished(stage)
-    stage.clock.advance(timedelta(days=2))
-    await finished(stage)
-    await stage.start(ONE)
-    await sweep_down_to(stage, 2, timedelta(days=1), BlobFolder(tmp_path))
-    assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1, "RUNNING": 1}
+        await finished(executor)
+    executor.clock.advance(timedelta(days=2))
+    await finished(executor)
+    await executor.start(ONE)
+    await sweep_down_to(executor, 2, timedelta(days=1), BlobFolder(tmp_path))
+    assert (await executor.store.backlog()).runs_by_status == {"COMPLETED": 1, "RUNNING": 1}
 
 
-async def test_the_files_of_a_run_go_with_it(stage: ExecutorHarness, tmp_path: Path) -> None:
+async def test_the_files_of_a_run_go_with_it(executor: ExecutorHarness, tmp_path: Path) -> None:
     files = BlobFolder(tmp_path)
-    await finished(stage)
-    (old,) = await stage.store.runs(limit=10)
+    await finished(executor)
+    (old,) = await executor.store.runs(limit=10)
     kept = await files.put(old.id, b"an old file")
-    stage.clock.advance(timedelta(days=2))
-    await stage.start(ONE)
-    young = next(run for run in await stage.store.runs(limit=10) if run.id != old.id)
+    executor.clock.advance(timedelta(days=2))
+    await executor.start(ONE)
+    young = next(run for run in await executor.store.runs(limit=10) if run.id != old.id)
     also_kept = await files.put(young.id, b"a young file")
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-        group.create_task(Retention(stage.store, timedelta(days=1), files).run(stopping))
+        group.create_task(Retention(executor.store, timedelta(days=1), files).run(stopping))
         while await files.get(old.id, kept) is not None:
             await asyncio.sleep(0.01)
         stopping.set()
     assert await files.get(young.id, also_kept) == b"a young file"
 
 
-async def test_what_agents_had_to_do_is_forgotten_after_a_day(stage: ExecutorHarness, tmp_path: Path) -> None:
-    begin = minute_of(stage.clock.now())
+async def test_what_agents_had_to_do_is_forgotten_after_a_day(
+    executor: ExecutorHarness, tmp_path: Path
+) -> None:
+    begin = minute_of(executor.clock.now())
     for _ in range(2):
         noted = AgentMinute(
-            agent="A", minute=minute_of(stage.clock.now()), calls=1, failures=0, total_ms=1, longest_ms=1
+            agent="A", minute=minute_of(executor.clock.now()), calls=1, failures=0, total_ms=1, longest_ms=1
         )
-        async with stage.store.transaction() as tx:
+        async with executor.store.transaction() as tx:
             await tx.note_activity("a bridge", [noted])
-        stage.clock.advance(timedelta(hours=20))
+        executor.clock.advance(timedelta(hours=20))
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-        group.create_task(Retention(stage.store, timedelta(days=30), BlobFolder(tmp_path)).run(stopping))
-        while len(left := await stage.store.agent_minutes(0, ["A"])) > 1:
+        group.create_task(Retention(executor.store, timedelta(days=30), BlobFolder(tmp_path)).run(stopping))
+        while len(left := await executor.store.agent_minutes(0, ["A"])) > 1:
             await asyncio.sleep(0.01)
         stopping.set()
     assert [each.minute - begin for each in left] == [20 * 60]
 
 
 async def test_who_has_changed_what_is_forgotten_in_its_own_time(
-    stage: ExecutorHarness, tmp_path: Path
+    executor: ExecutorHarness, tmp_path: Path
 ) -> None:
     for name in ("old", "young"):
-        async with stage.store.transaction() as tx:
+        async with executor.store.transaction() as tx:
             await tx.put_audit([audit_entry("agent", "create", name)])
-        stage.clock.advance(timedelta(days=20))
-    keeps_runs = Retention(stage.store, timedelta(0), BlobFolder(tmp_path), keep_audit=timedelta(days=30))
-    await finished(stage)
+        executor.clock.advance(timedelta(days=20))
+    keeps_runs = Retention(executor.store, timedelta(0), BlobFolder(tmp_path), keep_audit=timedelta(days=30))
+    await finished(executor)
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(keeps_runs.run(stopping))
-        while await stage.store.audit(limit=1, subject="old"):
+        while await executor.store.audit(limit=1, subject="old"):
             await asyncio.sleep(0.01)
         stopping.set()
-    assert await stage.store.audit(limit=1, subject="young") != []
-    assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1}
+    assert await executor.store.audit(limit=1, subject="young") != []
+    assert (await executor.store.backlog()).runs_by_status == {"COMPLETED": 1}
 
 
-async def test_a_period_of_zero_keeps_everything(stage: ExecutorHarness, tmp_path: Path) -> None:
-    await finished(stage)
-    stage.clock.advance(timedelta(days=1_000))
-    await Retention(stage.store, timedelta(0), BlobFolder(tmp_path)).run(asyncio.Event())
-    assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1}
+async def test_a_period_of_zero_keeps_everything(executor: ExecutorHarness, tmp_path: Path) -> None:
+    await finished(executor)
+    executor.clock.advance(timedelta(days=1_000))
+    await Retention(executor.store, timedelta(0), BlobFolder(tmp_path)).run(asyncio.Event())
+    assert (await executor.store.backlog()).runs_by_status == {"COMPLETED": 1}

@@ -17,12 +17,12 @@ ONE = "{name: w, steps: {a: {agent: A}}}"
 
 
 async def test_a_kept_state_is_used_at_its_own_version_only_and_by_one_at_a_time(
-    stage: ExecutorHarness,
+    executor: ExecutorHarness,
 ) -> None:
-    run_id = await stage.start(ONE)
-    states = RunStateCache(stage.workflows)
+    run_id = await executor.start(ONE)
+    states = RunStateCache(executor.workflows)
     present = [WokenRun(run_id, 1, [])]
-    async with stage.store.transaction() as tx:
+    async with executor.store.transaction() as tx:
         first = (await states.load(tx, present))[run_id]
         states.keep(first)
         assert (await states.load(tx, present))[run_id] is first
@@ -32,11 +32,11 @@ async def test_a_kept_state_is_used_at_its_own_version_only_and_by_one_at_a_time
         assert (await states.load(tx, present))[run_id].version == 1
 
 
-async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(stage: ExecutorHarness) -> None:
-    ids = [await stage.start(ONE) for _ in range(3)]
-    states = RunStateCache(stage.workflows, most_kept=2)
+async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(executor: ExecutorHarness) -> None:
+    ids = [await executor.start(ONE) for _ in range(3)]
+    states = RunStateCache(executor.workflows, most_kept=2)
     woken = [WokenRun(run_id, 1, []) for run_id in ids]
-    async with stage.store.transaction() as tx:
+    async with executor.store.transaction() as tx:
         loaded = await states.load(tx, woken)
         for run_id in ids:
             states.keep(loaded[run_id])
@@ -44,20 +44,20 @@ async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(stage: Executor
     assert [again[run_id] is loaded[run_id] for run_id in ids] == [False, True, True]
 
 
-async def test_a_finished_run_is_not_kept(stage: ExecutorHarness) -> None:
-    run_id = await stage.start(ONE)
-    states = RunStateCache(stage.workflows)
-    async with stage.store.transaction() as tx:
+async def test_a_finished_run_is_not_kept(executor: ExecutorHarness) -> None:
+    run_id = await executor.start(ONE)
+    states = RunStateCache(executor.workflows)
+    async with executor.store.transaction() as tx:
         state = (await states.load(tx, [WokenRun(run_id, 1, [])]))[run_id]
         state.status = "COMPLETED"
         states.keep(state)
         assert (await states.load(tx, [WokenRun(run_id, 1, [])]))[run_id] is not state
 
 
-async def test_a_run_that_was_deleted_meanwhile_is_missing(stage: ExecutorHarness) -> None:
-    run_id = await stage.start(ONE)
-    await stage.answer(stage.task("a"), "success")
-    await stage.turn()
-    async with stage.store.transaction() as tx:
-        await tx.delete_finished_runs(after(stage.clock.now(), timedelta(seconds=1)), 10)
-        assert await RunStateCache(stage.workflows).load(tx, [WokenRun(run_id, 2, [])]) == {}
+async def test_a_run_that_was_deleted_meanwhile_is_missing(executor: ExecutorHarness) -> None:
+    run_id = await executor.start(ONE)
+    await executor.answer(executor.task("a"), "success")
+    await executor.turn()
+    async with executor.store.transaction() as tx:
+        await tx.delete_finished_runs(after(executor.clock.now(), timedelta(seconds=1)), 10)
+        assert await RunStateCache(executor.workflows).load(tx, [WokenRun(run_id, 2, [])]) == {}

@@ -27,50 +27,50 @@ def broker() -> KafkaBroker:
 
 
 @pytest.fixture
-async def sent(stage: ExecutorHarness, broker: KafkaBroker) -> AgentTask:
+async def sent(executor: ExecutorHarness, broker: KafkaBroker) -> AgentTask:
     """A task that has left for its bridge."""
-    await stage.start(ONE)
-    async with stage.store.transaction() as tx:
-        await broker.publish_tasks(tx, [stage.task("a")])
+    await executor.start(ONE)
+    async with executor.store.transaction() as tx:
+        await broker.publish_tasks(tx, [executor.task("a")])
         await tx.take_outbox(10)
-    return stage.task("a")
+    return executor.task("a")
 
 
-async def turn(stage: ExecutorHarness, resends: TaskResender) -> list[AgentTask]:
+async def turn(executor: ExecutorHarness, resends: TaskResender) -> list[AgentTask]:
     """One turn of the commit loop; what it has put into the outbox."""
-    async with stage.store.transaction() as tx:
+    async with executor.store.transaction() as tx:
         await resends.work(tx)
     resends.committed()
-    async with stage.store.transaction() as tx:
+    async with executor.store.transaction() as tx:
         return [decode_task(message.value) for message in await tx.take_outbox(10)]
 
 
 async def test_a_task_whose_result_does_not_come_is_sent_again_ever_more_rarely(
-    stage: ExecutorHarness, broker: KafkaBroker, sent: AgentTask
+    executor: ExecutorHarness, broker: KafkaBroker, sent: AgentTask
 ) -> None:
     resends = TaskResender(broker)
-    begun = stage.clock.now()
+    begun = executor.clock.now()
     times: list[float] = []
     for _ in range(24):
-        for again in await turn(stage, resends):
+        for again in await turn(executor, resends):
             assert again == sent
-            times.append((stage.clock.now() - begun) / 1_000_000)
-        stage.clock.advance(timedelta(seconds=10))
+            times.append((executor.clock.now() - begun) / 1_000_000)
+        executor.clock.advance(timedelta(seconds=10))
     assert times == [30, 90, 210]
 
 
 async def test_a_task_that_was_sent_again_in_a_turn_that_failed_is_still_due(
-    stage: ExecutorHarness, broker: KafkaBroker, sent: AgentTask
+    executor: ExecutorHarness, broker: KafkaBroker, sent: AgentTask
 ) -> None:
     resends = TaskResender(broker)
-    stage.clock.advance(RESEND_AFTER)
+    executor.clock.advance(RESEND_AFTER)
 
     async def fail() -> None:
-        async with stage.store.transaction() as tx:
+        async with executor.store.transaction() as tx:
             await resends.work(tx)
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
     resends.rolled_back()
-    assert await turn(stage, resends) == [sent]
+    assert await turn(executor, resends) == [sent]
