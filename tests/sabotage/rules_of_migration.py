@@ -47,7 +47,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="cutover-refused-while-unready",
         breaks="All runs are sent to a side that nobody has found to be ready.",
-        symbol="trunkline.services.migration.migrations:Migrations._refuse",
+        symbol="trunkline.services.migration.readiness:refuse_unready",
         change=Change("condition", 2, of=4, becomes="True"),
         caught_by=(f"{_SERVICE}::test_all_agents_are_cut_over_or_none",),
         shows="DID NOT RAISE",
@@ -55,7 +55,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="cutover-believes-its-own-check",
         breaks="A side that fails its check at this moment is cut over to.",
-        symbol="trunkline.services.migration.migrations:Migrations._checked",
+        symbol="trunkline.services.migration.readiness:Readiness._checked",
         change=Change("keyword", 3, of=4, becomes="True"),
         caught_by=(f"{_SERVICE}::test_the_new_side_is_checked_at_the_cutover_itself",),
         shows="DID NOT RAISE",

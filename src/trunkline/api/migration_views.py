@@ -11,7 +11,7 @@ from trunkline.agents.migration.blockers import Blocker
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.migration.migrations import BulkChangeResult, RefusedChange, StageChange
+from trunkline.services.migration.agent_migrations import BulkChangeResult, RefusedChange, StageChange
 from trunkline.services.migration.output_changes import ChangedRead
 from trunkline.services.migration.plan import (
     CheckOutcome,

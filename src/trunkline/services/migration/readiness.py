@@ -1,0 +1,125 @@
+"""Whether agents are ready for their cutover: checks of their targets, and what blocks them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import structlog
+
+from trunkline.agents import Agent
+from trunkline.agents.check_reports import AgentCheckReport, CheckTarget
+from trunkline.agents.migration import (
+    TargetEndpoint,
+)
+from trunkline.agents.migration.blockers import (
+    NOT_FORCEABLE,
+    Blocker,
+    TargetCheck,
+    blockers_of,
+)
+from trunkline.errors import Finding, NotReady, TrunklineError
+from trunkline.jsontypes import encode
+from trunkline.services.agents.drift import DriftRecorder
+from trunkline.services.migration.agent_migrations import AgentMigration
+from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import CheckRecord
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# By the agent's id and the target as JSON.
+Checks: TypeAlias = dict[tuple[str, bytes], TargetCheck]
+CheckAgent: TypeAlias = Callable[[Agent, CheckTarget | None], Awaitable[AgentCheckReport]]
+# Of one request; each check is some requests to one agent.
+_CHECKS_AT_A_TIME = 8
+_SETTLED = frozenset({"cut_over", "finished"})
+
+
+class Readiness:
+    def __init__(self, store: Store, drifts: DriftRecorder, check: CheckAgent) -> None:
+        self._store = store
+        self._drifts = drifts
+        self._check = check
+
+    async def check_endpoint(
+        self, agent: Agent, target: TargetEndpoint | None
+    ) -> tuple[CheckRecord, AgentCheckReport]:
+        wanted = None
+        if target is not None:
+            wanted = CheckTarget(
+                url=target.url, protocol=target.protocol, protocol_config=target.protocol_config
+            )
+        report = await self._check(agent, wanted)
+        return await self._drifts.record_check(agent, report, wanted), report
+
+    async def check_targets(self, migrations: Iterable[AgentMigration]) -> Checks:
+        """Checks the targets now, without sending them work."""
+        room = asyncio.Semaphore(_CHECKS_AT_A_TIME)
+        found: Checks = {}
+
+        async def look(agent: Agent, target: TargetEndpoint) -> None:
+            async with room:
+                found[agent.id, encode(target)] = await self._checked(agent, target)
+
+        async with asyncio.TaskGroup() as group:
+            for migration in migrations:
+                if (
+                    migration.state is not None
+                    and migration.state.target
+                    and migration.state.stage not in _SETTLED
+                ):
+                    group.create_task(look(migration.agent, migration.state.target))
+        return found
+
+    async def _checked(self, agent: Agent, target: TargetEndpoint) -> TargetCheck:
+        try:
+            _, report = await self.check_endpoint(agent, target)
+        except TrunklineError as exc:
+            return TargetCheck(passed=False, summary=exc.message.rstrip("."))
+        return TargetCheck(passed=report.passed, summary=summary_of(report))
+
+    async def blockers(self, migration: AgentMigration, checks: Checks) -> list[Blocker]:
+        state = migration.state
+        if state is not None and state.stage == "cut_over":
+            return []
+        counts: dict[str, int] = {}
+        checked = None
+        if state is not None and state.target is not None:
+            checked = checks.get((migration.agent.id, encode(state.target)))
+            if state.shadow_since:
+                counts = await self._store.comparison_counts(migration.agent.id, state.shadow_since)
+        return list(blockers_of(migration.agent, state, checked, counts))
+
+
+def refuse_unready(blocked: Mapping[str, Sequence[Blocker]], *, force: bool) -> None:
+    against = {
+        name: [blocker for blocker in blockers if not force or blocker.code in NOT_FORCEABLE]
+        for name, blockers in blocked.items()
+    }
+    findings = [
+        Finding(path=name, message=blocker.message) for name, found in against.items() for blocker in found
+    ]
+    if not findings:
+        return
+    unready = [name for name, found in against.items() if found]
+    first = against[unready[0]][0]
+    log.info(names.MIGRATION_REFUSED, agents=unready, reasons=[finding.message for finding in findings])
+    raise NotReady(
+        f"{len(unready)} of {len(blocked)} agents are not ready for the cutover: {', '.join(unready)}."
+        if len(blocked) > 1
+        else f"The agent {unready[0]!r} is not ready for the cutover.",
+        findings=findings,
+        fix=f"{first.fix}; or overrule it: --force --why TEXT",
+    )
+
+
+def summary_of(report: AgentCheckReport) -> str:
+    """What a check has found, in a few words."""
+    failures = report.failures()
+    if not failures:
+        return f"grade {report.grade}"
+    first = "; ".join(f"{finding.title}: {finding.seen}" for finding in failures[:3])
+    more = f" and {len(failures) - 3} more" if len(failures) > 3 else ""
+    return f"grade {report.grade}, {first}{more}"
