@@ -39,7 +39,7 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-task-outlives-its-caller",
         breaks="A caller whose connection breaks takes its task with it, and the work is lost.",
-        symbol="trunkline.agentkit.app:RawAgent._answer_simple_a2a",
+        symbol="trunkline.agentkit.app:Agent._answer_simple_a2a",
         change=Change(
             "call statement",
             1,
@@ -83,7 +83,7 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-turns-browsers-away",
         breaks="A page on the internet can call the agents on the machine of whoever looks at it.",
-        symbol="trunkline.agentkit.app:RawAgent._serve",
+        symbol="trunkline.agentkit.app:Agent._serve",
         change=ReplaceText("origin", "no-such-header"),
         caught_by=(f"{_REQUESTS}::test_a_page_in_a_browser_is_turned_away",),
     ),

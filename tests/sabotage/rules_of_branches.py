@@ -36,7 +36,7 @@ BRANCHES: Sequence[Rule] = (
     Rule(
         name="step-deadline-ends-with-its-step",
         breaks="A step that is over leaves a timer behind.",
-        symbol="trunkline.machine.commit_turn:Turn.record",
+        symbol="trunkline.machine.turn:Turn.record",
         change=Change("condition", 2, of=2, becomes="False"),
         caught_by=(f"{_DEADLINES}::test_a_step_that_ends_in_time_leaves_no_timer",),
     ),
