@@ -43,7 +43,7 @@ BRANCHES: Sequence[Rule] = (
     Rule(
         name="deadline-of-what-is-called-once",
         breaks="A call that may have been done counts as failed, and is made again by a retry.",
-        symbol="trunkline.machine.steps.agent:fail_at_deadline",
+        symbol="trunkline.machine.steps.failure:fail_at_deadline",
         change=Change("condition", becomes="False"),
         caught_by=(
             f"{_DEADLINES}::test_what_must_not_be_called_twice_waits_for_a_person_when_its_deadline_has_passed",

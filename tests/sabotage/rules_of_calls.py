@@ -88,7 +88,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="lost-answer-is-a-doubt",
         breaks="A call that must not be made twice, and whose answer was lost, passes for one that has failed.",
-        symbol="trunkline.machine.steps.agent:fail_attempt",
+        symbol="trunkline.machine.steps.failure:fail_attempt",
         change=Change("operand", 3, of=3, becomes="False"),
         caught_by=(
             f"{_AT_MOST_ONCE}::test_a_sent_call_without_an_answer_stops_in_doubt_and_is_never_made_again",

@@ -55,7 +55,7 @@ from trunkline.machine.inputs import (
     StepDeadlinePassed,
 )
 from trunkline.machine.state import RunState, StepState
-from trunkline.machine.steps import agent, child, for_each, join, kinds
+from trunkline.machine.steps import agent, child, failure, for_each, join, kinds, timers
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
 from trunkline.workflow import CompiledStep, ExpressionError, format_duration, step_of_item
@@ -135,12 +135,12 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case f
                 child.resume_all(turn)
         case ReplyGiven(name, reply):
             _, step = _step(turn, name)
-            if agent.has_open_question(step):
-                agent.cancel_wait_timer(turn, step)
+            if step.has_open_question:
+                timers.cancel_wait_timer(turn, step)
                 turn.record(StepReplied(name, Payload(encode(reply))))
         case ReplyOverdue(name, attempt, replies):
             plan, step = _step(turn, name)
-            if agent.has_open_question(step) and (step.attempts, step.replies) == (attempt, replies):
+            if step.has_open_question and (step.attempts, step.replies) == (attempt, replies):
                 agent.fail_unanswered(turn, plan, step)
         case OutcomeResolved():
             _resolve(turn, item)
@@ -194,7 +194,7 @@ def _resolve(turn: Turn, item: OutcomeResolved) -> None:
             succeeded = item.outcome == "succeeded"
             error = StepError(code="agent_reported_error", message="A person has said that the agent failed.")
             result = AgentResult(
-                task_id=agent.current_task_id(turn, step),
+                task_id=turn.task_id_of(step),
                 run_id=turn.state.id,
                 step=step.name,
                 attempt=step.attempts,
@@ -235,7 +235,7 @@ def _cancel_step(turn: Turn, step: StepState, reason: str, *, tell_agent: bool) 
     if tell_agent:
         kinds.stop(turn, step)
     else:
-        agent.cancel_wait_timer(turn, step)
+        timers.cancel_wait_timer(turn, step)
     turn.record(StepCancelled(step.name, reason))
 
 
@@ -331,7 +331,7 @@ def _condition_holds(turn: Turn, plan: CompiledStep, step: StepState) -> bool:
     try:
         chosen = plan.when.holds(turn.scope_of(step))
     except ExpressionError as exc:
-        agent.fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
+        failure.fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
         return False
     if not chosen:
         turn.record(StepSkipped(step.name, f"Its condition is false: {plan.definition.when}"))

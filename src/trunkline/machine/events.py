@@ -29,41 +29,43 @@ class Payload:
         return hash(self.text)
 
 
-class _Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    pass
+class RunEventBase(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What has happened to the run as a whole."""
 
 
-class RunStarted(_Event, frozen=True):
+class StepEventBase(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What has happened to one step. `step` comes first in the stored JSON: see `step_event_prefix`."""
+
+    step: str
+
+
+class RunStarted(RunEventBase, frozen=True):
     # Whoever follows the history alone can find the run in the logs of others.
     correlation_id: str = ""
 
 
-class StepKept(_Event, frozen=True):
+class StepKept(StepEventBase, frozen=True):
     """A retried run takes this output over from the run before."""
 
-    step: str
     output: Payload
 
 
-class StepInputGiven(_Event, frozen=True):
+class StepInputGiven(StepEventBase, frozen=True):
     """Whoever retried the run has written the step's input; the workflow's own is not evaluated."""
 
-    step: str
     input: Payload
 
 
-class StepStarted(_Event, frozen=True):
-    step: str
+class StepStarted(StepEventBase, frozen=True):
     attempt: int
     task_id: str
     agent: str
     input: Payload
 
 
-class StepChildStarted(_Event, frozen=True):
+class StepChildStarted(StepEventBase, frozen=True):
     """The step has begun a run of another workflow."""
 
-    step: str
     attempt: int
     run_id: str
     workflow: str
@@ -72,34 +74,30 @@ class StepChildStarted(_Event, frozen=True):
     version: int | None = None
 
 
-class StepFannedOut(_Event, frozen=True):
+class StepFannedOut(StepEventBase, frozen=True):
     """The step's items are known: one call for each."""
 
-    step: str
     items: int
     input: Payload
 
 
-class StepWorking(_Event, frozen=True):
+class StepWorking(StepEventBase, frozen=True):
     """The agent has taken the task and will be asked again."""
 
-    step: str
     attempt: int
     remote_task_id: str
     protocol: str | None = None
     context_id: str | None = None
 
 
-class StepProgress(_Event, frozen=True):
+class StepProgress(StepEventBase, frozen=True):
     """What the agent has said meanwhile."""
 
-    step: str
     attempt: int
     news: tuple[Progress, ...]
 
 
-class StepCompleted(_Event, frozen=True):
-    step: str
+class StepCompleted(StepEventBase, frozen=True):
     attempt: int
     output: Payload
     protocol: str | None = None
@@ -108,8 +106,7 @@ class StepCompleted(_Event, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class StepRetryScheduled(_Event, frozen=True):
-    step: str
+class StepRetryScheduled(StepEventBase, frozen=True):
     attempt: int
     due: Instant
     error: StepError
@@ -119,14 +116,11 @@ class StepRetryScheduled(_Event, frozen=True):
     context_id: str | None = None
 
 
-class StepRequeued(_Event, frozen=True):
+class StepRequeued(StepEventBase, frozen=True):
     """Its time to try again has come, but nothing may start at the moment."""
 
-    step: str
 
-
-class StepFailed(_Event, frozen=True):
-    step: str
+class StepFailed(StepEventBase, frozen=True):
     attempt: int
     error: StepError
     # The workflow goes on all the same (`on_error`).
@@ -135,15 +129,13 @@ class StepFailed(_Event, frozen=True):
     context_id: str | None = None
 
 
-class StepSkipped(_Event, frozen=True):
-    step: str
+class StepSkipped(StepEventBase, frozen=True):
     reason: str
 
 
-class StepWaiting(_Event, frozen=True):
+class StepWaiting(StepEventBase, frozen=True):
     """The agent waits for a person."""
 
-    step: str
     attempt: int
     waiting_for: WaitingFor
     protocol: str | None = None
@@ -151,65 +143,71 @@ class StepWaiting(_Event, frozen=True):
     remote_task_id: str | None = None
 
 
-class StepReplied(_Event, frozen=True):
-    step: str
+class StepReplied(StepEventBase, frozen=True):
     reply: Payload
 
 
-class StepOutcomeUnknown(_Event, frozen=True):
-    step: str
+class StepOutcomeUnknown(StepEventBase, frozen=True):
     attempt: int
     error: StepError
 
 
-class StepOutcomeResolved(_Event, frozen=True):
+class StepOutcomeResolved(StepEventBase, frozen=True):
     """A person has said that the agent is to be called again."""
 
-    step: str
 
-
-class StepCancelled(_Event, frozen=True):
-    step: str
+class StepCancelled(StepEventBase, frozen=True):
     reason: str
 
 
-class RunPaused(_Event, frozen=True):
+class RunPaused(RunEventBase, frozen=True):
     pass
 
 
-class RunResumed(_Event, frozen=True):
+class RunResumed(RunEventBase, frozen=True):
     pass
 
 
-class RunCancelRequested(_Event, frozen=True):
+class RunCancelRequested(RunEventBase, frozen=True):
     pass
 
 
-class RunWaiting(_Event, frozen=True):
+class RunWaiting(RunEventBase, frozen=True):
     """Nothing runs, is queued or is timed: the run waits for a person."""
 
     steps: tuple[str, ...]
 
 
-class RunContinued(_Event, frozen=True):
+class RunContinued(RunEventBase, frozen=True):
     """A person has answered: the run goes on."""
 
 
-class RunCompleted(_Event, frozen=True):
+class RunCompleted(RunEventBase, frozen=True):
     output: Payload
 
 
-class RunFailed(_Event, frozen=True):
+class RunFailed(RunEventBase, frozen=True):
     error: StepError
 
 
-class RunCancelled(_Event, frozen=True):
+class RunCancelled(RunEventBase, frozen=True):
     pass
 
 
-Event = (
+AnyRunEvent = (
     RunStarted
-    | StepKept
+    | RunPaused
+    | RunResumed
+    | RunCancelRequested
+    | RunWaiting
+    | RunContinued
+    | RunCompleted
+    | RunFailed
+    | RunCancelled
+)
+
+AnyStepEvent = (
+    StepKept
     | StepInputGiven
     | StepStarted
     | StepChildStarted
@@ -226,15 +224,9 @@ Event = (
     | StepOutcomeUnknown
     | StepOutcomeResolved
     | StepCancelled
-    | RunPaused
-    | RunResumed
-    | RunCancelRequested
-    | RunWaiting
-    | RunContinued
-    | RunCompleted
-    | RunFailed
-    | RunCancelled
 )
+
+Event = AnyRunEvent | AnyStepEvent
 
 
 def _payload_size(value: object) -> object:

@@ -15,6 +15,8 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json
 from trunkline.machine.events import (
+    AnyRunEvent,
+    AnyStepEvent,
     Event,
     RunCancelled,
     RunCancelRequested,
@@ -28,6 +30,7 @@ from trunkline.machine.events import (
     StepCancelled,
     StepChildStarted,
     StepCompleted,
+    StepEventBase,
     StepFailed,
     StepFannedOut,
     StepInputGiven,
@@ -250,108 +253,27 @@ def has_item_contexts(plan: CompiledStep) -> bool:
     return plan.for_each is not None and plan.for_each.definition.mode == "parallel"
 
 
-def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # noqa: C901, PLR0912, PLR0915 - one case per event
+def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:
     """Applies the event; the step that it changed, if any."""
     state.seq += 1
+    if not isinstance(event, StepEventBase):
+        _evolve_run(state, event, at)
+        return None
+    if isinstance(event, StepProgress):
+        # For those who watch: it changes nothing.
+        return None
+    step = step_of(state, event.step)
+    _evolve_step(state, step, event, at)
+    return step
+
+
+def _evolve_run(state: RunState, event: AnyRunEvent, at: Instant) -> None:
     match event:
         case RunStarted():
             state.status = "RUNNING"
             state.started_at = at
             state.unfinished = len(state.workflow.steps)
             state.ready.extend(name for name, step in state.workflow.steps.items() if not step.needs)
-        case StepKept(name, output):
-            step = step_of(state, name)
-            step.output = output.text
-            _finish(state, step, "COMPLETED", at)
-            return step
-        case StepInputGiven(name, payload):
-            step = step_of(state, name)
-            step.input = payload.text
-            return step
-        case StepStarted(name, attempt, _, _, payload) | StepChildStarted(name, attempt, _, _, payload):
-            step = step_of(state, name)
-            if step.has_unsent_reply:
-                step.replies += 1
-            _set_status(state, step, "RUNNING")
-            step.attempts = attempt
-            step.input = payload.text
-            step.error = None
-            if step.started_at is None:
-                step.started_at = at
-            return step
-        case StepFannedOut(name, _, payload):
-            step = step_of(state, name)
-            step.attempts = 1
-            step.input = payload.text
-            step.started_at = at
-            _start_items(state, step)
-            _set_status(state, step, "RUNNING")
-            _release_items(state, name)
-            return step
-        case StepWorking(name, _, remote, protocol, context):
-            step = step_of(state, name)
-            _set_status(state, step, "RUNNING", WaitingFor(kind="remote", text=_REMOTE_TEXT))
-            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
-            return step
-        case StepProgress():
-            # For those who watch: it changes nothing.
-            return None
-        case StepCompleted(name, _, output, protocol, context, remote, warnings):
-            step = step_of(state, name)
-            step.output = output.text
-            step.error = None
-            step.warnings = warnings
-            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
-            _finish(state, step, "COMPLETED", at)
-            return step
-        case StepRetryScheduled(name, _, due, error, answered, protocol, context):
-            step = step_of(state, name)
-            _record_agent_ids(state, step, protocol=protocol, context_id=context)
-            step.error = error
-            if answered:
-                step.answered_failures += 1
-                step.reply = step.remote_task_id = None
-            _set_status(state, step, "WAITING", WaitingFor(kind="retry", text=error.message, until=due))
-            return step
-        case StepRequeued(name) | StepOutcomeResolved(name):
-            step = step_of(state, name)
-            _set_status(state, step, "PENDING")
-            state.ready.append(name)
-            return step
-        case StepFailed(name, _, error, handled, protocol, context):
-            step = step_of(state, name)
-            _record_agent_ids(state, step, protocol=protocol, context_id=context)
-            step.error = error
-            _finish(state, step, "FAILED", at)
-            if not handled:
-                _record_failure(state, step)
-            return step
-        case StepSkipped(name):
-            step = step_of(state, name)
-            _finish(state, step, "SKIPPED", at)
-            return step
-        case StepWaiting(name, _, waiting_for, protocol, context, remote):
-            step = step_of(state, name)
-            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
-            _set_status(state, step, "WAITING", waiting_for)
-            return step
-        case StepReplied(name, reply):
-            step = step_of(state, name)
-            step.reply = reply.text
-            _set_status(state, step, "PENDING")
-            state.ready.append(name)
-            return step
-        case StepOutcomeUnknown(name, _, error):
-            step = step_of(state, name)
-            step.error = error
-            _set_status(
-                state, step, "OUTCOME_UNKNOWN", WaitingFor(kind="outcome", text=error.message, since=at)
-            )
-            return step
-        case StepCancelled(name):
-            step = step_of(state, name)
-            _finish(state, step, "CANCELLED", at)
-            return step
         case RunPaused():
             state.paused = True
             state.status = "PAUSED"
@@ -379,4 +301,75 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             state.finished_at = at
         case _:
             assert_never(event)
-    return None
+
+
+def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
+    state: RunState, step: StepState, event: AnyStepEvent, at: Instant
+) -> None:
+    match event:
+        case StepKept(_, output):
+            step.output = output.text
+            _finish(state, step, "COMPLETED", at)
+        case StepInputGiven(_, payload):
+            step.input = payload.text
+        case StepStarted(_, attempt, _, _, payload) | StepChildStarted(_, attempt, _, _, payload):
+            if step.has_unsent_reply:
+                step.replies += 1
+            _set_status(state, step, "RUNNING")
+            step.attempts = attempt
+            step.input = payload.text
+            step.error = None
+            if step.started_at is None:
+                step.started_at = at
+        case StepFannedOut(_, _, payload):
+            step.attempts = 1
+            step.input = payload.text
+            step.started_at = at
+            _start_items(state, step)
+            _set_status(state, step, "RUNNING")
+            _release_items(state, step.name)
+        case StepWorking(_, _, remote, protocol, context):
+            _set_status(state, step, "RUNNING", WaitingFor(kind="remote", text=_REMOTE_TEXT))
+            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+        case StepCompleted(_, _, output, protocol, context, remote, warnings):
+            step.output = output.text
+            step.error = None
+            step.warnings = warnings
+            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+            _finish(state, step, "COMPLETED", at)
+        case StepRetryScheduled(_, _, due, error, answered, protocol, context):
+            _record_agent_ids(state, step, protocol=protocol, context_id=context)
+            step.error = error
+            if answered:
+                step.answered_failures += 1
+                step.reply = step.remote_task_id = None
+            _set_status(state, step, "WAITING", WaitingFor(kind="retry", text=error.message, until=due))
+        case StepRequeued() | StepOutcomeResolved():
+            _set_status(state, step, "PENDING")
+            state.ready.append(step.name)
+        case StepFailed(_, _, error, handled, protocol, context):
+            _record_agent_ids(state, step, protocol=protocol, context_id=context)
+            step.error = error
+            _finish(state, step, "FAILED", at)
+            if not handled:
+                _record_failure(state, step)
+        case StepSkipped():
+            _finish(state, step, "SKIPPED", at)
+        case StepWaiting(_, _, waiting_for, protocol, context, remote):
+            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+            _set_status(state, step, "WAITING", waiting_for)
+        case StepReplied(_, reply):
+            step.reply = reply.text
+            _set_status(state, step, "PENDING")
+            state.ready.append(step.name)
+        case StepOutcomeUnknown(_, _, error):
+            step.error = error
+            _set_status(
+                state, step, "OUTCOME_UNKNOWN", WaitingFor(kind="outcome", text=error.message, since=at)
+            )
+        case StepCancelled():
+            _finish(state, step, "CANCELLED", at)
+        case StepProgress():
+            pass
+        case _:
+            assert_never(event)

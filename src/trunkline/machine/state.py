@@ -85,6 +85,11 @@ class StepState(msgspec.Struct, kw_only=True):
         return self.status in FINAL_STEP_STATUSES
 
     @property
+    def has_open_question(self) -> bool:
+        """The agent has asked, and waits for a person."""
+        return self.status == "WAITING" and self.waiting_for is not None and self.waiting_for.is_question
+
+    @property
     def has_unsent_reply(self) -> bool:
         """A person has answered the agent's question, and the call that carries it may not begin yet."""
         # A call that carried it and failed has left its error.

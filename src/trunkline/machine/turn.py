@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from trunkline.clock import Instant
+from trunkline.ids import TaskId, task_id
 from trunkline.machine.effects import CancelTimer, Effect
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import evolve
@@ -60,3 +61,7 @@ class Turn:
         """No further step starts: the run is being cancelled, has failed, or is over."""
         state = self.state
         return state.failure is not None or state.cancel_requested_at is not None or state.is_final
+
+    def task_id_of(self, step: StepState) -> TaskId:
+        """The id of the task that the step has at present."""
+        return task_id(self.state.id, step.name, step.answered_failures, step.replies)

@@ -1,7 +1,8 @@
 """
 The step kind that calls an agent: how it begins, and what an answer means for it.
 
-Knows no other step kind. What it wants recorded goes through the `Turn` that it is given.
+Knows no other step kind. It records events and adds effects through the `Turn` that it is given; how a step fails is in
+`failure.py`.
 """
 
 from __future__ import annotations
@@ -10,56 +11,29 @@ from datetime import timedelta
 from typing import assert_never
 
 from trunkline.clock import after
-from trunkline.ids import TaskId, task_id
-from trunkline.jsontypes import decode, encode
+from trunkline.ids import task_id
+from trunkline.jsontypes import decode
 from trunkline.machine.effects import DispatchTask, StartTimer, StopTask
 from trunkline.machine.events import (
     Payload,
     StepCancelled,
     StepCompleted,
-    StepFailed,
     StepOutcomeUnknown,
     StepProgress,
-    StepRetryScheduled,
     StepStarted,
     StepWaiting,
     StepWorking,
 )
 from trunkline.machine.evolve import has_item_contexts
-from trunkline.machine.inputs import ReplyOverdue, RetryDue, StepDeadlinePassed
-from trunkline.machine.retry import DEFAULT_POLICY, delay_before, is_answered, is_worth_retrying, was_sent
+from trunkline.machine.inputs import ReplyOverdue, StepDeadlinePassed
+from trunkline.machine.retry import is_answered
 from trunkline.machine.state import StepState, WaitingFor
+from trunkline.machine.steps.failure import fail, fail_attempt, outcome_unknown
+from trunkline.machine.steps.step_input import read_input
+from trunkline.machine.steps.timers import cancel_wait_timer, reply_timer
 from trunkline.machine.turn import Turn, deadline_timer
-from trunkline.messages import AgentResult, AgentTask, Question, StepError, complete_fix
-from trunkline.workflow import CompiledStep, ExpressionError, format_duration
-
-# A template that repeats a large output many times would otherwise grow without a limit; agents refuse far less.
-MAX_INPUT_BYTES = 16 * 1024 * 1024
-
-
-def current_task_id(turn: Turn, step: StepState) -> TaskId:
-    return task_id(turn.state.id, step.name, step.answered_failures, step.replies)
-
-
-def retry_timer(step: StepState) -> str:
-    return f"retry/{step.name}/{step.attempts}"
-
-
-def reply_timer(step: StepState) -> str:
-    # A step may ask again, at the same attempt after a reply and at another one after a failure.
-    return f"reply/{step.name}/{step.attempts}/{step.replies}"
-
-
-def has_open_question(step: StepState) -> bool:
-    """The agent has asked, and waits for a person."""
-    return step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.is_question
-
-
-def cancel_wait_timer(turn: Turn, step: StepState) -> None:
-    """Whatever ends the wait, its timer is not to ring."""
-    if step.status != "WAITING" or step.waiting_for is None or step.waiting_for.until is None:
-        return
-    turn.cancel_timer(reply_timer(step) if step.waiting_for.is_question else retry_timer(step))
+from trunkline.messages import AgentResult, AgentTask, Question, StepError
+from trunkline.workflow import CompiledStep, format_duration
 
 
 def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
@@ -67,22 +41,6 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     text = read_input(turn, plan, step)
     if text is not None:
         _call(turn, plan, step, text)
-
-
-def read_input(turn: Turn, plan: CompiledStep, step: StepState) -> bytes | None:
-    """What the step is given, at every attempt the same; None: the step has failed by it."""
-    if step.input is not None:
-        return step.input
-    try:
-        text = encode(plan.input.evaluate(turn.scope_of(step)))
-    except ExpressionError as exc:
-        fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
-        return None
-    if len(text) > MAX_INPUT_BYTES:
-        message = f"The step's input has {len(text)} bytes; the most that can be sent is {MAX_INPUT_BYTES}."
-        fail(turn, plan, step, StepError(code="expression_failed", message=message))
-        return None
-    return text
 
 
 def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
@@ -173,9 +131,7 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
         case "cancelled":
             turn.record(StepCancelled(step.name, "The call was stopped."))
         case "unknown":
-            turn.record(
-                StepOutcomeUnknown(step.name, result.attempt, _outcome_unknown(turn, step, result.error))
-            )
+            turn.record(StepOutcomeUnknown(step.name, result.attempt, outcome_unknown(turn, step, result.error)))
         case _:
             assert_never(result.status)
 
@@ -210,29 +166,21 @@ def fail_unanswered(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         message=f"Nobody has answered the agent's question within {patience}.",
         attempt=step.attempts,
     )
-    turn.add_effect(StopTask(current_task_id(turn, step), step.attempts))
+    turn.add_effect(StopTask(turn.task_id_of(step), step.attempts))
     fail(turn, plan, step, error)
 
 
 def stop_call(turn: Turn, step: StepState) -> None:
     """The agent need not go on with what it has, and no timer is to ring for it."""
     cancel_wait_timer(turn, step)
-    backs_off = step.status == "WAITING" and not has_open_question(step)
+    backs_off = step.status == "WAITING" and not step.has_open_question
     if not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
-        turn.add_effect(StopTask(current_task_id(turn, step), step.attempts))
-
-
-def fail_at_deadline(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
-    """There is no more time: the step fails, whatever its retries."""
-    if plan.definition.delivery == "at_most_once" and step.status == "RUNNING":
-        turn.record(StepOutcomeUnknown(step.name, step.attempts, _outcome_unknown(turn, step, error)))
-    else:
-        fail(turn, plan, step, error)
+        turn.add_effect(StopTask(turn.task_id_of(step), step.attempts))
 
 
 def _is_current(turn: Turn, step: StepState, result: AgentResult) -> bool:
     """An answer to another task than the present one is history; to an earlier attempt at it, good news only."""
-    if step.is_final or result.task_id != current_task_id(turn, step):
+    if step.is_final or result.task_id != turn.task_id_of(step):
         return False
     if step.status == "OUTCOME_UNKNOWN":
         return result.status == "success" or (
@@ -241,80 +189,3 @@ def _is_current(turn: Turn, step: StepState, result: AgentResult) -> bool:
     if step.status == "RUNNING" and result.attempt == step.attempts:
         return True
     return result.status == "success"
-
-
-def fail_attempt(
-    turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, error: StepError
-) -> None:
-    error.step = step.name
-    error.attempt = result.attempt
-    _complete_fix(turn, plan, step, error)
-    if plan.definition.delivery == "at_most_once" and was_sent(error) and not is_answered(error):
-        turn.record(StepOutcomeUnknown(step.name, result.attempt, _outcome_unknown(turn, step, error)))
-        return
-    if _may_retry(turn, plan, step, result, error):
-        _schedule_retry(turn, plan, step, result, error)
-        return
-    turn.record(
-        StepFailed(
-            step.name,
-            result.attempt,
-            error,
-            _is_handled(plan, step),
-            result.protocol,
-            result.context_id,
-        )
-    )
-
-
-def _may_retry(
-    turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, error: StepError
-) -> bool:
-    if turn.is_ending or step.status == "OUTCOME_UNKNOWN":
-        return False
-    if plan.definition.delivery == "at_most_once" and was_sent(error):
-        return False
-    policy = plan.definition.retry or result.retry or DEFAULT_POLICY
-    return step.attempts < policy.max_attempts and is_worth_retrying(policy, error)
-
-
-def _schedule_retry(
-    turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, error: StepError
-) -> None:
-    policy = plan.definition.retry or result.retry or DEFAULT_POLICY
-    delay = delay_before(policy, step.attempts + 1, error, salt=result.task_id)
-    due = after(turn.now, delay)
-    turn.record(
-        StepRetryScheduled(
-            step.name, result.attempt, due, error, is_answered(error), result.protocol, result.context_id
-        )
-    )
-    turn.add_effect(StartTimer(retry_timer(step), due, RetryDue(step.name, step.attempts)))
-
-
-def fail(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
-    """Fails the step without a call."""
-    error.step = step.name
-    _complete_fix(turn, plan, step, error)
-    turn.record(StepFailed(step.name, step.attempts, error, _is_handled(plan, step)))
-
-
-def _complete_fix(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
-    complete_fix(error, run=turn.state.id, step=step.name, agent=plan.agent)
-
-
-def _is_handled(plan: CompiledStep, step: StepState) -> bool:
-    # What the failure of an item means is the loop's to say.
-    return plan.handles_failure or step.name != plan.name
-
-
-def _outcome_unknown(turn: Turn, step: StepState, cause: StepError | None) -> StepError:
-    why = f" ({cause.message})" if cause is not None else ""
-    error = StepError(
-        code="outcome_unknown",
-        message=f"The agent may or may not have done the work: its answer was lost{why}.",
-        step=cause.step if cause is not None else None,
-        attempt=cause.attempt if cause is not None else None,
-    )
-    complete_fix(error, run=turn.state.id, step=step.name)
-    return error

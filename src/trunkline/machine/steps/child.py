@@ -21,7 +21,7 @@ from trunkline.machine.inputs import (
     StepDeadlinePassed,
 )
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import agent
+from trunkline.machine.steps import failure, step_input, timers
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import AgentResult, StepError
 from trunkline.workflow import CompiledStep
@@ -59,9 +59,9 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     assert workflow is not None, "only such a step has a child"  # noqa: S101 - an invariant
     if turn.state.depth >= MAX_DEPTH:
         message = f"{MAX_DEPTH} runs are above this one; it cannot begin a run of workflow {workflow}, too."
-        agent.fail(turn, plan, step, StepError(code="child_too_deep", message=message))
+        failure.fail(turn, plan, step, StepError(code="child_too_deep", message=message))
         return
-    text = agent.read_input(turn, plan, step)
+    text = step_input.read_input(turn, plan, step)
     if text is None:
         return
     attempt = step.attempts + 1
@@ -76,7 +76,7 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
 
 def stop(turn: Turn, step: StepState) -> None:
     """The child need not go on, and no timer is to ring for it."""
-    agent.cancel_wait_timer(turn, step)
+    timers.cancel_wait_timer(turn, step)
     if step.status == "RUNNING":
         turn.add_effect(SendRunInput(current_child_run_id(turn, step), CANCEL_KEY, CancelRequested()))
 
@@ -169,7 +169,7 @@ def _failure(turn: Turn, plan: CompiledStep, step: StepState, cause: StepError |
 def _fail(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
     # The same road as the failure of a call takes.
     result = AgentResult(
-        task_id=agent.current_task_id(turn, step),
+        task_id=turn.task_id_of(step),
         run_id=turn.state.id,
         step=step.name,
         attempt=step.attempts,
@@ -177,4 +177,4 @@ def _fail(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> 
         at=turn.now,
         error=error,
     )
-    agent.fail_attempt(turn, plan, step, result, error)
+    failure.fail_attempt(turn, plan, step, result, error)

@@ -15,7 +15,7 @@ from trunkline.machine.effects import StartTimer
 from trunkline.machine.events import Payload, StepCancelled, StepCompleted, StepFannedOut
 from trunkline.machine.inputs import StepDeadlinePassed
 from trunkline.machine.state import ForEachState, StepState
-from trunkline.machine.steps import agent, kinds
+from trunkline.machine.steps import failure, kinds, step_input
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import StepError
 from trunkline.workflow import (
@@ -36,7 +36,7 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState, loop: CompiledForEach
     try:
         items = loop.items.evaluate(turn.scope)
     except ExpressionError as exc:
-        agent.fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
+        failure.fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
         return
     problem = None
     text = encode(items)
@@ -44,10 +44,10 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState, loop: CompiledForEach
         problem = f"'for_each' must give a list, and this is {text[:40].decode(errors='replace')}."
     elif len(items) > MAX_ITEMS:
         problem = f"'for_each' has {len(items)} items; {MAX_ITEMS} is the most for one step."
-    elif len(text) > agent.MAX_INPUT_BYTES:
-        problem = f"The items of 'for_each' have {len(text)} bytes; the most is {agent.MAX_INPUT_BYTES}."
+    elif len(text) > step_input.MAX_INPUT_BYTES:
+        problem = f"The items of 'for_each' have {len(text)} bytes; the most is {step_input.MAX_INPUT_BYTES}."
     if problem is not None or not isinstance(items, list):
-        agent.fail(turn, plan, step, StepError(code="expression_failed", message=problem or ""))
+        failure.fail(turn, plan, step, StepError(code="expression_failed", message=problem or ""))
         return
     start_items(turn, plan, step, len(items), text)
 
@@ -67,7 +67,7 @@ def conclude(turn: Turn, plan: CompiledStep, step: StepState, loop: CompiledForE
     if iteration.failed and loop.definition.on_error == "stop":
         error = _first_failure(turn, plan, iteration)
         stop_items(turn, step, "Another item failed.")
-        agent.fail(turn, plan, step, error)
+        failure.fail(turn, plan, step, error)
     elif iteration.finished == len(iteration.items) and not _was_stopped(turn, plan, iteration):
         _complete(turn, plan, step, iteration, loop)
 
@@ -89,7 +89,7 @@ def pass_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         return
     stop_items(turn, step, "The step's deadline has passed.")
     message = f"The step did not end within its deadline of {format_duration(deadline)}."
-    agent.fail(turn, plan, step, StepError(code="deadline_exceeded", message=message))
+    failure.fail(turn, plan, step, StepError(code="deadline_exceeded", message=message))
 
 
 def _items(turn: Turn, plan: CompiledStep, iteration: ForEachState) -> list[StepState]:
@@ -130,7 +130,7 @@ def _complete(
     size = sum(map(len, outputs))
     if size > MAX_OUTPUT_BYTES:
         message = f"The outputs of the items have {size} bytes together; the most is {MAX_OUTPUT_BYTES}."
-        agent.fail(turn, plan, step, StepError(code="output_failed", message=message))
+        failure.fail(turn, plan, step, StepError(code="output_failed", message=message))
         return
     turn.record(StepCompleted(step.name, 1, Payload(b"[" + b",".join(outputs) + b"]")))
 

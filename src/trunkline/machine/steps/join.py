@@ -10,7 +10,7 @@ from __future__ import annotations
 from trunkline.machine.events import StepCancelled, StepSkipped
 from trunkline.machine.evolve import step_of
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import agent, for_each, kinds
+from trunkline.machine.steps import failure, for_each, kinds
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledJoin, CompiledStep
@@ -42,7 +42,7 @@ def fail(turn: Turn, plan: CompiledStep, step: StepState, join: CompiledJoin) ->
         f"{join.quorum} of {len(join.branches)} joined steps have to complete, and that cannot be any more:"
         f" {', '.join(others[:_MAX_NAMED])}{more}."
     )
-    agent.fail(turn, plan, step, StepError(code="join_failed", message=message))
+    failure.fail(turn, plan, step, StepError(code="join_failed", message=message))
 
 
 def failed_need(turn: Turn, plan: CompiledStep) -> str | None:

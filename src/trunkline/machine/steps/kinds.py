@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import agent, child
+from trunkline.machine.steps import agent, child, failure
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep, format_duration
@@ -38,4 +38,4 @@ def pass_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         attempt=step.attempts,
     )
     stop(turn, step)
-    agent.fail_at_deadline(turn, plan, step, error)
+    failure.fail_at_deadline(turn, plan, step, error)

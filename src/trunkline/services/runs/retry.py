@@ -9,7 +9,7 @@ import msgspec
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.state import StepState
-from trunkline.machine.steps.agent import MAX_INPUT_BYTES
+from trunkline.machine.steps.step_input import MAX_INPUT_BYTES
 from trunkline.workflow import CompiledWorkflow
 
 
