@@ -131,7 +131,9 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
         case "cancelled":
             turn.record(StepCancelled(step.name, "The call was stopped."))
         case "unknown":
-            turn.record(StepOutcomeUnknown(step.name, result.attempt, outcome_unknown(turn, step, result.error)))
+            turn.record(
+                StepOutcomeUnknown(step.name, result.attempt, outcome_unknown(turn, step, result.error))
+            )
         case _:
             assert_never(result.status)
 
