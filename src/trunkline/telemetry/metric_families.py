@@ -1,9 +1,9 @@
 """
 Counters and histograms for what happens several times in every step.
 
-The library's own take a lock, check their labels and look for exemplars for each number that they add to, which costs
-several times what it costs to add. These add to plain numbers, on the event loop's thread alone, and tell them in the
-library's words when somebody looks: each is a collector of its registry.
+Those of prometheus_client take a lock, check labels and look for exemplars on every increment, which costs several
+times the increment itself. These add to plain numbers, only on the event loop's thread. Each family is a custom
+collector that the registry asks for its samples when it is scraped.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from math import inf, isinf
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
-from prometheus_client.utils import INF, floatToGoString  # pyright: ignore[reportUnknownVariableType] - not annotated
 
 
 class CounterValue:
@@ -49,8 +49,8 @@ class CounterFamily(Collector):
 
     def collect(self) -> Iterator[Metric]:
         family = CounterMetricFamily(*self._about, labels=self._labels)
-        for values, tally in self._kept.items():
-            family.add_metric(values, tally.number, created=tally.since)
+        for values, counter in self._kept.items():
+            family.add_metric(values, counter.number, created=counter.since)
         yield family
 
 
@@ -84,7 +84,7 @@ class HistogramFamily(Collector):
     ) -> None:
         self._about = (name, documentation)
         self._labels = labels
-        self._bounds = (*buckets, INF)
+        self._bounds = (*buckets, inf)
         self._kept: dict[tuple[str, ...], HistogramValue] = {}
         registry.register(self)
 
@@ -96,11 +96,11 @@ class HistogramFamily(Collector):
 
     def collect(self) -> Iterator[Metric]:
         family = HistogramMetricFamily(*self._about, labels=self._labels)
-        bounds = [floatToGoString(bound) for bound in self._bounds]
-        for values, spread in self._kept.items():
+        bounds = ["+Inf" if isinf(bound) else repr(float(bound)) for bound in self._bounds]
+        for values, histogram in self._kept.items():
             family.add_metric(
-                values, list(zip(bounds, accumulate(spread.numbers), strict=True)), spread.total
+                values, list(zip(bounds, accumulate(histogram.numbers), strict=True)), histogram.total
             )
             labels = dict(zip(self._labels, values, strict=True))
-            family.add_sample(f"{family.name}_created", labels, spread.since)
+            family.add_sample(f"{family.name}_created", labels, histogram.since)
         yield family
