@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from cel_expr_python import cel
 
-from trunkline.workflow.expressions.tree import Reading, has_loop, read_tree, readings
+from trunkline.workflow.expressions.syntax_tree import (
+    VariableRead,
+    has_comprehension,
+    read_tree,
+    variable_reads,
+)
 
 ENVIRONMENT = cel.NewEnv(variables={"input": cel.Type.DYN, "steps.a": cel.Type.DYN})
 
@@ -13,22 +18,25 @@ ENVIRONMENT = cel.NewEnv(variables={"input": cel.Type.DYN, "steps.a": cel.Type.D
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("input.x + steps.a.y[0]", [Reading("input", ("x",)), Reading("steps.a", ("y",))]),
-        ("has(input.q)", [Reading("input", ("q",), tested=True)]),
-        ("input['key']", [Reading("input", ("key",))]),
-        ("{'a': input.x, 'b': [steps.a]}", [Reading("input", ("x",)), Reading("steps.a", ())]),
-        ("input.xs.filter(v, v.k == input.k)", [Reading("input", ("xs",)), Reading("input", ("k",))]),
+        ("input.x + steps.a.y[0]", [VariableRead("input", ("x",)), VariableRead("steps.a", ("y",))]),
+        ("has(input.q)", [VariableRead("input", ("q",), only_tested=True)]),
+        ("input['key']", [VariableRead("input", ("key",))]),
+        ("{'a': input.x, 'b': [steps.a]}", [VariableRead("input", ("x",)), VariableRead("steps.a", ())]),
+        (
+            "input.xs.filter(v, v.k == input.k)",
+            [VariableRead("input", ("xs",)), VariableRead("input", ("k",))],
+        ),
     ],
 )
 def test_the_serialised_form_of_an_expression_says_what_it_reads(
-    source: str, expected: list[Reading]
+    source: str, expected: list[VariableRead]
 ) -> None:
-    assert list(readings(read_tree(ENVIRONMENT.compile(source).serialize()))) == expected
+    assert list(variable_reads(read_tree(ENVIRONMENT.compile(source).serialize()))) == expected
 
 
-def test_a_macro_is_serialised_as_a_loop() -> None:
-    assert has_loop(read_tree(ENVIRONMENT.compile("input.xs.map(v, v.k)").serialize()))
-    assert not has_loop(read_tree(ENVIRONMENT.compile("input.xs[0].k").serialize()))
+def test_a_macro_is_serialised_as_a_comprehension() -> None:
+    assert has_comprehension(read_tree(ENVIRONMENT.compile("input.xs.map(v, v.k)").serialize()))
+    assert not has_comprehension(read_tree(ENVIRONMENT.compile("input.xs[0].k").serialize()))
 
 
 def test_an_evaluation_error_is_a_value_of_its_own_type_whose_plain_value_is_its_text() -> None:
