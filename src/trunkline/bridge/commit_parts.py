@@ -1,7 +1,7 @@
 """
-The bridge's two parts of the commit loop: `AnswerWriter` writes what agents have said, `Claims` takes the next tasks.
+The bridge's parts of the commit loop: `AnswerWriter` writes what calls brought, `TaskClaimer` claims the next tasks.
 
-Calls themselves run elsewhere (`calls.py`); nothing here waits for an agent.
+Calls themselves run elsewhere (`calls/active_calls.py`); nothing here waits for an agent.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class TaskClaimer:
         await self._broker.publish_results(tx, results)
 
     async def _check_other_bridges(self, tx: Transaction) -> None:
-        """Takes what the dead have left, and hears of what others have stopped."""
+        """Takes over the tasks of bridges that died, and learns which of ours another bridge was told to stop."""
         if self._heartbeat is None or tx.now < self._next_check_at:
             return
         self._next_check_at = after(tx.now, _CHECK_EVERY)

@@ -21,8 +21,8 @@ from trunkline.telemetry import names
 log = structlog.stdlib.get_logger()
 
 _RETRY_PAUSE = timedelta(seconds=0.5)
-# When the store was away, every lease may have passed though nobody has died: the living have this long to renew
-# theirs, ten tries, before anybody takes what the dead have left.
+# After an outage of the store every lease may have expired though no bridge has died: each has this long to renew its
+# own, ten tries, before any takes over the tasks of another.
 RECLAIM_GRACE = timedelta(seconds=5)
 
 
@@ -43,7 +43,7 @@ class Heartbeat:
         self._trouble: str | None = None
 
     async def beat(self) -> None:
-        # A crash may undo a beat; nobody takes anything before the next one is due.
+        # A crash may undo a beat; no bridge takes over anything before the next one is due.
         async with self._store.transaction(durable=False) as tx:
             await tx.hold_lease(self._owner, self._lease.lasts, PROCESS_NAME)
             now = tx.now

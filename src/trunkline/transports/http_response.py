@@ -17,7 +17,7 @@ from trunkline.transports.base import StreamLimits, TransportError
 from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, timed_out, too_large
 
 # Of a stream that broke off, for the record.
-_KEPT_BYTES = 64 * 1024
+_RECORDED_BYTES = 64 * 1024
 
 
 class BufferedResponse:
@@ -41,7 +41,7 @@ class BufferedResponse:
         if self.size > limit:
             raise too_large(limit)
 
-    def so_far(self) -> AgentAnswer | None:
+    def partial(self) -> AgentAnswer | None:
         return None if self.message is None else self._answer(self.message)
 
     async def receive(self, protocol: ResponseHandler, limit: int) -> AgentAnswer:
@@ -87,7 +87,7 @@ class StreamedResponse:
         self._limits = limits
         # By the monotonic clock.
         self._deadline = deadline
-        self._kept = bytearray()
+        self._recorded = bytearray()
         self._size = 0
         self._is_over = False
         self.headers: Mapping[str, str] = headers_of(message)
@@ -117,17 +117,17 @@ class StreamedResponse:
                 self._check_end()
         except TimeoutError as exc:
             if left <= idle:
-                raise timed_out(self._limits.total_seconds, self._so_far()) from exc
+                raise timed_out(self._limits.total_seconds, self._partial()) from exc
             message = f"The agent's stream was silent for {idle:g} s."
-            raise TransportError("agent_timeout", message, partial=self._so_far()) from exc
+            raise TransportError("agent_timeout", message, partial=self._partial()) from exc
         except EXCHANGE_ERRORS as exc:
-            raise not_answered(exc, idle, self._so_far(), self._size) from exc
+            raise not_answered(exc, idle, self._partial(), self._size) from exc
         self._keep(chunk)
         return chunk
 
     def _keep(self, chunk: bytes) -> None:
         self._size += len(chunk)
-        self._kept += chunk[: _KEPT_BYTES - len(self._kept)]
+        self._recorded += chunk[: _RECORDED_BYTES - len(self._recorded)]
         if self._size > self._limits.total_bytes:
             raise self._refused(too_large(self._limits.total_bytes))
 
@@ -142,10 +142,10 @@ class StreamedResponse:
             raise self._refused(exc) from exc
 
     def _refused(self, why: TransportError) -> TransportError:
-        return TransportError(why.code, why.message, partial=self._so_far())
+        return TransportError(why.code, why.message, partial=self._partial())
 
-    def _so_far(self) -> AgentAnswer:
-        return AgentAnswer(self.status, self.headers, bytes(self._kept))
+    def _partial(self) -> AgentAnswer:
+        return AgentAnswer(self.status, self.headers, bytes(self._recorded))
 
 
 async def read_head(protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
@@ -169,7 +169,7 @@ def watch_for_disconnect(protocol: ResponseHandler, payload: StreamReader) -> Ge
         if not payload.is_eof() and payload.exception() is None:
             payload.set_exception(protocol.exception() or aiohttp.ServerDisconnectedError())
         if closed is not None:
-            retrieve(closed)
+            retrieve_exception(closed)
 
     def check_end() -> None:
         # A body without a length ends with the connection, and aiohttp takes a reset for such an end.
@@ -180,16 +180,16 @@ def watch_for_disconnect(protocol: ResponseHandler, payload: StreamReader) -> Ge
     if closed is None:
         lost(closed)
     else:
-        closed.remove_done_callback(retrieve)
+        closed.remove_done_callback(retrieve_exception)
         closed.add_done_callback(lost)
     try:
         yield check_end
     finally:
         if closed is not None and closed.remove_done_callback(lost):
-            closed.add_done_callback(retrieve)
+            closed.add_done_callback(retrieve_exception)
 
 
-def retrieve(closed: asyncio.Future[None]) -> None:
+def retrieve_exception(closed: asyncio.Future[None]) -> None:
     """Looks at how the connection ended, so that asyncio does not report an error that nobody waits for."""
     closed.exception()
 

@@ -139,11 +139,11 @@ class HttpTransport:
                 connection = None
         except TransportError as exc:
             # A new one: the resolver's may be shared with other calls to the same name.
-            raise TransportError(exc.code, exc.message, partial=incoming.so_far()) from exc
+            raise TransportError(exc.code, exc.message, partial=incoming.partial()) from exc
         except EXCHANGE_ERRORS as exc:
             if connection is None:
                 raise not_sent(exc) from exc
-            raise not_answered(exc, seconds, incoming.so_far(), incoming.size) from exc
+            raise not_answered(exc, seconds, incoming.partial(), incoming.size) from exc
         finally:
             if connection is not None:
                 _abort(connection)

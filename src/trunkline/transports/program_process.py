@@ -68,8 +68,8 @@ class ProgramRequest:
 class _InputPipe(asyncio.BaseProtocol):
     """The pipe that requests are written to."""
 
-    def __init__(self, lost: Callable[[], None]) -> None:
-        self._lost = lost
+    def __init__(self, on_closed: Callable[[], None]) -> None:
+        self._on_closed = on_closed
         self.has_room = asyncio.Event()
         self.has_room.set()
         self.is_open = True
@@ -83,41 +83,43 @@ class _InputPipe(asyncio.BaseProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         del exc  # how the process ends tells more
         self.is_open = False
-        self._lost()
+        self._on_closed()
 
 
 class _OutputPipe(asyncio.Protocol):
     """A pipe that is read."""
 
-    def __init__(self, heard: Callable[[bytes], None], lost: Callable[[], None]) -> None:
-        self._heard = heard
-        self._lost = lost
+    def __init__(self, on_data: Callable[[bytes], None], on_closed: Callable[[], None]) -> None:
+        self._on_data = on_data
+        self._on_closed = on_closed
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
-        self._heard(data)
+        self._on_data(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
         self.is_open = False
-        self._lost()
+        self._on_closed()
 
 
 class ChildProcess:
     """A process, from its start to its end."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], longest: int, words: ProgramLog) -> None:
+    def __init__(
+        self, name: str, process: subprocess.Popen[bytes], longest: int, program_log: ProgramLog
+    ) -> None:
         self._name = name
         self._process = process
         self._max_line_bytes = longest
-        self._log = words
+        self._log = program_log
         self._lines = LineReader(longest)
         # In the order in which they were written; those that were left too, so that their answers go to nobody else.
         self._requests: dict[ProgramRequest, None] = {}
         self._writing = asyncio.Lock()
         self._input = _InputPipe(self._pipe_closed)
         self._output = _OutputPipe(self._read_output, self._pipe_closed)
-        self._errors = _OutputPipe(words.feed, self._check_closed)
+        self._errors = _OutputPipe(program_log.feed, self._check_closed)
         self._pipes: list[asyncio.BaseTransport] = []
         self._closed = asyncio.Event()
         self._began_at = self.ended_at = monotonic()
@@ -128,8 +130,10 @@ class ChildProcess:
     async def start(cls, name: str, program: StdioProgram, longest: int) -> Self:
         """Raises OSError: it cannot be started."""
         variables = program.variables(os.environ)
-        words = ProgramLog(name, [variables[given] for given in program.environment if given in variables])
-        child = cls(name, await asyncio.to_thread(_spawn, program, variables), longest, words)
+        program_log = ProgramLog(
+            name, [variables[given] for given in program.environment if given in variables]
+        )
+        child = cls(name, await asyncio.to_thread(_spawn, program, variables), longest, program_log)
         await child._connect()
         log.info(names.PROGRAM_STARTED, program=name, pid=child.pid)
         return child
@@ -140,7 +144,9 @@ class ChildProcess:
         stdout, _ = await loop.connect_read_pipe(lambda: self._output, process.stdout)
         stderr, _ = await loop.connect_read_pipe(lambda: self._errors, process.stderr)
         self._pipes = [self._stdin, stdout, stderr]
-        threading.Thread(target=self._wait, args=(loop,), name=f"program {self._name}", daemon=True).start()
+        threading.Thread(
+            target=self._wait_for_exit, args=(loop,), name=f"program {self._name}", daemon=True
+        ).start()
 
     @property
     def pid(self) -> int:
@@ -164,11 +170,11 @@ class ChildProcess:
             if self._has_stopped_sending:
                 return None
             self._log.hide_secrets_of(body)
-            question = ProgramRequest(key)
-            self._requests[question] = None
+            request = ProgramRequest(key)
+            self._requests[request] = None
             self._stdin.write(body + b"\n")
         self._forget_old()
-        return question
+        return request
 
     async def wait_closed(self) -> None:
         """When neither the process nor anything of it in the pipes is left."""
@@ -199,9 +205,9 @@ class ChildProcess:
 
     def _forget_old(self) -> None:
         if len(self._requests) > _MAX_ABANDONED:
-            left = [question for question in self._requests if not question.is_waiting]
-            for question in left[:-_MAX_ABANDONED]:
-                del self._requests[question]
+            left = [request for request in self._requests if not request.is_waiting]
+            for request in left[:-_MAX_ABANDONED]:
+                del self._requests[request]
 
     # --- answers
 
@@ -220,25 +226,25 @@ class ChildProcess:
         if key is UNSET:
             self._log.log_ignored_line(line.text, "it is no JSON object with an id")
             return
-        question = self._request_for(key)
-        if question is None:
+        request = self._request_for(key)
+        if request is None:
             self._log.log_ignored_line(line.text, "nothing was asked under its id")
             return
-        del self._requests[question]
+        del self._requests[request]
         self.has_answered = True
-        if question.is_waiting:
-            question.answer.set_result(line.text)
+        if request.is_waiting:
+            request.answer.set_result(line.text)
 
     def _request_for(self, key: RequestKey | None) -> ProgramRequest | None:
         """Whose answer this is. A program that could not read a request cannot say which: it is the oldest's."""
         if key is None:
             return next(iter(self._requests), None)
-        asked = [question for question in self._requests if question.key == key]
+        asked = [request for request in self._requests if request.key == key]
         # The same id twice is the same request: whoever still waits gets the answer.
-        return next((question for question in asked if question.is_waiting), next(iter(asked), None))
+        return next((request for request in asked if request.is_waiting), next(iter(asked), None))
 
     def _refuse_long_line(self) -> None:
-        if sum(question.is_waiting for question in self._requests) == 1:
+        if sum(request.is_waiting for request in self._requests) == 1:
             refusal = too_large(self._max_line_bytes)
             self._fail(refusal.code, refusal.message)
         # Of several nobody can say whose answer it was, so none of them has one.
@@ -258,14 +264,14 @@ class ChildProcess:
             self._kill_later()
         self._check_closed()
 
-    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _wait_for_exit(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread of its own."""
         self._process.wait()
         # Raised by a loop that has ended: then nobody wants to know.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(self._exit)
+            loop.call_soon_threadsafe(self._process_exited)
 
-    def _exit(self) -> None:
+    def _process_exited(self) -> None:
         self._has_exited = True
         self._stop_sending()
         self._kill_later()
@@ -307,9 +313,9 @@ class ChildProcess:
         self._fail("agent_connection_lost", message)
 
     def _fail(self, code: str, message: str) -> None:
-        for question in self._requests:
-            if question.is_waiting:
-                question.answer.set_exception(TransportError(code, message))
+        for request in self._requests:
+            if request.is_waiting:
+                request.answer.set_exception(TransportError(code, message))
         self._requests.clear()
 
 

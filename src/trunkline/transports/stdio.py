@@ -63,7 +63,7 @@ class StdioTransport:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await asyncio.gather(*(place.close(self._end_seconds) for place in self._programs.values()))
+        await asyncio.gather(*(program.close(self._end_seconds) for program in self._programs.values()))
 
     async def post(
         self,
@@ -74,20 +74,20 @@ class StdioTransport:
         tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         del headers, tls
-        place = self._program(url)
+        program = self._program(url)
         key = _key(body)
-        question: ProgramRequest | None = None
+        request: ProgramRequest | None = None
         try:
             async with asyncio.timeout(timeout):
-                question = await place.send(key, body)
-                return AgentAnswer(200, {}, await question.answer)
+                request = await program.send(key, body)
+                return AgentAnswer(200, {}, await request.answer)
         except TimeoutError as exc:
-            if question is None:
-                raise place.not_ready(timeout) from exc
+            if request is None:
+                raise program.not_ready(timeout) from exc
             raise timed_out(timeout, None) from exc
         finally:
-            if question is not None:
-                question.abandon()
+            if request is not None:
+                request.abandon()
 
     async def get(
         self,
@@ -115,13 +115,13 @@ class StdioTransport:
             name = parse_program(url)
         except UrlError as exc:
             raise TransportError("agent_url_invalid", f"The agent's url cannot be called: {exc}.") from exc
-        place = self._programs.get(name)
-        if place is None:
+        program = self._programs.get(name)
+        if program is None:
             raise TransportError(
                 "agent_program_unknown",
                 f"No program is called {name} in TRUNKLINE_STDIO_COMMANDS, which has: {self._known()}.",
             )
-        return place
+        return program
 
     def _known(self) -> str:
         return ", ".join(sorted(self._programs)) or "none"
@@ -147,10 +147,10 @@ class _SupervisedProgram:
         """When the whole of it has been handed to the program's input; raises `TransportError`: it was not."""
         while True:
             child = await self._running_child()
-            question = await child.send(key, body)
+            request = await child.send(key, body)
             # None: it died before anything was written, so nothing is sent twice.
-            if question is not None:
-                return question
+            if request is not None:
+                return request
 
     def not_ready(self, seconds: float) -> TransportError:
         why = (

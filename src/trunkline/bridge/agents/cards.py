@@ -1,4 +1,4 @@
-"""Asks for agent cards, one address at a time."""
+"""Fetches agent cards, one address at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import Transport, TransportError
 
 _CARD_SECONDS = 5.0
-# A longer one is no tag but an attempt to fill the database.
+# A longer one is not a tag but an attempt to fill the database.
 _MAX_ETAG_CHARACTERS = 256
 
 

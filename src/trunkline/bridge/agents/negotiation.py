@@ -1,8 +1,8 @@
 """
-Which dialect an agent is spoken to in: what the operator pinned, what was found out before, or what its card says.
+Which dialect an agent speaks: what the operator pinned, what was negotiated before, or what its card says.
 
-The rule itself is pure (`protocols.negotiate`); this module looks and remembers. Once a dialect is known a call costs
-nothing more: whether the card has changed is asked beside the calls, and now and then only.
+The rule itself does no I/O (`protocols.negotiate`); this module reads cards and stores the result. Once a dialect is
+known, a call costs nothing more: whether the card has changed is checked in the background, every few minutes.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from trunkline.transports.base import Transport, TransportError
 
 log = structlog.stdlib.get_logger()
 
-# Protocol, url and tenant: whoever differs in nothing of it speaks the same to the same.
+# Protocol, url and tenant: two dialects that agree in all three are the same.
 _Endpoint: TypeAlias = "tuple[str, str, str | None]"
-# How long a card is taken to be what it was; one question each, whatever the load.
+# How long a card counts as unchanged: one request in this time, whatever the load.
 CARD_FRESH_FOR = timedelta(minutes=5)
-# Of the evidence; more of it helps nobody.
+# Of the evidence; more of it does not help.
 _MAX_PROBES = 20
-# To speak to one agent in one call; a card may name any number.
+# Dialects that one call tries; a card may name any number.
 _MAX_ALTERNATIVES = 6
 
 
 class DialectUnclear(Exception):
-    """Nobody can say how to speak to the agent; nothing was sent."""
+    """The agent's dialect cannot be determined; nothing was sent."""
 
     def __init__(self, error: StepError) -> None:
         super().__init__(error.message)
@@ -61,28 +61,28 @@ class DialectUnclear(Exception):
 
 
 class DialectStore(Protocol):
-    """Where what was found out about an agent is kept: the registry, for all but new sides of agents that move."""
+    """Where negotiated dialects are kept: in the registry, except for the targets of migrations."""
 
     async def get(self, name_or_id: str) -> Agent:
         """With its dialect, if that is known; raises `NotFound` and `Unavailable`."""
         ...
 
     async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:
-        """False: the agent is another by now. Raises `Unavailable`."""
+        """False: the agent has changed meanwhile. Raises `Unavailable`."""
         ...
 
 
 class DialectNegotiator:
-    """Used with `async with` it ends its questions beside the calls when it is left."""
+    """Used with `async with`, it cancels its background checks at the end."""
 
     def __init__(self, transport: Transport, book: DialectStore, clock: Clock, tokens: TokenProvider) -> None:
         self._tokens = tokens
         self._reader = CardFetcher(transport, clock, tokens)
         self._store = book
         self._clock = clock
-        # One look at a time for each agent: a hundred first calls ask for its card once.
+        # One negotiation at a time for each agent: a hundred first calls ask for its card once.
         self._locks: dict[str, asyncio.Lock] = {}
-        # Agents whose last answer made no sense in the dialect that they are known for.
+        # Agents whose last answer made no sense in their stored dialect.
         self._invalidated: set[str] = set()
         # When to ask for an agent's card again.
         self._due: dict[str, Instant] = {}
@@ -101,35 +101,35 @@ class DialectNegotiator:
     async def dialect_of(
         self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None = None
     ) -> Dialect:
-        """Raises `DialectUnclear`; `note` hears of each request that was made to find it out."""
+        """Raises `DialectUnclear`; `note` gets each request that was made to find it out."""
         if not reads_card(agent):
             return _pinned(agent, agent.updated_at)
         if agent.dialect is not None and agent.id not in self._invalidated:
             return agent.dialect
         async with self._lock(agent):
-            known = await self._known(agent)
+            known = await self._stored_dialect(agent)
             if known is not None and agent.id not in self._invalidated:
                 return known
             return await self._renegotiate(agent, known, credentials, note)
 
     async def refresh(self, agent: Agent, credentials: Credentials) -> Dialect | None:
-        """Looks now, whatever is known, and keeps what it finds; None: there is nothing to look at."""
+        """Negotiates now, whatever is stored, and stores the result; None: the agent has no card to read."""
         if not reads_card(agent):
             return None
         async with self._lock(agent):
             found, probes = await self._read_cards(agent, credentials, None)
             self._invalidated.discard(agent.id)
-            return await self._record(agent, _dialect(found, self._clock.now(), probes))
+            return await self._record(agent, _as_dialect(found, self._clock.now(), probes))
 
     def invalidate(self, agent: Agent) -> None:
-        """Asks for the card again before the next call: the agent may have moved on."""
+        """Reads the card again before the next call: the agent may have been upgraded."""
         self._invalidated.add(agent.id)
 
     def refresh_in_background(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
         """
-        Asks whether the card has changed if that is due, and does not wait for it.
+        Checks whether the card has changed if that is due, and does not wait for it.
 
-        In the path of every call: no store, no request.
+        In the path of every call: no read of the store, no request.
         """
         if dialect.card_url is None and (agent.dialect is not None or not reads_card(agent)):
             return
@@ -150,18 +150,18 @@ class DialectNegotiator:
         note: AuxiliaryRecorder | None = None,
     ) -> Sequence[Dialect]:
         """
-        What to try, in this order, after an agent has proved that it did not take a request in `refused`.
+        What to try, in this order, after an agent has proved that it did not accept a request in `refused`.
 
-        The card is asked again first: the agent may have moved on. None of it is kept before `adopt`. Raises
+        The card is read again first: the agent may have been upgraded. Nothing is stored before `adopt`. Raises
         `DialectUnclear`.
         """
         if agent.protocol != AUTO:
             return ()
         async with self._lock(agent):
-            known = await self._known(agent)
+            known = await self._stored_dialect(agent)
             found, probes = await self._read_cards(agent, credentials, note)
         now = self._clock.now()
-        fresh = _dialect(found, now, (*probes, refusal(refused, because, now)))
+        fresh = _as_dialect(found, now, (*probes, refusal(refused, because, now)))
         others = (
             _alternative(fresh, offer, refused)
             for offer in found.others
@@ -174,21 +174,21 @@ class DialectNegotiator:
         return list(distinct.values())[:_MAX_ALTERNATIVES]
 
     def with_refusal(self, alternative: Dialect, refused: Dialect, because: str) -> Dialect:
-        """What is tried next, with the evidence that the one before it was refused as well."""
+        """The dialect that is tried next, with the evidence that the one before it was refused as well."""
         probe = refusal(refused, because, self._clock.now())
         return msgspec.structs.replace(alternative, tried=(*alternative.tried, probe)[-_MAX_PROBES:])
 
     async def adopt(self, agent: Agent, dialect: Dialect) -> None:
-        """Keeps what has proved right."""
+        """Stores a dialect that the agent has accepted."""
         self._invalidated.discard(agent.id)
-        known = await self._known(agent)
+        known = await self._stored_dialect(agent)
         if known is None or _endpoint(known) != _endpoint(dialect):
             await self._record(agent, dialect)
 
     def _lock(self, agent: Agent) -> asyncio.Lock:
         return self._locks.setdefault(agent.id, asyncio.Lock())
 
-    async def _known(self, agent: Agent) -> Dialect | None:
+    async def _stored_dialect(self, agent: Agent) -> Dialect | None:
         try:
             return (await self._store.get(agent.id)).dialect
         except NotFound:
@@ -204,15 +204,15 @@ class DialectNegotiator:
         try:
             found, probes = await self._read_cards(agent, credentials, note)
         except DialectUnclear as exc:
-            # An agent that is down or busy says nothing new about its dialect.
+            # An agent that is down or busy tells nothing new about its dialect.
             if known is not None:
                 return known
             if agent.protocol == AUTO:
                 raise
-            # What is pinned is known without a card; what else the card says is asked for later.
+            # What is pinned is known without a card; what else the card says is read later.
             return _pinned(agent, self._clock.now(), f" {exc.error.message}")
         self._invalidated.discard(agent.id)
-        return await self._record(agent, _dialect(found, self._clock.now(), probes))
+        return await self._record(agent, _as_dialect(found, self._clock.now(), probes))
 
     async def _read_cards(
         self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None
@@ -223,7 +223,7 @@ class DialectNegotiator:
             fetch, probe = await self._fetch(url, credentials, note=note)
             fetches.append(fetch)
             probes.append(probe)
-        return _decided(agent, fetches, self._tokens.redaction(credentials)), tuple(probes)
+        return _negotiated(agent, fetches, self._tokens.redaction(credentials)), tuple(probes)
 
     async def _fetch(
         self,
@@ -252,9 +252,9 @@ class DialectNegotiator:
                     fetch, probe = await self._fetch(dialect.card_url, credentials, etag=dialect.card_etag)
                     if fetch.status != 200 or fetch.digest == dialect.card_digest:
                         return
-                    found, probes = _decided(agent, [fetch], self._tokens.redaction(credentials)), (probe,)
+                    found, probes = _negotiated(agent, [fetch], self._tokens.redaction(credentials)), (probe,)
                 if found.card_url is not None:
-                    await self._record(agent, _dialect(found, self._clock.now(), probes))
+                    await self._record(agent, _as_dialect(found, self._clock.now(), probes))
         except DialectUnclear as exc:
             # The calls go on as before: the agent may still take them.
             log.warning(names.CARD_NOT_USED, agent_name=agent.name, reason=exc.error.message)
@@ -264,7 +264,7 @@ class DialectNegotiator:
         try:
             await self._store.record_dialect(agent, dialect)
         except Unavailable as exc:
-            # No reason to lose this call, or its answer: whoever does not find it later finds it out again.
+            # No reason to lose this call, or its answer: a dialect that is not stored is negotiated again.
             _note_unavailable(exc)
         log.info(
             names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence
@@ -280,13 +280,13 @@ def reads_card(agent: Agent) -> bool:
 
 
 def refusal(refused: Dialect, because: str, at: Instant) -> DialectProbe:
-    """That the agent does not speak `refused`, as evidence."""
+    """The evidence that the agent does not speak `refused`."""
     return DialectProbe(
         at=at, tried=f"POST {urlsplit(refused.url).path} in {refused.protocol}", answered=because
     )
 
 
-def _decided(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -> NegotiatedDialect:
+def _negotiated(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -> NegotiatedDialect:
     """Raises `DialectUnclear`."""
     found = (
         negotiate(agent.url, fetches, agent.options)
@@ -307,16 +307,16 @@ def _endpoint(dialect: Dialect) -> _Endpoint:
     return dialect.protocol, dialect.url, dialect.tenant
 
 
-def _pinned(agent: Agent, at: Instant, beside: str = "") -> Dialect:
+def _pinned(agent: Agent, at: Instant, remark: str = "") -> Dialect:
     return Dialect(
         protocol=agent.protocol,
         url=agent.options.endpoint_override or agent.url,
-        evidence=f"Pinned by the operator.{beside}",
+        evidence=f"Pinned by the operator.{remark}",
         decided_at=at,
     )
 
 
-def _dialect(found: NegotiatedDialect, at: Instant, probes: tuple[DialectProbe, ...]) -> Dialect:
+def _as_dialect(found: NegotiatedDialect, at: Instant, probes: tuple[DialectProbe, ...]) -> Dialect:
     return Dialect(
         protocol=found.protocol,
         url=found.url,
@@ -333,7 +333,7 @@ def _dialect(found: NegotiatedDialect, at: Instant, probes: tuple[DialectProbe, 
 
 
 def _alternative(fresh: Dialect, offer: ProtocolOffer, refused: Dialect) -> Dialect:
-    """Another way to speak to the agent than the one that its card puts first."""
+    """Another dialect than the one that the agent's card prefers."""
     return msgspec.structs.replace(
         fresh,
         protocol=offer.protocol,

@@ -1,5 +1,5 @@
 """
-An agent ready to be spoken to: its dialect, its address and its credentials, resolved once and kept.
+Agents with everything that a call needs (dialect, address, credentials), resolved once and cached.
 
 The one place where a stored secret is opened.
 """
@@ -35,15 +35,15 @@ class ResolvedAgent(msgspec.Struct, frozen=True, kw_only=True):
     credentials: Credentials
     # With the credentials in it, where they travel in the query; never shown.
     address: str
-    # What every request carries beside the correlation id.
+    # What every request carries in addition to the correlation id.
     headers: dict[str, str]
     redaction: Redaction
     tokens: TokenProvider
-    # Who knows how else to speak to it.
+    # Finds the other dialects of the agent.
     resolver: AgentResolver
-    # How its tasks travel together, if they do.
+    # How many of its tasks may be sent in one request; None: each has its own.
     batch: BatchLimits | None = None
-    # What is left to try if the agent refuses this one, too; None: nobody has asked yet.
+    # The dialects to try if the agent refuses this one, too; None: they have not been looked up yet.
     untried: tuple[Dialect, ...] | None = None
 
     @property
@@ -73,7 +73,7 @@ class ResolvedAgent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentResolver:
-    """Of all agents as the registry has them, or of the new side of one."""
+    """Resolves the agents of the registry, or the target of one agent."""
 
     def __init__(self, dialects: DialectNegotiator, registry: Registry, tokens: TokenProvider) -> None:
         self._negotiator = dialects
@@ -82,7 +82,7 @@ class AgentResolver:
         self._cache: dict[str, ResolvedAgent] = {}
 
     async def resolve(self, agent: Agent, note: AuxiliaryRecorder | None = None) -> ResolvedAgent | StepError:
-        """`note` hears of each request that had to be made to find out what the agent speaks."""
+        """`note` gets each request that had to be made to find out which dialect the agent speaks."""
         kept = self._cache.get(agent.name)
         if kept is not None and _is_current(kept, agent):
             self._negotiator.refresh_in_background(agent, kept.dialect, kept.credentials)
@@ -100,9 +100,9 @@ class AgentResolver:
         self, refused: ResolvedAgent, because: str = "", note: AuxiliaryRecorder | None = None
     ) -> ResolvedAgent | StepError | None:
         """
-        The same agent in another dialect, after it has proved that it did not take the work in this one.
+        The same agent in another dialect, after it has proved that it did not accept the work in this one.
 
-        `because` is its proof. The next one can be refused, too: None when there is nothing left to try.
+        `because` is its proof. The next one can be refused, too; None when no dialect is left.
         """
         agent, dialect = refused.agent, refused.dialect
         if refused.untried is not None:
@@ -124,7 +124,7 @@ class AgentResolver:
         return msgspec.structs.replace(other, untried=tuple(alternatives[1:]))
 
     async def refresh(self, agent: Agent) -> StepError | None:
-        """Looks now at what the agent says of itself, and keeps it; why that was not possible."""
+        """Reads the agent's card now, and stores its dialect; why that was not possible."""
         opened = self.credentials_of(agent)
         if isinstance(opened, StepError):
             return opened
@@ -136,18 +136,18 @@ class AgentResolver:
         return None
 
     async def adopt(self, resolved: ResolvedAgent) -> None:
-        """The agent speaks this dialect from now on."""
+        """Stores that the agent speaks this dialect."""
         await self._negotiator.adopt(resolved.agent, resolved.dialect)
         self._cache_agent(msgspec.structs.replace(resolved, untried=None))
 
     def invalidate(self, resolved: ResolvedAgent) -> None:
-        """Finds out anew before the next call what the agent speaks, unless that is pinned."""
+        """Negotiates the dialect again before the next call, unless it is pinned."""
         if resolved.agent.protocol == AUTO:
             self._negotiator.invalidate(resolved.agent)
             self._cache.pop(resolved.agent.name, None)
 
     def credentials_of(self, agent: Agent) -> Credentials | StepError:
-        """What the agent's calls carry; or why that cannot be read."""
+        """What authenticates us to the agent; or why it cannot be read."""
         try:
             return credentials(agent.name, agent.auth_type, self._registry.secret_of(agent))
         except (ConfigurationError, Invalid) as exc:

@@ -1,8 +1,8 @@
 """
-Whom a task talks to: the agent as the registry has it or, for runs that call its new side, that one.
+Where the calls of a task go: to the agent as it is registered or, while it migrates, to the target of its migration.
 
-Everything that concerns a task goes to the same side, on whichever bridge and after every restart: the run's stamp
-says which. What is found out about a new side is kept apart from the agent's row, which is the old one.
+Everything that concerns a task goes to the same endpoint, on every bridge and after every restart: the run's routing
+version decides it. What is negotiated with a target is kept apart from the agent's row, which describes the source.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from trunkline.services.migration.routing_table import RoutingTable
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """To one side of an agent."""
+    """To the source or the target of an agent."""
 
-    # On the new side with that one's address and protocol.
+    # For the target, with the URL and the protocol of the target.
     agent: Agent
     resolver: AgentResolver
-    side: EndpointName = "old"
-    # How the agent's move stood for the run, where that gave the agent two sides.
+    endpoint: EndpointName = "old"
+    # The migration as it was when the run was accepted; None: the agent had one endpoint.
     migration: MigrationRevision | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """For the record of what was sent this way."""
+        """For the wire record of what was sent on this route."""
         if self.migration is None:
             return ()
-        return (f"To the {self.side} side of the agent: for this run its migration is at {self._stage}.",)
+        return (f"To the {self.endpoint} side of the agent: for this run its migration is at {self._stage}.",)
 
     @property
     def _stage(self) -> str:
@@ -47,7 +47,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRouter:
-    """Used with `async with` it ends what it has opened for new sides when it is left."""
+    """Used with `async with`, it closes at the end what it has opened for targets."""
 
     def __init__(
         self,
@@ -72,33 +72,33 @@ class AgentRouter:
         await self._closing.aclose()
 
     def source(self, agent: Agent) -> Route:
-        """To an agent that did not move when the run was accepted."""
+        """To an agent that was not migrating when the run was accepted."""
         return Route(agent=agent, resolver=self._resolver)
 
     async def route_of(self, agent: Agent, task: AgentTask) -> Route:
         """Raises `Unavailable`."""
-        moment = await self._routes.migration_at(agent.id, task.routes)
-        if moment is None or not (moment.is_open or _is_outdated(agent, moment)):
+        revision = await self._routes.migration_at(agent.id, task.routes)
+        if revision is None or not (revision.is_open or _is_outdated(agent, revision)):
             return self.source(agent)
-        target = target_for(moment.state, task.run_id, agent.id)
+        target = target_for(revision.state, task.run_id, agent.id)
         if target is None:
-            return Route(agent=agent, resolver=self._resolver, migration=moment)
-        return self.target(agent, target, moment)
+            return Route(agent=agent, resolver=self._resolver, migration=revision)
+        return self.target(agent, target, revision)
 
-    def target(self, agent: Agent, target: TargetEndpoint, moment: MigrationRevision) -> Route:
-        """To the new side, whether the run calls it or not."""
-        moved = _target_agent(agent, target)
+    def target(self, agent: Agent, target: TargetEndpoint, revision: MigrationRevision) -> Route:
+        """To the target, whether or not the run calls it."""
+        target_agent = _target_agent(agent, target)
         key = (agent.id, encode(target))
         resolver = self._target_resolvers.get(key)
         if resolver is None:
-            negotiator = self._open_negotiator(_TargetDialectStore(moved))
+            negotiator = self._open_negotiator(_TargetDialectStore(target_agent))
             self._closing.push_async_exit(negotiator)
             resolver = self._target_resolvers[key] = self._open_resolver(negotiator)
-        return Route(agent=moved, resolver=resolver, side="new", migration=moment)
+        return Route(agent=target_agent, resolver=resolver, endpoint="new", migration=revision)
 
 
 class _TargetDialectStore:
-    """What was found out about one new side, for as long as this process lives."""
+    """The dialect of one target, for as long as this process runs."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -112,9 +112,9 @@ class _TargetDialectStore:
         return True
 
 
-def _is_outdated(agent: Agent, moment: MigrationRevision) -> bool:
-    """Whether this is the agent as it was before its move was finished: a row is read every two seconds only."""
-    return agent.version < moment.state.row_version
+def _is_outdated(agent: Agent, revision: MigrationRevision) -> bool:
+    """Whether this is the agent from before its migration finished: rows are cached for two seconds."""
+    return agent.version < revision.state.row_version
 
 
 def _target_agent(agent: Agent, target: TargetEndpoint) -> Agent:
@@ -124,6 +124,6 @@ def _target_agent(agent: Agent, target: TargetEndpoint) -> Agent:
         protocol=target.protocol,
         protocol_config=target.protocol_config,
         dialect=None,
-        # Where the old side is to be called instead of where its card says.
+        # It is for the source alone.
         options=msgspec.structs.replace(agent.options, endpoint_override=None),
     )

@@ -5,8 +5,8 @@ Tokens for agents: fetched for those that want OAuth 2 (client credentials, RFC 
     {"access_token", "token_type": "Bearer", "expires_in"?}   or   4xx {"error", "error_description"?}
 
 A fetched token is kept in memory until shortly before it runs out, and fetched by one request however many calls wait
-for it. A signed one is made for one request and its body. Whoever gets one gets it hidden: the redaction of the call
-knows it from then on.
+for it. A signed one is made for one request and its body. The redaction of the call that gets a token hides it from
+then on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SECONDS = 10.0
 # Where the endpoint does not say how long a token lives.
 _USUAL_SECONDS = 300.0
 _MAX_SECONDS = 86_400.0
-# A token that runs out on its way is refused: it is renewed so much sooner, or after nine tenths of a short life.
+# A token that expires in transit is refused: it is renewed so much sooner, or after nine tenths of a short life.
 _MARGIN = timedelta(seconds=30)
 _MAX_CACHED = 10_000
 # Of one client: answers to earlier calls may still repeat the tokens before the last.
@@ -89,7 +89,7 @@ class TokenProvider:
         The header with the agent's token, or none; raises `TransportError` when no token can be had.
 
         Asked for once for each request, also for one that is sent again: a signed token is for this `body` and good
-        once. `note` hears of the request for it, if this call is the one that makes it.
+        once. `note` gets the request for it, if this call is the one that makes it.
         """
         if credentials.signer is not None:
             return self._sign(credentials.signer, redaction, body)
@@ -138,7 +138,7 @@ class TokenProvider:
             fetching.add_done_callback(lambda _: self._fetching.pop(client, None))
         try:
             async with asyncio.timeout(seconds):
-                # Whoever gives up waiting does not take the token from the others.
+                # A call that stops waiting does not take the token from the others.
                 found = await asyncio.shield(fetching)
         except TimeoutError as exc:
             raise TransportError(UNAVAILABLE, "The token endpoint has not answered in time.") from exc

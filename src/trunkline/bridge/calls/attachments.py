@@ -42,21 +42,21 @@ class AttachmentMissing(Exception):
 
 
 class Attachments:
-    """`most_inline`: the longest file, in bytes, that stays in an output; without a place for others all do."""
+    """`max_inline_bytes`: the largest file that stays in an output; without a blob store all do."""
 
-    def __init__(self, blobs: BlobStore | None, most_inline: int) -> None:
+    def __init__(self, blobs: BlobStore | None, max_inline_bytes: int) -> None:
         self._blobs = blobs
-        self._max_inline_bytes = most_inline
+        self._max_inline_bytes = max_inline_bytes
 
     def may_store_files(self, outcome: Succeeded) -> bool:
-        """Whether anything in the output can be too long for it."""
+        """Whether the output may hold a file that is too large for it."""
         return self._blobs is not None and len(outcome.output) > self._max_inline_bytes
 
     async def store_files(self, run_id: str, outcome: Succeeded) -> Succeeded:
-        """Raises `Unavailable` when they cannot be kept."""
+        """The output with references instead of large files; raises `Unavailable` when they cannot be stored."""
         if self._blobs is None or not self.may_store_files(outcome):
             return outcome
-        # So much JSON would hold up everybody else.
+        # Not in the event loop: so much JSON would delay all other calls.
         output = await asyncio.to_thread(decode, outcome.output)
         moved = False
         for holder, key in _contents(output):

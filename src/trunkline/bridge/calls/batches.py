@@ -40,13 +40,13 @@ _Key = tuple[str, frozenset[tuple[str, str]], TlsConfig | None]
 
 
 class _BatchedRequest:
-    """One request on its way."""
+    """One request that waits for its answer."""
 
     def __init__(self, body: bytes, headers: Mapping[str, str], seconds: float) -> None:
         self.id = request_id(body)
         self.body = body
         self.headers = headers
-        self.seconds = seconds
+        self.timeout_seconds = seconds
         self.answer: asyncio.Future[AgentAnswer] = asyncio.get_running_loop().create_future()
 
 
@@ -59,17 +59,17 @@ class _OpenBatch:
         self.timer: asyncio.TimerHandle | None = None
         self.sending: asyncio.Task[None] | None = None
 
-    def has_room_for(self, one: _BatchedRequest, most: int) -> bool:
+    def has_room_for(self, request: _BatchedRequest, most: int) -> bool:
         # The same id twice could not be told apart in the answer.
-        is_new = all(other.id != one.id for other in self.waiting)
-        return is_new and len(self.waiting) < most and self.size + len(one.body) <= _MAX_BATCH_BYTES
+        is_new = all(other.id != request.id for other in self.waiting)
+        return is_new and len(self.waiting) < most and self.size + len(request.body) <= _MAX_BATCH_BYTES
 
-    def add(self, one: _BatchedRequest) -> None:
-        self.waiting.append(one)
-        self.size += len(one.body)
+    def add(self, request: _BatchedRequest) -> None:
+        self.waiting.append(request)
+        self.size += len(request.body)
 
-    def left(self) -> list[_BatchedRequest]:
-        return [one for one in self.waiting if not one.answer.done()]
+    def unanswered(self) -> list[_BatchedRequest]:
+        return [request for request in self.waiting if not request.answer.done()]
 
 
 class BatchSender:
@@ -91,40 +91,44 @@ class BatchSender:
 
     async def post(
         self,
-        wish: BatchLimits | None,
+        limits: BatchLimits | None,
         url: str,
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as in a transport, whose place this takes
         tls: TlsConfig | None = None,
     ) -> AgentAnswer:
-        """As `Transport.post`; with a wish the request may travel with others."""
-        if wish is None or not is_call(body):
+        """As `Transport.post`; with `limits` the request may be sent together with others."""
+        if limits is None or not is_call(body):
             return await self._transport.post(url, body, headers, timeout, tls)
-        one = _BatchedRequest(body, headers, timeout)
-        batch = self._join(wish, url, one, tls)
+        request = _BatchedRequest(body, headers, timeout)
+        batch = self._join(limits, url, request, tls)
         try:
             async with asyncio.timeout(timeout):
-                return await one.answer
+                return await request.answer
         except TimeoutError as exc:
             raise timed_out(timeout, None) from exc
         finally:
-            if batch.sending is not None and not batch.left():
+            if batch.sending is not None and not batch.unanswered():
                 batch.sending.cancel()
 
-    def _join(self, wish: BatchLimits, url: str, one: _BatchedRequest, tls: TlsConfig | None) -> _OpenBatch:
-        shared = ((name, value) for name, value in one.headers.items() if name.lower() not in _OF_ONE_TASK)
+    def _join(
+        self, limits: BatchLimits, url: str, request: _BatchedRequest, tls: TlsConfig | None
+    ) -> _OpenBatch:
+        shared = (
+            (name, value) for name, value in request.headers.items() if name.lower() not in _OF_ONE_TASK
+        )
         key: _Key = (url, frozenset(shared), tls)
         batch = self._open.get(key)
-        if batch is not None and not batch.has_room_for(one, wish.max):
+        if batch is not None and not batch.has_room_for(request, limits.max):
             self._send(key)
             batch = None
         if batch is None:
             batch = self._open[key] = _OpenBatch(url, tls)
-            wait = wish.wait_ms / 1000
+            wait = limits.wait_ms / 1000
             batch.timer = asyncio.get_running_loop().call_later(wait, self._send, key)
-        batch.add(one)
-        if len(batch.waiting) == wish.max:
+        batch.add(request)
+        if len(batch.waiting) == limits.max:
             self._send(key)
         return batch
 
@@ -132,29 +136,33 @@ class BatchSender:
         batch = self._open.pop(key)
         if batch.timer is not None:
             batch.timer.cancel()
-        if batch.left():
-            batch.sending = asyncio.get_running_loop().create_task(self._carry(batch, batch.left()))
+        if batch.unanswered():
+            batch.sending = asyncio.get_running_loop().create_task(
+                self._send_batch(batch, batch.unanswered())
+            )
             self._under_way.add(batch.sending)
             batch.sending.add_done_callback(self._under_way.discard)
 
-    async def _carry(self, batch: _OpenBatch, sent: list[_BatchedRequest]) -> None:
+    async def _send_batch(self, batch: _OpenBatch, sent: list[_BatchedRequest]) -> None:
         try:
             answer = await self._transport.post(
                 batch.url,
-                join_requests([one.body for one in sent]),
+                join_requests([request.body for request in sent]),
                 _headers(sent),
-                max(one.seconds for one in sent),
+                max(request.timeout_seconds for request in sent),
                 batch.tls,
             )
         except TransportError as exc:
-            for one in batch.left():
-                one.answer.set_exception(TransportError(exc.code, exc.message, partial=exc.partial))
+            for request in batch.unanswered():
+                request.answer.set_exception(TransportError(exc.code, exc.message, partial=exc.partial))
             return
         _distribute(answer, sent)
 
 
 def _headers(sent: list[_BatchedRequest]) -> dict[str, str]:
-    correlations = dict.fromkeys(one.headers[_CORRELATION] for one in sent if one.headers.get(_CORRELATION))
+    correlations = dict.fromkeys(
+        request.headers[_CORRELATION] for request in sent if request.headers.get(_CORRELATION)
+    )
     headers = dict(sent[0].headers)
     if correlations:
         headers[_CORRELATION] = ", ".join(correlations)
@@ -162,14 +170,14 @@ def _headers(sent: list[_BatchedRequest]) -> dict[str, str]:
 
 
 def _distribute(answer: AgentAnswer, sent: list[_BatchedRequest]) -> None:
-    brought = split_answers(answer, [one.id for one in sent])
+    brought = split_answers(answer, [request.id for request in sent])
     for note in brought.notes:
         log.warning(names.AGENT_WARNING, warning=note)
-    for one, own in zip(sent, brought.answers, strict=True):
-        if one.answer.done():
+    for request, own in zip(sent, brought.answers, strict=True):
+        if request.answer.done():
             continue
         if own is not None:
-            one.answer.set_result(own)
+            request.answer.set_result(own)
         else:
             message = f"The agent answered a batch of {len(sent)} requests, but not this one."
-            one.answer.set_exception(TransportError("agent_batch_answer_missing", message))
+            request.answer.set_exception(TransportError("agent_batch_answer_missing", message))

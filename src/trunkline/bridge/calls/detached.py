@@ -35,12 +35,10 @@ _TEST_STEP = "try"
 
 
 class DetachedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of such a call."""
-
     outcome: Succeeded | Failed | Interrupted
-    # What was spoken, if anything was.
+    # The dialect that was used, if anything was sent.
     protocol: str | None = None
-    # Hides what nobody may see of the agent's words.
+    # Hides the secrets in what the agent said.
     redaction: Redaction = Redaction()
     exchanges: Sequence[ExchangeRecord] = ()
 
@@ -98,7 +96,7 @@ class DetachedCall:
         session = AgentSession(client, claim, agent, recorder, _ignore, detached=self._kind)
         outcome = await self._wait_for_end(session, await session.send())
         if self._kind == "trial" and isinstance(outcome, Interrupted) and outcome.remote_task_id is not None:
-            # Nobody will answer its question.
+            # Its question will not be answered.
             await session.cancel_once(outcome.remote_task_id)
         return DetachedResult(
             outcome=outcome,

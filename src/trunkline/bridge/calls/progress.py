@@ -1,8 +1,8 @@
 """
-What an agent says while it works, on its way to the run's history.
+Reports what an agent says while it works, for the run's history.
 
-Pieces that come close together travel as one: a model that streams word by word costs four events a second, however
-fast it talks.
+Pieces that come close together are reported as one: a model that streams word by word costs four events a second,
+however fast it streams.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trunkline.telemetry.redaction import Redaction
 Status: TypeAlias = Literal["working", "progress"]
 
 _EVERY_SECONDS = 0.25
-# Whoever wants the whole of it has the step's output.
+# The whole of it is in the step's output.
 _MAX_CHARACTERS = 32 * 1024
 _MAX_PARTS = 20
 
@@ -66,51 +66,51 @@ class ProgressReporter:
     ) -> None:
         self.close()
 
-    def add_event(self, news: StreamUpdate) -> None:
-        if news.context_id is not None:
-            self.context_id = news.context_id
-        if news.remote_task_id is not None and self.remote_task_id is None:
-            self.remote_task_id = news.remote_task_id
-            # Unless its end comes with the same breath.
+    def add_event(self, update: StreamUpdate) -> None:
+        if update.context_id is not None:
+            self.context_id = update.context_id
+        if update.remote_task_id is not None and self.remote_task_id is None:
+            self.remote_task_id = update.remote_task_id
+            # Unless its end comes in the same turn of the event loop.
             self._announcement = asyncio.get_running_loop().call_soon(self._announce)
-        if news.progress is not None:
-            self.add(news.progress)
+        if update.progress is not None:
+            self.add(update.progress)
 
     def _announce(self) -> None:
         self._report("working", [])
 
     def close(self) -> None:
-        """The call has ended: what waits is told, and nothing that its end tells anyway."""
+        """The call has ended: what waits is reported, except what its result says anyway."""
         if self._announcement is not None:
             self._announcement.cancel()
         self._report_waiting()
 
-    def add(self, said: Progress) -> None:
+    def add(self, progress: Progress) -> None:
         last = self._waiting[-1] if self._waiting else None
-        if last is not None and _goes_on(last, said):
-            # Each piece was looked at for itself; a secret may lie across them.
-            text = self._redaction.text(last.text + said.text)
-            self._waiting[-1] = replace(last, text=text, last=said.last)
-        elif last != said:
-            self._waiting.append(said)
-        self._characters += len(said.text)
+        if last is not None and _continues(last, progress):
+            # Each piece was redacted on its own; a secret may lie across them.
+            text = self._redaction.text(last.text + progress.text)
+            self._waiting[-1] = replace(last, text=text, last=progress.last)
+        elif last != progress:
+            self._waiting.append(progress)
+        self._characters += len(progress.text)
         if self._characters >= _MAX_CHARACTERS:
             self.flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_EVERY_SECONDS, self.flush)
 
     def report_once(self, text: str) -> None:
-        """What the agent says whenever it is asked: only the first time is news, whoever asks."""
-        said = _cut(Progress(kind="status", text=text))
-        self._report("progress", [said], f"said.{sha256(text.encode()).hexdigest()[:16]}")
+        """What the agent says at every poll: it is reported the first time only, whichever bridge polls."""
+        progress = _cut(Progress(kind="status", text=text))
+        self._report("progress", [progress], f"said.{sha256(text.encode()).hexdigest()[:16]}")
 
     def flush(self) -> None:
-        held = self._hold_back()
+        held = self._take_possible_secret()
         self._report_waiting()
         self._waiting = held
 
-    def _hold_back(self) -> list[Progress]:
-        """Takes away what may be the beginning of a secret: its rest may be in the next piece."""
+    def _take_possible_secret(self) -> list[Progress]:
+        """Holds back what may be the beginning of a secret: its rest may be in the next piece."""
         last = self._waiting[-1] if self._waiting else None
         if last is None or last.parts or last.last or last.kind != "artifact":
             return []
@@ -128,9 +128,11 @@ class ProgressReporter:
             self._timer = None
         if self._waiting:
             self._number += 1
-            # Whoever takes the task over counts from one again, in an epoch of its own.
+            # A bridge that takes the task over counts from one again, in its own epoch.
             self._report(
-                "progress", [_cut(said) for said in self._waiting], f"{self._claim.epoch}.{self._number}"
+                "progress",
+                [_cut(progress) for progress in self._waiting],
+                f"{self._claim.epoch}.{self._number}",
             )
         self._waiting = []
         self._characters = 0
@@ -167,17 +169,17 @@ class ProgressReporter:
         )
 
 
-def _goes_on(last: Progress, said: Progress) -> bool:
+def _continues(last: Progress, progress: Progress) -> bool:
     return (
-        said.append
-        and said.kind == last.kind
-        and said.artifact_id == last.artifact_id
-        and not said.parts
+        progress.append
+        and progress.kind == last.kind
+        and progress.artifact_id == last.artifact_id
+        and not progress.parts
         and not last.parts
     )
 
 
-def _cut(said: Progress) -> Progress:
-    if len(said.text) <= _MAX_CHARACTERS and len(said.parts) <= _MAX_PARTS:
-        return said
-    return replace(said, text=said.text[:_MAX_CHARACTERS], parts=said.parts[:_MAX_PARTS])
+def _cut(progress: Progress) -> Progress:
+    if len(progress.text) <= _MAX_CHARACTERS and len(progress.parts) <= _MAX_PARTS:
+        return progress
+    return replace(progress, text=progress.text[:_MAX_CHARACTERS], parts=progress.parts[:_MAX_PARTS])

@@ -182,7 +182,7 @@ def result_of(
         case Failed():
             return AgentResult(
                 **ids_of(claim),
-                # Nobody knows what has become of it, and nobody may find out by calling again.
+                # Its outcome is not known, and another call to find out is not allowed.
                 status="unknown" if outcome.error.code == "outcome_unknown" else "error",
                 at=at,
                 error=mark_doubtful(outcome.error, claim),

@@ -1,8 +1,8 @@
 """
-One streamed answer: its events are handed on as they come, and at the end it says what they mean.
+Reads one streamed answer: its events are handed on as they come, and its end yields the outcome.
 
-A stream is a convenience of the moment. What it cannot tell (it was cut, it took too long, it was not understood) is
-asked for afterwards, because by then the agent has the task.
+A stream is a convenience. When it does not yield the outcome (it was cut, it took too long, it was not understood) the
+task is polled afterwards, because by then the agent has it.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class StreamResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a stream has brought."""
 
     outcome: Outcome
-    # It broke off: where the agent has the task, its stream may be taken up again.
+    # It broke off: where the agent has the task, its stream may be resumed.
     was_cut: bool = False
-    # Why it says less than it might.
+    # Why it yields less than it might.
     problem: str | None = None
-    # What could not be translated, for whoever logs it.
+    # What could not be translated, for the log.
     translation_error: ProtocolTranslationError | None = None
 
 
 class StreamTimeout:
     """
-    How long a task is listened to, over one stream or the next: once the agent has it, it can be let go at any time.
+    How long the streams of a task are read, one after another: once the agent has the task, reading may end any time.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -70,7 +70,7 @@ class StreamTimeout:
         timeout, self._timeout = self._timeout, None
         if timeout is not None:
             if timeout.expired():
-                # A timer may ring a moment early.
+                # A timer may fire a moment early.
                 self._end = asyncio.get_running_loop().time()
             await timeout.__aexit__(kind, error, trace)
 
@@ -136,7 +136,7 @@ class AgentStreamReader:
             return StreamResult(outcome=asked, problem=trouble, translation_error=exc)
 
     def interrupted(self, code: str, message: str) -> StreamResult:
-        """No more comes: the agent is asked, if it can be."""
+        """No more comes: the task is polled, if the agent has it."""
         trouble = self._redaction.text(message)
         asked = self._working()
         if asked is not None:
@@ -146,7 +146,7 @@ class AgentStreamReader:
         )
 
     def timed_out(self) -> StreamResult:
-        """We have listened long enough."""
+        """The time for reading is over."""
         asked = self._working()
         if asked is None:
             return self.interrupted(
@@ -160,14 +160,14 @@ class AgentStreamReader:
         return Working(remote_task_id=self._remote_task_id, state="working")
 
     def _handle_event(self, data: bytes) -> bool:
-        news = redact_stream_event(self._events.take(data), self._redaction)
-        if news.remote_task_id is not None:
-            self._remote_task_id = news.remote_task_id
+        update = redact_stream_event(self._events.take(data), self._redaction)
+        if update.remote_task_id is not None:
+            self._remote_task_id = update.remote_task_id
             self._patience.agent_has_task()
-        if not news.is_over:
-            # The end itself is told by the outcome.
-            self._report_update(news)
-        return news.is_over
+        if not update.is_over:
+            # The end itself is reported by the outcome.
+            self._report_update(update)
+        return update.is_over
 
     def _outcome(self) -> Outcome:
         return redact_outcome(self._events.outcome(), self._redaction)

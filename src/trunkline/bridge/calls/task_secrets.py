@@ -81,7 +81,7 @@ def _filled(task: AgentTask, values: _Values) -> AgentTask:
 
 
 def _with(value: Json, keys: list[str], name: str, secret: str) -> Json:
-    """A copy as far as the place is; everything beside it is the same object."""
+    """A copy along the path to the place; everything else is the same object."""
     if not keys:
         # Only what the definition has put there may be replaced: a place that holds anything else is not the place.
         if value != {SECRET_KEY: name}:

@@ -1,8 +1,8 @@
 """
-How the calls of both sides of an agent end while runs try the new one, and the way back when that is not good enough.
+Automatic rollback: counts how calls to source and target end, and rolls a migration back when the target is too bad.
 
-The ends are noted in the transaction that writes the answers, so that all bridges judge by the same calls. The way back
-is a transaction of its own, which only one of them can win. A bridge that dies between the two leaves it to the next
+The ends are noted in the transaction that writes the answers, so that all bridges judge by the same calls. The rollback
+is a separate transaction, which only one of them can win. A bridge that dies between the two leaves it to the next
 call, or to the next start.
 """
 
@@ -41,7 +41,7 @@ _WHO = "trunkline"
 # Seconds until a store that is away is asked again.
 _RETRY_PAUSE = 0.5
 
-# Nobody but the new side's address and settings is to blame, though the agent was not asked.
+# Caused by the address and the settings of the target, though the agent was not called.
 _CAUSED_BY_ENDPOINT = frozenset(
     {
         "agent_address_forbidden",
@@ -56,14 +56,14 @@ _NOT_COUNTED = NOT_CAUSED_BY_AGENT - _CAUSED_BY_ENDPOINT
 
 class RollBack(Protocol):
     async def __call__(self, agent_id: str, *, who: str, why: str, only_if: int) -> bool:
-        """False: the last event of the agent's move is not `only_if` any more. Raises `Unavailable`."""
+        """False: the last event of the migration is not `only_if` any more. Raises `Unavailable`."""
         ...
 
 
 class _ObservedCall(msgspec.Struct, frozen=True):
     agent_id: str
-    side: EndpointName
-    moment: MigrationRevision
+    endpoint: EndpointName
+    migration: MigrationRevision
     end: EndpointCallEnd
 
 
@@ -93,10 +93,10 @@ class RollbackWatch:
         windows = {place: decode_window(calls) for place, calls in stored.items()}
         changed: dict[tuple[str, EndpointName], CallWindow] = {}
         for call in noted:
-            place = (call.agent_id, call.side)
+            place = (call.agent_id, call.endpoint)
             before = changed.get(place) or windows.get(place, EMPTY_WINDOW)
             changed[place] = after_calls(
-                before, call.moment.rollout_since, [call.end], call.moment.state.limits
+                before, call.migration.rollout_since, [call.end], call.migration.state.limits
             )
         await tx.put_side_calls({place: encode_window(window) for place, window in changed.items()})
         windows |= changed
@@ -127,11 +127,11 @@ class RollbackWatch:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a way back is under way."""
+        """Whether a rollback is running."""
         return bool(self._rolling_back)
 
     async def begin(self) -> None:
-        """Looks at what bridges that are gone have noted and not followed."""
+        """Acts on what bridges that are gone have noted."""
         await self._routes.refresh()
         for agent_id in self._routes.agents_in_rollout():
             calls = await self._store.calls_of_sides(agent_id)
@@ -143,7 +143,7 @@ class RollbackWatch:
                 self._start_rollback(suspect)
 
     async def close(self) -> None:
-        """What is under way is left to the next start."""
+        """A rollback that is running is left to the next start."""
         going = list(self._rolling_back.values())
         for task in going:
             task.cancel()
@@ -162,18 +162,18 @@ class RollbackWatch:
                 if await self._try_rollback(suspect):
                     return
             except NotFound:
-                # Deleted, with its move.
+                # Deleted, with its migration.
                 return
             except Unavailable as exc:
                 log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
                 await asyncio.sleep(_RETRY_PAUSE)
 
     async def _try_rollback(self, suspect: _FailingTarget) -> bool:
-        """False: the move has changed meanwhile, and is to be looked at again."""
+        """False: the migration has changed meanwhile, and must be checked again."""
         await self._routes.refresh()
         latest = self._routes.latest(suspect.agent_id)
         if latest is None or latest.rollout_since != suspect.trial:
-            # Somebody was faster.
+            # Another bridge or a person was faster.
             return True
         if not await self._roll_back(suspect.agent_id, who=_WHO, why=suspect.reason, only_if=latest.event):
             return False
@@ -194,11 +194,11 @@ def _observed(item: CallResult) -> _ObservedCall | None:
     if result.error is not None and result.error.code in _NOT_COUNTED:
         return None
     end = EndpointCallEnd(failed=result.error is not None, ms=_milliseconds(item))
-    return _ObservedCall(route.agent.id, route.side, route.migration, end)
+    return _ObservedCall(route.agent.id, route.endpoint, route.migration, end)
 
 
 def _milliseconds(item: CallResult) -> int:
-    """From the first message to the end, whoever has asked meanwhile."""
+    """From the first message to the end, whichever bridges have polled in between."""
     route, result, deadline = item.route, item.result, item.claim.deadline
     if route is None or result is None or deadline is None:
         return 0

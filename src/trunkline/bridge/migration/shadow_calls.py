@@ -1,8 +1,8 @@
 """
-What the new side of an agent would have answered: the same task goes to it when the old side's answer is written.
+Shadow calls: the same task goes to the target of a migration when the source's answer is written, for comparison.
 
-It is nobody's call. The run has its answer already and never hears of this one; it takes no slot, counts in no breaker,
-is not repeated, and is left out when too many are under way. Only agents that are declared `repeatable` are asked.
+The run has its answer already and does not see this one. A shadow call takes no slot, counts in no circuit breaker, is
+not repeated, and is dropped when too many are running. Only agents that are declared `repeatable` get one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
 
-# Beside the calls of runs, which come first.
+# In addition to the calls of runs, which come first.
 _MAX_CONCURRENT = 8
 # Of those that wait; more would be compared long after.
 _MAX_WAITING = 64
@@ -44,7 +44,7 @@ MAX_COMPARISONS = 1_000
 # Tries, and seconds between them, until comparisons that the store does not take are given up.
 _TRIES = 5
 _RETRY_PAUSE = 0.5
-# An output of more bytes is read and compared beside the loop that everybody shares.
+# A larger output, in bytes, is compared in a thread, not in the event loop.
 _LONG_OUTPUT = 64 * 1024
 
 
@@ -96,7 +96,7 @@ class ShadowCalls:
 
     @property
     def is_busy(self) -> bool:
-        """Whether any task is with a new side, or waits to be."""
+        """Whether any shadow call is running or waiting."""
         return bool(self._under_way)
 
     def _start(self, item: _ShadowTask) -> None:
@@ -111,7 +111,7 @@ class ShadowCalls:
         try:
             async with self._slots:
                 await self._call_and_compare(item)
-        except Exception:  # noqa: BLE001 - it is logged, and nobody waits for it
+        except Exception:  # noqa: BLE001 - it is logged, and no run waits for it
             task_log(item.claim.task).exception(names.SHADOW_CRASHED)
             self._drop(item.claim.task.agent, "crashed")
 
@@ -166,7 +166,7 @@ class ShadowCalls:
         self._metrics.shadows_dropped.labels(agent, reason).inc()
 
     async def close(self) -> None:
-        """Breaks off what is under way; what has been compared is written."""
+        """Cancels the running shadow calls; what has been compared is written."""
         self._is_closed = True
         for task in self._under_way:
             task.cancel()
@@ -183,7 +183,7 @@ def _shadow_task(item: CallResult) -> _ShadowTask | None:
     is_meant = (
         is_shadowed(state, task.run_id, route.agent.id)
         and route.agent.options.repeatable
-        # Of the one side's own task the other one knows nothing; and a step may be stricter than its agent.
+        # The target does not know the source's remote tasks; and a step may be stricter than its agent.
         and task.remote_task_id is None
         and not task.at_most_once
         and _is_answered(result)

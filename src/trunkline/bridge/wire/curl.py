@@ -34,7 +34,7 @@ _AWS_OPTIONS = {
 
 
 class BodyFile(msgspec.Struct, frozen=True):
-    """A file that whoever runs the command makes first; its name needs no quotes."""
+    """A file that the user of the command creates first; its name needs no quotes."""
 
     name: str
 
@@ -58,7 +58,7 @@ def curl_command(method: str, url: str, headers: Mapping[str, str], body: str | 
 
 
 def aws_command(url: str, headers: Mapping[str, str], body: str | BodyFile) -> str:
-    """The same call of InvokeAgentRuntime; it is signed with the keys of whoever runs it."""
+    """The same call of InvokeAgentRuntime; it is signed with the keys of the user who runs it."""
     try:
         runtime = parse_runtime(url)
     except UrlError as exc:

@@ -1,5 +1,5 @@
 """
-What was on the wire, as people may see it: redacted, cut, in the shape of `GET /runs/{id}/wire`.
+Wire records: exchanges as people may see them, redacted and cut, in the shape of `GET /runs/{id}/wire`.
 
 A record is encoded once, when the call has ended, and is JSON text from then on: the API hands it out as it
 is. No I/O here, and no aiohttp: the command line reads records too.
@@ -61,7 +61,7 @@ class RecordedExchange(msgspec.Struct, frozen=True, kw_only=True):
     kind: ExchangeKind = "send"
     # The events of a stream, with their times; the response's body has the same ones.
     frames: list[StreamFrame] | None = None
-    # When a connection was there, and when the answer began; None: nobody knows.
+    # When a connection was there, and when the answer began; None: not measured.
     connect_ms: float | None = None
     first_byte_ms: float | None = None
 
@@ -165,7 +165,7 @@ def _response(
     answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: StreamFrames | None, max_bytes: int
 ) -> RecordedResponse:
     headers = redaction.received_headers(answer.headers)
-    # An agent may answer the wish for a stream with a plain body.
+    # An agent may answer a request for a stream with a plain body.
     if frames is None or not frames.kept:
         body = redacted_text(answer.body, redaction, _RESPONSE, notes, max_bytes, more=_MORE)
         return RecordedResponse(answer.status, headers, body)
@@ -186,5 +186,5 @@ class AuxiliaryRequest(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-# Hears of every request that was made.
+# Gets every auxiliary request that was made.
 AuxiliaryRecorder: TypeAlias = Callable[[AuxiliaryRequest], None]

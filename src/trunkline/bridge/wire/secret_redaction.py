@@ -62,25 +62,25 @@ def redact_failure(failed: Failed, redaction: Redaction) -> Failed:
     )
 
 
-def redact_stream_event(news: StreamUpdate, redaction: Redaction) -> StreamUpdate:
+def redact_stream_event(update: StreamUpdate, redaction: Redaction) -> StreamUpdate:
     if not redaction.longest:
-        return news
-    said = news.progress
+        return update
+    progress = update.progress
     return replace(
-        news,
-        remote_task_id=_text(news.remote_task_id, redaction),
-        context_id=_text(news.context_id, redaction),
-        progress=None if said is None else _progress(said, redaction),
+        update,
+        remote_task_id=_text(update.remote_task_id, redaction),
+        context_id=_text(update.context_id, redaction),
+        progress=None if progress is None else _progress(progress, redaction),
     )
 
 
-def _progress(said: Progress, redaction: Redaction) -> Progress:
+def _progress(progress: Progress, redaction: Redaction) -> Progress:
     return replace(
-        said,
-        text=redaction.text(said.text),
-        artifact_id=_text(said.artifact_id, redaction),
-        name=_text(said.name, redaction),
-        parts=[redaction.value(part) for part in said.parts],
+        progress,
+        text=redaction.text(progress.text),
+        artifact_id=_text(progress.artifact_id, redaction),
+        name=_text(progress.name, redaction),
+        parts=[redaction.value(part) for part in progress.parts],
     )
 
 

@@ -18,7 +18,7 @@ from trunkline.telemetry.redaction import Redaction, redacted_text
 MAX_BYTES = 64 * 1024
 # Of that, for how the stream ended; the rest is for how it began.
 _LAST_SHARE = 4
-# What one event takes in a record beside its data; a stream of empty events must have an end too.
+# What one event takes in a record in addition to its data; a stream of empty events must be bounded, too.
 _FRAME_BYTES = 32
 
 

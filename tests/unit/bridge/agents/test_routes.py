@@ -62,8 +62,8 @@ async def test_a_run_in_flight_stays_where_it_was_through_every_change(migrating
     during = await migrating.move("canary")
     for stage in ("cut_over", "rolled_back", "canary"):
         await migrating.move(stage)
-        assert (await migrating.route(before, run)).side == "old"
-        assert (await migrating.route(during, run)).side == "new"
+        assert (await migrating.route(before, run)).endpoint == "old"
+        assert (await migrating.route(during, run)).endpoint == "new"
 
 
 async def test_two_targets_of_one_agent_are_kept_apart(migrating: MigratingAgent) -> None:

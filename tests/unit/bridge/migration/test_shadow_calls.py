@@ -92,7 +92,7 @@ async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(b
     (found,) = await bridge.compared()
     assert found == Comparison(verdict="agree", old_protocol="simple-a2a", new_protocol="jsonrpc-2.0")
     ((claim, route),) = bridge.target.asked
-    assert (claim.task, route.agent.url, route.side) == (finished.claim.task, TARGET.url, "new")
+    assert (claim.task, route.agent.url, route.endpoint) == (finished.claim.task, TARGET.url, "new")
     (record,) = await bridge.migrating.store.comparisons(bridge.migrating.agent.id, limit=2)
     assert (record.run_id, record.step, record.since) == (finished.claim.task.run_id, "s", 1)
     while (
