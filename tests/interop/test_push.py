@@ -62,7 +62,7 @@ async def system(tmp_path: Path, pushing_agent: AgentProcess) -> AsyncGenerator[
 
 
 def bell_of(system: RunningSystem, run_id: str) -> PushTarget:
-    target = system.embedded.api.hooks.target(TaskKey(f"{run_id}/only/0", 1))
+    target = system.embedded.api.push_notifications.target(TaskKey(f"{run_id}/only/0", 1))
     assert target is not None
     return target
 

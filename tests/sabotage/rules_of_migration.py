@@ -55,7 +55,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="cutover-believes-its-own-check",
         breaks="A side that fails its check at this moment is cut over to.",
-        symbol="trunkline.services.migration.readiness:Readiness._checked",
+        symbol="trunkline.services.migration.readiness:CutoverReadiness._checked",
         change=Change("keyword", 3, of=4, becomes="True"),
         caught_by=(f"{_SERVICE}::test_the_new_side_is_checked_at_the_cutover_itself",),
         shows="DID NOT RAISE",
@@ -109,7 +109,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="moving-agent-stays-what-it-is",
         breaks="The address of an agent with two sides is changed under its runs, which change partners in the middle.",
-        symbol="trunkline.services.agents.registry:Registry._update",
+        symbol="trunkline.services.agents.registry:AgentRegistry._update",
         change=Change("condition", 2, of=4, becomes="False"),
         caught_by=(f"{_SERVICE}::test_what_a_moving_agent_is_stays_as_it_is_until_the_move_has_ended",),
         shows="DID NOT RAISE",

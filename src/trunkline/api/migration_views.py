@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from trunkline.agents.migration import MigrationState
-from trunkline.agents.migration.blockers import Blocker
+from trunkline.agents.migration.blockers import CutoverBlocker
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
@@ -17,8 +17,8 @@ from trunkline.services.migration.plan import (
     CheckOutcome,
     EndpointCalls,
     MigrationDetail,
+    MigrationPlanEntry,
     OfferedProtocol,
-    PlanEntry,
 )
 from trunkline.services.migration.states import decode_migration
 from trunkline.stores.port.agent_events import AgentEvent, ComparisonRecord, Side
@@ -86,7 +86,7 @@ class _Entry(msgspec.Struct):
     migration: _State | None
     event: _Event | None
     last_check: _Check | None
-    blockers: list[Blocker]
+    blockers: list[CutoverBlocker]
     expressions: list[ChangedRead]
     comparisons: dict[str, int]
     calls: dict[Side, EndpointCalls]
@@ -123,7 +123,7 @@ def outcome_json(outcome: BulkChangeResult) -> bytes:
     return encode(_Outcome(changed, outcome.refused, outcome.left_alone))
 
 
-def entries_json(entries: Sequence[PlanEntry], next_cursor: str | None) -> bytes:
+def entries_json(entries: Sequence[MigrationPlanEntry], next_cursor: str | None) -> bytes:
     return page_json([_entry(entry) for entry in entries], next_cursor)
 
 
@@ -186,7 +186,7 @@ def _check(check: CheckOutcome) -> _Check:
     return _Check(rfc3339(check.at), check.url, check.protocol, check.grade, check.passed)
 
 
-def _entry(entry: PlanEntry) -> _Entry:
+def _entry(entry: MigrationPlanEntry) -> _Entry:
     return _Entry(
         agent=entry.agent,
         url=entry.url,

@@ -12,7 +12,7 @@ from trunkline.api.views import page_json
 from trunkline.brokers.base import Lag
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.operations.system_status import MOST_COUNTED, SystemSnapshot
+from trunkline.services.operations.system_status import MAX_COUNTED, SystemSnapshot
 from trunkline.stores.base import KeyRole
 from trunkline.stores.port.operations import AuditEntry, Queues, SeenProcess
 
@@ -121,7 +121,7 @@ def _consumers(lag: Lag) -> _Consumers:
 
 
 def _count(name: str, count: int) -> _Count:
-    return _Count(name, count, count < MOST_COUNTED)
+    return _Count(name, count, count < MAX_COUNTED)
 
 
 class _Entry(msgspec.Struct):

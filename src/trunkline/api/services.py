@@ -13,9 +13,9 @@ from trunkline.clock import Instant
 from trunkline.messages import StepError, TopicNames
 from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
-from trunkline.services.agents.inspection import AgentTestCalls, LookAtCard
+from trunkline.services.agents.inspection import AgentTestCalls, ViewCard
 from trunkline.services.agents.push_notifications import PushNotifications
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
@@ -81,7 +81,7 @@ class Probes:
 
 @dataclass(frozen=True, kw_only=True)
 class Services(Probes):
-    registry: Registry
+    registry: AgentRegistry
     secrets: Secrets
     workflows: Workflows
     runs: Runs
@@ -89,16 +89,16 @@ class Services(Probes):
     # None: no file is kept apart from its output.
     blobs: BlobStore | None
     inbox: Inbox
-    hooks: PushNotifications
+    push_notifications: PushNotifications
     checks: Checks
-    activities: AgentActivityReader
-    trials: AgentTestCalls
+    agent_activity: AgentActivityReader
+    test_calls: AgentTestCalls
     migrations: Migrations
     migration_plan: MigrationPlan
-    oversight: SystemMonitor
+    system_monitor: SystemMonitor
     audit: AuditLog
     check_health: Callable[[Agent], Awaitable[HealthReport]]
-    look_at_card: LookAtCard
+    view_card: ViewCard
     # Looks now what an agent speaks, and keeps it; why that was not possible.
     refresh_dialect: Callable[[Agent], Awaitable[StepError | None]]
     traces: Traces = field(default_factory=Traces)

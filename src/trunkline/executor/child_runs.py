@@ -27,7 +27,7 @@ from trunkline.workflow import CompiledWorkflow
 
 log = structlog.stdlib.get_logger()
 
-_MOST_FINDINGS_TOLD = 3
+_MAX_FINDINGS_SHOWN = 3
 _ENDS: dict[RunStatus, EndStatus] = {
     "COMPLETED": "COMPLETED",
     "FAILED": "FAILED",
@@ -125,8 +125,8 @@ def _unfit(workflow: CompiledWorkflow, effect: StartChildRun) -> StepError | Non
     findings = workflow.check_input(decode(effect.input))
     if not findings:
         return None
-    more = len(findings) - _MOST_FINDINGS_TOLD
-    told = "; ".join(f"{finding.path}: {finding.message}" for finding in findings[:_MOST_FINDINGS_TOLD])
+    more = len(findings) - _MAX_FINDINGS_SHOWN
+    told = "; ".join(f"{finding.path}: {finding.message}" for finding in findings[:_MAX_FINDINGS_SHOWN])
     return StepError(
         code="child_input_invalid",
         message=f"The step's input does not fit the schema of workflow {workflow.definition.name}: {told}"

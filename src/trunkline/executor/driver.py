@@ -42,7 +42,7 @@ from trunkline.workflow import step_of_item
 log = structlog.stdlib.get_logger()
 
 # Bounds the time for which one transaction holds the writer.
-MOST_INPUTS_A_TURN = 512
+MAX_INPUTS_PER_TURN = 512
 
 _NOW = Instant(0)
 
@@ -81,8 +81,8 @@ class RunDriver:
 
     async def work(self, tx: Transaction) -> None:
         self._turns = []
-        woken = await tx.claim_woken_runs(MOST_INPUTS_A_TURN)
-        self._more = sum(len(run.items) for run in woken) == MOST_INPUTS_A_TURN
+        woken = await tx.claim_woken_runs(MAX_INPUTS_PER_TURN)
+        self._more = sum(len(run.items) for run in woken) == MAX_INPUTS_PER_TURN
         if not woken:
             return
         states = await self._states.load(tx, woken)
@@ -108,7 +108,7 @@ class RunDriver:
         if messages:
             await self._broker.publish_tasks(tx, messages)
         if self._events_topic:
-            await tx.put_outbox(_told(self._events_topic, transitions, moved))
+            await tx.put_outbox(_event_messages(self._events_topic, transitions, moved))
         await tx.announce(
             RunsChanged(
                 [turn.state.id for turn in self._turns],
@@ -214,7 +214,9 @@ def _transition(turn: Turn, version: int, applied: Sequence[int]) -> Transition:
     )
 
 
-def _told(topic: str, transitions: Sequence[Transition], moved: Collection[RunId]) -> list[OutgoingMessage]:
+def _event_messages(
+    topic: str, transitions: Sequence[Transition], moved: Collection[RunId]
+) -> list[OutgoingMessage]:
     return [
         event_message(
             topic,

@@ -15,7 +15,7 @@ from trunkline.stores.base import InboxItem, TaskKey, Timer, Transaction
 
 # After these the call may continue, or its answer may still come.
 _NOT_THE_END = frozenset({"working", "progress", "unknown"})
-_MOST_A_TURN = 512
+_MAX_TIMERS_PER_TURN = 512
 # Timers of other processes are found by this poll; of its own this process knows.
 _LOOK_EVERY = timedelta(seconds=1)
 _NOW = Instant(0)
@@ -56,7 +56,7 @@ class Timers:
 
     async def work(self, tx: Transaction) -> None:
         if self._look_at <= tx.now:
-            await tx.take_due_timers(_MOST_A_TURN)
+            await tx.take_due_timers(_MAX_TIMERS_PER_TURN)
             self._next = await tx.next_timer()
             self._look_at = after(tx.now, _LOOK_EVERY)
             if self._next is not None:

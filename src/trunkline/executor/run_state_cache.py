@@ -20,11 +20,11 @@ from trunkline.stores.base import RunRecord, Transaction, WokenRun
 from trunkline.workflow import CompiledWorkflow, WorkflowDefinition
 
 # A few thousand runs under way at a time; a run beyond is read from the store again.
-_MOST_KEPT = 2_000
+_MAX_CACHED = 2_000
 
 
 class RunStateCache:
-    def __init__(self, workflows: Workflows, most_kept: int = _MOST_KEPT) -> None:
+    def __init__(self, workflows: Workflows, most_kept: int = _MAX_CACHED) -> None:
         self._workflows = workflows
         self._most_kept = most_kept
         self._kept: OrderedDict[RunId, RunState] = OrderedDict()

@@ -16,10 +16,10 @@ from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
-_MOST_A_TURN = 256
+_MAX_PER_TURN = 256
 _LOOK_EVERY = timedelta(seconds=1)
 # A call may take hours; its task is sent in vain a few times an hour then, and known by whoever has it.
-LONGEST_PAUSE = timedelta(minutes=15)
+MAX_PAUSE = timedelta(minutes=15)
 _NOW = Instant(0)
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
@@ -42,11 +42,11 @@ class TaskResender:
     async def work(self, tx: Transaction) -> None:
         if tx.now < self._look_at:
             return
-        due = await tx.take_due_dispatches(_MOST_A_TURN, LONGEST_PAUSE)
+        due = await tx.take_due_dispatches(_MAX_PER_TURN, MAX_PAUSE)
         self._sent = len(due)
         if due:
             await self._broker.resend_tasks(tx, [_tasks.decode(dispatch.payload) for dispatch in due])
-        if len(due) < _MOST_A_TURN:
+        if len(due) < _MAX_PER_TURN:
             self._look_at = after(tx.now, _LOOK_EVERY)
 
     def committed(self) -> None:

@@ -30,7 +30,7 @@ from trunkline.workflow import (
 )
 
 # Versions with unfinished runs at one time; a compiled workflow takes some kilobytes for each step.
-_MOST_COMPILED = 256
+_MAX_COMPILED = 256
 
 
 class SaveResult(NamedTuple):
@@ -52,7 +52,7 @@ class ValidationResult(NamedTuple):
 class Workflows:
     def __init__(self, store: Store, directory: AgentCache) -> None:
         self._store = store
-        self._directory = directory
+        self._agent_cache = directory
         self._compiled: OrderedDict[tuple[str, int], CompiledWorkflow] = OrderedDict()
         self._compiling = asyncio.Lock()
 
@@ -127,7 +127,7 @@ class Workflows:
                 workflow = self._compiled.get(key) or await self._compile(workflow_id, version)
                 self._compiled[key] = workflow
         self._compiled.move_to_end(key)
-        while len(self._compiled) > _MOST_COMPILED:
+        while len(self._compiled) > _MAX_COMPILED:
             self._compiled.popitem(last=False)
         return workflow
 
@@ -140,7 +140,7 @@ class Workflows:
         loaded = await asyncio.to_thread(_load, text, source)
         steps = loaded.definition.steps.values()
         agents = {step.agent for step in steps if step.workflow is None}
-        known = {name for name in agents if await self._directory.get(name) is not None}
+        known = {name for name in agents if await self._agent_cache.get(name) is not None}
         below = await self._reachable(loaded.definition)
         if (
             known == agents

@@ -70,7 +70,7 @@ class KafkaMessaging:
         self.broker: Broker[Transaction] = context.interceptors.broker(self._kafka)
 
     async def _pool_of(self, agent: str) -> str | None:
-        found = await self._context.directory.get(agent)
+        found = await self._context.agent_cache.get(agent)
         return None if found is None else found.pool
 
     async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[CommitPart]:

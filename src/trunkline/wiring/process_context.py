@@ -18,7 +18,7 @@ from trunkline.clock import Clock
 from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.agents.push_notifications import PushNotifications, PushTokenKey
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.zone_profiles import load_profiles
@@ -55,9 +55,9 @@ class ProcessContext:
     traces: Traces
     transport: Transport
     batches: BatchSender
-    directory: AgentCache
-    registry: Registry
-    drifts: DriftRecorder
+    agent_cache: AgentCache
+    registry: AgentRegistry
+    drift_recorder: DriftRecorder
     secrets: Secrets
     workflows: Workflows
     agent_resolver: AgentResolver
@@ -65,7 +65,7 @@ class ProcessContext:
     routing: RoutingTable
     agent_routes: AgentRouter
     blobs: BlobStore | None
-    hooks: PushNotifications
+    push_notifications: PushNotifications
     watchers: RunWatchers = field(default_factory=RunWatchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -88,13 +88,13 @@ async def open_process_context(
         store = await read_only_if_exported(interceptors.store(opened))
         transport = interceptors.transport(transports)
         clock = clock or SystemClock()
-        directory = AgentCache(store, clock)
+        agent_cache = AgentCache(store, clock)
         configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
         key = load_key(configured, settings.key_file)
         metrics = Metrics()
         vault = Vault(key)
-        drifts = DriftRecorder(store, metrics)
-        registry = Registry(store, vault, directory, drifts)
+        drift_recorder = DriftRecorder(store, metrics)
+        registry = AgentRegistry(store, vault, agent_cache, drift_recorder)
         tokens = TokenProvider(transport, clock)
         routes = RoutingTable(store, clock)
         async with (
@@ -116,17 +116,19 @@ async def open_process_context(
                 traces=traces,
                 transport=transport,
                 batches=batches,
-                directory=directory,
+                agent_cache=agent_cache,
                 registry=registry,
-                drifts=drifts,
+                drift_recorder=drift_recorder,
                 secrets=Secrets(store, vault, clock),
-                workflows=Workflows(store, directory),
+                workflows=Workflows(store, agent_cache),
                 blobs=open_blobs(settings),
                 agent_resolver=agent_resolver,
                 tokens=tokens,
                 routing=routes,
                 agent_routes=agent_routes,
-                hooks=PushNotifications(PushTokenKey(key), store, metrics, public_url=settings.public_url),
+                push_notifications=PushNotifications(
+                    PushTokenKey(key), store, metrics, public_url=settings.public_url
+                ),
             )
 
 

@@ -63,10 +63,10 @@ class BridgeRole:
         client = agent_client(context)
         attachments = Attachments(context.blobs, context.settings.max_inline_bytes)
         self._calls = calls = ActiveCalls(
-            AgentCaller(client, context.agent_routes, context.directory, attachments)
+            AgentCaller(client, context.agent_routes, context.agent_cache, attachments)
         )
         calls.on_update(loop.wake)
-        context.hooks.on_push(loop.wake)
+        context.push_notifications.on_push(loop.wake)
         context.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
         # Where everything is in one process, there is nobody else for the tasks of a pool.
         pools = (context.settings.pool,) if context.settings.uses_kafka else None

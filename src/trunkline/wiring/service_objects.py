@@ -35,7 +35,7 @@ def agent_client(context: ProcessContext) -> AgentClient:
             max_wire_bytes=context.settings.max_wire_bytes,
         ),
         traces=context.traces,
-        push_targets=context.hooks,
+        push_targets=context.push_notifications,
         secrets=context.secrets,
     )
 
@@ -46,11 +46,11 @@ def migrations(context: ProcessContext) -> Migrations:
     )
 
     return Migrations(
-        context.store, context.directory, context.routing, context.drifts, check, context.metrics
+        context.store, context.agent_cache, context.routing, context.drift_recorder, check, context.metrics
     )
 
 
-def oversight_of(
+def system_monitor(
     context: ProcessContext, messaging: Messaging, process: Process, *, alone: bool
 ) -> SystemMonitor:
     setup = Deployment(
@@ -79,26 +79,26 @@ def api_services(
         ),
         blobs=context.blobs,
         inbox=Inbox(context.store, context.workflows),
-        hooks=context.hooks,
+        push_notifications=context.push_notifications,
         traces=context.traces,
         dead_letters=DeadLetters(context.store, can_replay=context.settings.uses_kafka),
         checks=Checks(
             context.store,
             context.registry,
-            context.drifts,
+            context.drift_recorder,
             RegisteredAgentCheck(
                 context.transport, context.agent_resolver, context.tokens, context.store, context.clock
             ),
         ),
-        activities=AgentActivityReader(context.store, context.registry, context.clock),
-        trials=AgentTestCalls(
+        agent_activity=AgentActivityReader(context.store, context.registry, context.clock),
+        test_calls=AgentTestCalls(
             context.registry,
             AgentTestCaller(DetachedCaller(agent_client(context)), context.agent_routes, context.clock),
         ),
-        look_at_card=CardViewer(context.transport, context.agent_resolver, context.tokens, context.clock),
+        view_card=CardViewer(context.transport, context.agent_resolver, context.tokens, context.clock),
         migrations=migrations(context),
         migration_plan=MigrationPlan(context.store),
-        oversight=oversight,
+        system_monitor=oversight,
         audit=AuditLog(context.store),
         check_health=AgentHealthCheck(
             context.transport, context.agent_resolver, context.clock, context.settings.stdio_commands

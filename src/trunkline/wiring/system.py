@@ -26,7 +26,7 @@ from trunkline.wiring.messaging import MemoryMessaging, Messaging
 from trunkline.wiring.probes import MetricsPage, ReadinessProbe
 from trunkline.wiring.process_context import ProcessContext, open_process_context
 from trunkline.wiring.roles import ALL_ROLES, BridgeRole, ProcessRoles, Role
-from trunkline.wiring.service_objects import api_services, oversight_of
+from trunkline.wiring.service_objects import api_services, system_monitor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ async def open_system(
                 context,
                 process_roles.intake,
                 probes,
-                oversight_of(context, messaging, process_roles.process, alone=alone),
+                system_monitor(context, messaging, process_roles.process, alone=alone),
             )
         async with _working(process_roles, services):
             # The work goes on from here, while the HTTP application is still being built.

@@ -36,7 +36,7 @@ async def working(tmp_path: Path) -> AsyncGenerator[tuple[RunningSystem, Scripte
         run_id = await system.start("one")
         while step_of(await system.get(run_id), "only")["waiting_for"] is None:
             await asyncio.sleep(0.02)
-        target = system.embedded.api.hooks.target(TaskKey(f"{run_id}/only/0", 1))
+        target = system.embedded.api.push_notifications.target(TaskKey(f"{run_id}/only/0", 1))
         assert target is not None
         yield system, agent, run_id, target
 
@@ -111,7 +111,7 @@ async def test_another_method_is_told_so(tmp_path: Path) -> None:
 async def test_no_key_is_needed_where_everything_else_needs_one(tmp_path: Path) -> None:
     await create_key(tmp_path)
     async with running_system(tmp_path, require_keys=True, public_url="http://trunkline.example") as system:
-        target = system.embedded.api.hooks.target(TaskKey("none/only/0", 1))
+        target = system.embedded.api.push_notifications.target(TaskKey("none/only/0", 1))
         assert target is not None
         statuses = [
             (await system.call("POST", path_of(target), b"{}", {HEADER: target.token})).status,

@@ -29,7 +29,7 @@ async def test_a_ring_at_the_api_wakes_the_bridge_that_is_elsewhere() -> None:
         while step_of(await system.get(run_id), "only")["waiting_for"] is None:
             await asyncio.sleep(0.02)
         agent.script(jsonrpc_task("Sunny"))
-        target = system.embedded.api.hooks.target(TaskKey(f"{run_id}/only/0", 1))
+        target = system.embedded.api.push_notifications.target(TaskKey(f"{run_id}/only/0", 1))
         assert target is not None
         path = "/" + target.url.removeprefix("http://trunkline.example")
         elsewhere = await bridge.call("POST", path, b"{}", {HEADER: target.token})

@@ -26,7 +26,7 @@ from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, encode
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError, TaskKey
 from trunkline.services.agents.cache import AgentCache
-from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
@@ -40,7 +40,7 @@ class MigratingAgent(msgspec.Struct):
     store: Store
     clock: FakeClock
     cards: FakeCardServer
-    registry: Registry
+    registry: AgentRegistry
     routes: RoutingTable
     sides: AgentRouter
     agent: Agent
@@ -140,7 +140,7 @@ class MigratingAgent(msgspec.Struct):
 @asynccontextmanager
 async def migrating_agent(store: Store, clock: FakeClock, **fields: object) -> AsyncGenerator[MigratingAgent]:
     cards = FakeCardServer()
-    registry = Registry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
+    registry = AgentRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
     tokens = TokenProvider(cards, clock)
     routes = RoutingTable(store, clock)
     spec = msgspec.convert({"name": "A", "url": URL, "protocol": "simple-a2a", **fields}, AgentSpec)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.services.agents.cache import AgentCache
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import Store
@@ -38,8 +38,8 @@ def directory(store: Store, clock: FakeClock) -> AgentCache:
 
 
 @pytest.fixture
-def registry(store: Store, directory: AgentCache) -> Registry:
-    return Registry(store, Vault(bytes(KEY_BYTES)), directory)
+def registry(store: Store, directory: AgentCache) -> AgentRegistry:
+    return AgentRegistry(store, Vault(bytes(KEY_BYTES)), directory)
 
 
 @pytest.fixture

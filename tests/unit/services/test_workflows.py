@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from trunkline.errors import Invalid, NotFound
-from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.services.workflows import Workflows
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,9 @@ async def test_saves_at_the_same_time_make_one_version(workflows: Workflows) -> 
     assert {saved.version.version for saved in saves} == {1}
 
 
-async def test_an_unknown_agent_is_a_warning_with_its_place(workflows: Workflows, registry: Registry) -> None:
+async def test_an_unknown_agent_is_a_warning_with_its_place(
+    workflows: Workflows, registry: AgentRegistry
+) -> None:
     (warning,) = (await workflows.save(ONE)).warnings
     assert "Greeter" in warning.message
     assert warning.line == 4

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from trunkline.agents.authentication.credentials import (
-    MOST_TOKEN_SECONDS,
+    MAX_TOKEN_SECONDS,
     NO_CREDENTIALS,
     Credentials,
     OAuthClient,
@@ -70,7 +70,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]+")
 _AUTHORIZATION = "Authorization"
 # It stands in the head of each token, which verifiers bound.
-_MOST_KEY_ID_CHARACTERS = 200
+_MAX_KEY_ID_CHARACTERS = 200
 
 
 def secret_variable(agent: str, part: str = "") -> str:
@@ -284,14 +284,14 @@ def _wrong_lifetime(value: Json) -> str | None:
     if value is None:
         return None
     # A bool is an int in Python.
-    if type(value) is int and 1 <= value <= MOST_TOKEN_SECONDS:
+    if type(value) is int and 1 <= value <= MAX_TOKEN_SECONDS:
         return None
-    return f"must be whole seconds, 1 to {MOST_TOKEN_SECONDS}"
+    return f"must be whole seconds, 1 to {MAX_TOKEN_SECONDS}"
 
 
 def _wrong_key_id(value: Json) -> str | None:
-    if isinstance(value, str) and len(value) > _MOST_KEY_ID_CHARACTERS:
-        return f"must have at most {_MOST_KEY_ID_CHARACTERS} characters"
+    if isinstance(value, str) and len(value) > _MAX_KEY_ID_CHARACTERS:
+        return f"must have at most {_MAX_KEY_ID_CHARACTERS} characters"
     return _wrong_option(value)
 
 

@@ -29,7 +29,7 @@ from trunkline.jsontypes import Json
 
 _TLS_FIELDS = ("authority", "certificate", "key")
 # A chain has a few certificates of some kilobytes.
-_MOST_CHARACTERS = 256 * 1024
+_MAX_CHARACTERS = 256 * 1024
 
 
 def validate_tls(fields: Mapping[str, Json], place: str) -> list[Finding]:
@@ -66,7 +66,7 @@ def wrong_signing_key(value: Json) -> str | None:
 
 def wrong_verifying_key(value: Json) -> str | None:
     """What is wrong with the public key by which a signer is known."""
-    if not isinstance(value, str) or not value or len(value) > _MOST_CHARACTERS or not value.isascii():
+    if not isinstance(value, str) or not value or len(value) > _MAX_CHARACTERS or not value.isascii():
         return "must be a public key as PEM"
     if "PRIVATE KEY" in value:
         return "is a private key, which stays with the caller; give the public one"
@@ -86,7 +86,7 @@ def _can_sign(key: object) -> bool:
 def _wrong_pem(name: str, value: Json) -> str | None:
     if not isinstance(value, str) or not value:
         return "must be a text: PEM"
-    if len(value) > _MOST_CHARACTERS or not value.isascii():
+    if len(value) > _MAX_CHARACTERS or not value.isascii():
         return "is not PEM"
     try:
         if name == "key":

@@ -10,7 +10,7 @@ import msgspec
 
 ClientAuth = Literal["basic", "post"]
 # A signed token is for one request, which leaves at once; a zone takes none that lives longer than this.
-MOST_TOKEN_SECONDS = 300
+MAX_TOKEN_SECONDS = 300
 
 
 class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ ALGORITHMS = frozenset({"EdDSA", "Ed25519", "ES256"})
 
 _MICROSECONDS = 1_000_000
 # An agent has one key, and a process some hundred agents.
-_MOST_KEYS = 1_000
+_MAX_KEYS = 1_000
 
 
 class TokenAlgorithms(JWSRegistry):
@@ -75,7 +75,7 @@ def signed_token(signer: RequestSigner, body: bytes, now: Instant, token_id: str
     return jws.serialize_compact(header, encode(claims), key, registry=TOKEN_ALGORITHMS)
 
 
-@lru_cache(maxsize=_MOST_KEYS)
+@lru_cache(maxsize=_MAX_KEYS)
 def _key(text: str) -> tuple[str, OKPKey | ECKey]:
     if isinstance(load_pem_private_key(text.encode(), password=None), Ed25519PrivateKey):
         return "EdDSA", OKPKey.import_key(text)

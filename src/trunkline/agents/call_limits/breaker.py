@@ -20,7 +20,7 @@ from trunkline.clock import Instant, after
 BreakerStatus = Literal["closed", "open", "half_open"]
 
 # Enough for an error's first sentences.
-_LONGEST_REASON = 500
+_MAX_REASON_CHARACTERS = 500
 
 
 class CallEnd(msgspec.Struct, frozen=True):
@@ -110,7 +110,7 @@ def _opened(policy: BreakerPolicy, failures: int, recent: str, reason: str, now:
         recent=recent,
         opened_at=now,
         retry_at=_when_to_retry(policy, now),
-        reason=reason[:_LONGEST_REASON],
+        reason=reason[:_MAX_REASON_CHARACTERS],
     )
 
 

@@ -28,7 +28,7 @@ NOT_FORCEABLE: frozenset[BlockerCode] = frozenset({"no_target", "protocol_unknow
 _COUNTED: frozenset[ComparisonVerdict] = frozenset({"agree", "differ", "new_failed"})
 
 
-class Blocker(msgspec.Struct, frozen=True, kw_only=True):
+class CutoverBlocker(msgspec.Struct, frozen=True, kw_only=True):
     """Why not, and what to do about it."""
 
     code: BlockerCode
@@ -57,7 +57,7 @@ def protocol_in_use(agent: Agent) -> str | None:
 
 def blockers_of(
     agent: Agent, state: MigrationState | None, checked: TargetCheck | None, counts: Mapping[str, int]
-) -> Iterator[Blocker]:
+) -> Iterator[CutoverBlocker]:
     """`counts` are the comparisons of the agent's shadow, by their verdict."""
     name = agent.name
     if state is None or state.target is None or state.stage == "finished":
@@ -83,12 +83,12 @@ def blockers_of(
         )
 
 
-def _fixed_by(code: BlockerCode, message: str, command: str, *, first: str = "") -> Blocker:
+def _fixed_by(code: BlockerCode, message: str, command: str, *, first: str = "") -> CutoverBlocker:
     """`first`: what has to be done before the command."""
-    return Blocker(code=code, message=message, fix=first + command, fix_command=command)
+    return CutoverBlocker(code=code, message=message, fix=first + command, fix_command=command)
 
 
-def _of_check(name: str, checked: TargetCheck | None) -> Iterator[Blocker]:
+def _of_check(name: str, checked: TargetCheck | None) -> Iterator[CutoverBlocker]:
     command = f"trunkline agents migrate check {name}"
     if checked is None:
         yield _fixed_by("check_missing", "The new side has not been checked.", command)
@@ -101,13 +101,13 @@ def _of_check(name: str, checked: TargetCheck | None) -> Iterator[Blocker]:
         )
 
 
-def _of_shadow(name: str, state: MigrationState, counts: Mapping[str, int]) -> Iterator[Blocker]:
+def _of_shadow(name: str, state: MigrationState, counts: Mapping[str, int]) -> Iterator[CutoverBlocker]:
     if not state.shadow_since:
         return
     limits = state.limits
     compared = sum(number for verdict, number in counts.items() if verdict in _COUNTED)
     if state.stage == "shadow" and compared < limits.comparisons:
-        yield Blocker(
+        yield CutoverBlocker(
             code="too_few_comparisons",
             message=f"{compared} answers of the two sides were compared, of {limits.comparisons} at least.",
             fix="Wait for more runs, shadow more of them (--percent), or ask for fewer (--comparisons).",

@@ -24,9 +24,9 @@ from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 ComparisonVerdict = Literal["agree", "differ", "new_failed", "old_failed", "both_failed"]
 
-MOST_DIFFERENCES = 20
+MAX_DIFFERENCES = 20
 # Characters of each value that is shown.
-_LONGEST_VALUE = 200
+_MAX_VALUE_CHARACTERS = 200
 
 # What the form of an output has; without one of the first four it is none.
 _SAID = frozenset({"text", "data", "artifacts", "response"})
@@ -45,7 +45,7 @@ _Value: TypeAlias = "Json | UnsetType"
 _Pair: TypeAlias = "tuple[str, _Value, _Value]"
 
 
-class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
+class AnswerDifference(msgspec.Struct, frozen=True, omit_defaults=True):
     """`path` is a JSON pointer into the output. A value that is not there is missing."""
 
     path: str
@@ -53,14 +53,14 @@ class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
     new: str | None = None
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AnswerComparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of two answers to one task."""
 
     verdict: ComparisonVerdict
     # Used with each endpoint.
     old_protocol: str | None = None
     new_protocol: str | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[AnswerDifference, ...] = ()
     # How many more there are.
     more: int = 0
     # In words.
@@ -68,12 +68,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     new_error: str | None = None
 
 
-def differences(source: Json, target: Json, hide: Callable[[str], str]) -> tuple[tuple[Difference, ...], int]:
+def differences(
+    source: Json, target: Json, hide: Callable[[str], str]
+) -> tuple[tuple[AnswerDifference, ...], int]:
     """The first ones, and how many more there are. `hide` takes secrets out of a text that will be shown."""
     found = list(_differing(source, target))
     shown = tuple(
-        Difference(hide(path), _shown(before, hide), _shown(after, hide))
-        for path, before, after in found[:MOST_DIFFERENCES]
+        AnswerDifference(hide(path), _shown(before, hide), _shown(after, hide))
+        for path, before, after in found[:MAX_DIFFERENCES]
     )
     return shown, len(found) - len(shown)
 
@@ -172,7 +174,7 @@ def _shown(value: _Value, hide: Callable[[str], str]) -> str | None:
     if value is UNSET:
         return None
     text = hide(encode(value).decode())
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+    return text if len(text) <= _MAX_VALUE_CHARACTERS else f"{text[:_MAX_VALUE_CHARACTERS]}…"
 
 
 def _files(artifacts: Json) -> Json:

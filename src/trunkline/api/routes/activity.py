@@ -13,7 +13,7 @@ from trunkline.api.paging import DEFAULT_LIMIT, Limit
 from trunkline.api.routes.agents import AGENTS, AgentPath
 from trunkline.api.services import Services
 from trunkline.clock import Instant
-from trunkline.services.agents.activity import MOST_MINUTES
+from trunkline.services.agents.activity import MAX_MINUTES
 from trunkline.stores.port.activity import CallPlace
 
 _HOUR = 60
@@ -26,12 +26,12 @@ CallCursor = Annotated[
         pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$",
     ),
 ]
-Minutes = Annotated[int, Query(ge=1, le=MOST_MINUTES, description="How many minutes, this one included.")]
+Minutes = Annotated[int, Query(ge=1, le=MAX_MINUTES, description="How many minutes, this one included.")]
 
 
 class ActivityRoutes:
     def __init__(self, services: Services) -> None:
-        self._activities = services.activities
+        self._activities = services.agent_activity
 
     async def activity(self, agent: AgentPath, minutes: Minutes = _HOUR) -> Response:
         """What an agent had to do lately, minute by minute."""

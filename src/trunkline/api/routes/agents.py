@@ -22,7 +22,7 @@ from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
 from trunkline.errors import StaleVersion
 from trunkline.jsontypes import JsonObject
-from trunkline.services.agents.activity import MOST_MINUTES_OF_MANY
+from trunkline.services.agents.activity import MAX_MINUTES_OF_MANY
 from trunkline.services.agents.specs import parse_spec
 
 AGENTS = "/api/v1/agents"
@@ -60,7 +60,7 @@ class AgentRoutes:
             int | None,
             Query(
                 ge=1,
-                le=MOST_MINUTES_OF_MANY,
+                le=MAX_MINUTES_OF_MANY,
                 description="So many minutes of what each had to do, with its limits and its last check.",
             ),
         ] = None,
@@ -70,7 +70,7 @@ class AgentRoutes:
         agents, next_cursor = page(found, limit, lambda agent: agent.name)
         if activity is None:
             return Response(agents_json(agents, next_cursor), media_type=JSON)
-        overviews = await self._services.activities.overviews(agents, activity)
+        overviews = await self._services.agent_activity.overviews(agents, activity)
         return Response(overviews_json(overviews, next_cursor), media_type=JSON)
 
     async def get(self, agent: AgentPath) -> Response:
@@ -102,7 +102,7 @@ class AgentRoutes:
     async def card(self, agent: AgentPath) -> Response:
         """The agent's card as it is now; nothing is decided or kept by it."""
         known = await self._registry.get(agent)
-        return Response(card_json(known, await self._services.look_at_card(known)), media_type=JSON)
+        return Response(card_json(known, await self._services.view_card(known)), media_type=JSON)
 
     async def refresh(self, agent: AgentPath) -> Response:
         """Looks now what the agent speaks, instead of when it is called next."""

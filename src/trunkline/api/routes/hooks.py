@@ -41,7 +41,7 @@ _PARAMETERS: list[Documentation] = [
 
 class HookRoutes:
     def __init__(self, services: Services) -> None:
-        self._hooks = services.hooks
+        self._hooks = services.push_notifications
         self._limits = services.limits
 
     async def ring(self, request: Request) -> Response:

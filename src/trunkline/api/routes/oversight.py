@@ -34,7 +34,7 @@ class OversightRoutes:
         seconds all the same, and says of each group of consumers why nobody knows how much waits.
         """
         dependencies = await self._services.readiness()
-        sight = await self._services.oversight.snapshot()
+        sight = await self._services.system_monitor.snapshot()
         document = system_json(sight, dependencies, self._services.warnings(), SystemClock().now())
         return Response(document, media_type=JSON)
 

@@ -24,7 +24,7 @@ _FIX = 'Send {"text": "…"}, or {"input": …} with what a step would give to t
 
 class TrialRoutes:
     def __init__(self, services: Services) -> None:
-        self._trials = services.trials
+        self._trials = services.test_calls
         self._most_bytes = services.limits.max_body_bytes
 
     async def try_out(self, request: Request, agent: AgentPath) -> Response:

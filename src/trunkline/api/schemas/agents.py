@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, WithJsonSchema, model_validator
 
 from trunkline.agents import AuthType, Resend, TransportName
-from trunkline.agents.authentication.credentials import MOST_TOKEN_SECONDS
+from trunkline.agents.authentication.credentials import MAX_TOKEN_SECONDS
 from trunkline.api.schemas.activity import AgentActivity, LastCheck
 from trunkline.api.schemas.common import Duration, JsonObject, NextCursor, Shape, Time, optional
 
@@ -73,7 +73,7 @@ AuthConfig = Annotated[
             "type": "object",
             "properties": {
                 **dict.fromkeys(("tls", "token_tls"), _TLS),
-                "lifetime_seconds": {"type": "integer", "minimum": 1, "maximum": MOST_TOKEN_SECONDS},
+                "lifetime_seconds": {"type": "integer", "minimum": 1, "maximum": MAX_TOKEN_SECONDS},
             },
             "additionalProperties": {"type": "string"},
         }

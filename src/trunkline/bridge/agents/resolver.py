@@ -19,7 +19,7 @@ from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory
 from trunkline.protocols.json_rpc.batches import BatchLimits, batch_limits
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.telemetry.redaction import Redaction
 
 _MAX_CACHED = 10_000
@@ -75,7 +75,7 @@ class ResolvedAgent(msgspec.Struct, frozen=True, kw_only=True):
 class AgentResolver:
     """Resolves the agents of the registry, or the target of one agent."""
 
-    def __init__(self, dialects: DialectNegotiator, registry: Registry, tokens: TokenProvider) -> None:
+    def __init__(self, dialects: DialectNegotiator, registry: AgentRegistry, tokens: TokenProvider) -> None:
         self._negotiator = dialects
         self._registry = registry
         self._tokens = tokens

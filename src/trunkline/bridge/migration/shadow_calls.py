@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from trunkline.agents.migration import TargetEndpoint
-from trunkline.agents.migration.comparison import Comparison, ComparisonVerdict, differences
+from trunkline.agents.migration.comparison import AnswerComparison, ComparisonVerdict, differences
 from trunkline.agents.migration.routing import MigrationRevision, is_shadowed
 from trunkline.bridge.agents.routes import AgentRouter, Route
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
@@ -199,7 +199,7 @@ def _is_answered(result: AgentResult) -> bool:
     return result.status == "error" and result.error is not None and ERROR_CODES[result.error.code].answered
 
 
-def compare(old: AgentResult, new: DetachedResult) -> Comparison:
+def compare(old: AgentResult, new: DetachedResult) -> AnswerComparison:
     hide = new.redaction.text
     old_error = None if old.error is None else hide(old.error.message)
     found, more = (), 0
@@ -212,7 +212,7 @@ def compare(old: AgentResult, new: DetachedResult) -> Comparison:
             new_error = hide(error.message)
         case Interrupted(question=question):
             new_error = hide(f"It asks a question: {question.text}")
-    return Comparison(
+    return AnswerComparison(
         verdict=_verdict(old_error, new_error, differs=bool(found)),
         old_protocol=old.protocol,
         new_protocol=new.protocol,

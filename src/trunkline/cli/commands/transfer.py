@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trunkline.cli.commands import import_definitions
     from trunkline.executor import input_sources
     from trunkline.services.operations import store_transfer
-    from trunkline.services.operations.store_transfer import ExportResult, ImportResult
+    from trunkline.services.operations.store_transfer import StoreExport, StoreImport
     from trunkline.settings import Settings
 else:
     import_definitions = lazy_module("trunkline.cli.commands.import_definitions")
@@ -128,7 +128,7 @@ def import_(
     )
 
 
-async def _export(settings: Settings, file: Path) -> ExportResult:
+async def _export(settings: Settings, file: Path) -> StoreExport:
     if not settings.uses_postgres and not settings.sqlite_path.exists():
         raise errors.NotFound(
             f"There is no database {settings.sqlite_path}.",
@@ -138,7 +138,7 @@ async def _export(settings: Settings, file: Path) -> ExportResult:
         return await store_transfer.export_store(store, file, _Progress())
 
 
-async def _import(settings: Settings, file: Path) -> ImportResult:
+async def _import(settings: Settings, file: Path) -> StoreImport:
     async with wiring.open_store(settings, upgrade=True) as store:
         hand_over = None if settings.uses_kafka else input_sources.queue_results
         return await store_transfer.import_store(store, file, _Progress(), hand_over=hand_over)

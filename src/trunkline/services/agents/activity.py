@@ -8,14 +8,14 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.stores.base import AgentLoad, Store
 from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, Grade, begin_of, minute_of
 
 # As long as minutes are kept.
-MOST_MINUTES = 24 * 60
+MAX_MINUTES = 24 * 60
 # Of a thousand agents at once.
-MOST_MINUTES_OF_MANY = 60
+MAX_MINUTES_OF_MANY = 60
 
 
 class RecentActivity(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentActivityReader:
-    def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
+    def __init__(self, store: Store, registry: AgentRegistry, clock: Clock) -> None:
         self._store = store
         self._registry = registry
         self._clock = clock

@@ -16,7 +16,7 @@ from trunkline.system_clock import SystemClock
 # Short enough that an operator does not notice, long enough that a busy agent costs no reads.
 FRESH_FOR = timedelta(seconds=2)
 # Names come from workflows, so they are few; this only bounds what a flood of wrong ones can take.
-_MOST_ENTRIES = 10_000
+_MAX_ENTRIES = 10_000
 
 
 class AgentReader(Protocol):
@@ -52,7 +52,7 @@ class AgentCache:
         agent = await self._store.agent(name)
         # Something was written while we read: what we have may be of before.
         if changes == self._changes:
-            if len(self._entries) >= _MOST_ENTRIES:
+            if len(self._entries) >= _MAX_ENTRIES:
                 self._entries.clear()
             self._entries[name] = _CachedAgent(agent, after(now, FRESH_FOR))
         return agent

@@ -14,7 +14,7 @@ from trunkline.agents import Agent
 from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample, CheckTarget
 from trunkline.errors import NotFound
 from trunkline.services.agents.drift import KEPT_CHECKS, DriftRecorder
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import CheckRecord
 
@@ -38,7 +38,9 @@ class CheckAgent(Protocol):
 
 
 class Checks:
-    def __init__(self, store: Store, registry: Registry, drifts: DriftRecorder, check: CheckAgent) -> None:
+    def __init__(
+        self, store: Store, registry: AgentRegistry, drifts: DriftRecorder, check: CheckAgent
+    ) -> None:
         self._store = store
         self._registry = registry
         self._drifts = drifts

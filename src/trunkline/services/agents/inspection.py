@@ -18,7 +18,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json
 from trunkline.messages import Question, StepError
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
@@ -40,7 +40,7 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     digest: str | None = None
 
 
-class LookAtCard(Protocol):
+class ViewCard(Protocol):
     """Fetches an agent's card, with its own credentials; whatever it answers is a view."""
 
     async def __call__(self, agent: Agent) -> CardView: ...
@@ -72,7 +72,7 @@ class SendTestCall(Protocol):
 
 
 class AgentTestCalls:
-    def __init__(self, registry: Registry, try_agent: SendTestCall) -> None:
+    def __init__(self, registry: AgentRegistry, try_agent: SendTestCall) -> None:
         self._registry = registry
         self._send = try_agent
 

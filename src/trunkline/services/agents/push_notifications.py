@@ -37,7 +37,7 @@ log = structlog.stdlib.get_logger()
 PUSH_PATH = "/hooks/a2a"
 
 # Longer than any of ours: a task's id holds a run's id, a step's name and two numbers.
-MOST_TOKEN_CHARACTERS = 512
+MAX_TOKEN_CHARACTERS = 512
 
 _DERIVED = b"trunkline push notifications, version 1"
 _PUSH_NOTE = "The agent has rung. What it says is neither believed nor kept: it is asked."
@@ -143,7 +143,7 @@ class PushNotifications:
 
     async def receive(self, address: str, token: str) -> PushResult:
         """Durable when it returns: whichever bridge has the task asks for it."""
-        key = self._key.opened(address, token) if len(address) <= MOST_TOKEN_CHARACTERS else None
+        key = self._key.opened(address, token) if len(address) <= MAX_TOKEN_CHARACTERS else None
         if key is None:
             self._metrics.agent_pushes.labels("refused").inc()
             return "refused"

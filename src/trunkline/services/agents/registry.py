@@ -30,12 +30,12 @@ from trunkline.stores.base import AgentLoad, Store
 from trunkline.stores.port.agent_events import AgentEvent
 from trunkline.telemetry import names
 
-__all__ = ["AgentSpec", "Registry", "parse_spec", "spec_document"]
+__all__ = ["AgentRegistry", "AgentSpec", "parse_spec", "spec_document"]
 
 log = structlog.stdlib.get_logger()
 
 # Each time someone else was faster; more in a row is no accident.
-_MOST_TRIES = 10
+_MAX_TRIES = 10
 _FIXED_MEANWHILE = (
     "its url, protocol, protocol_config, transport, endpoint_override, allow_card_origin and repeatable stay as they"
     " are"
@@ -43,13 +43,13 @@ _FIXED_MEANWHILE = (
 _GIVEN_AGAIN = "must be given again: a stored secret is not sent to another host than the one it was for"
 
 
-class Registry:
+class AgentRegistry:
     def __init__(
         self, store: Store, vault: Vault, directory: AgentCache, drifts: DriftRecorder | None = None
     ) -> None:
         self._store = store
         self._vault = vault
-        self._directory = directory
+        self._agent_cache = directory
         self._drifts = drifts
 
     async def create(self, spec: AgentSpec) -> Agent:
@@ -61,7 +61,7 @@ class Registry:
             agent = _described(agent_id, spec, secret, created_at=tx.now, updated_at=tx.now)
             await tx.insert_agent(agent)
             await tx.put_audit([audit_entry("agent", "create", agent.name)])
-        self._directory.forget(agent.name)
+        self._agent_cache.forget(agent.name)
         return agent
 
     async def get(self, name_or_id: str) -> Agent:
@@ -100,7 +100,7 @@ class Registry:
             if not await tx.delete_agent(agent.id):
                 raise NotFound(f"There is no agent {name_or_id!r} any more.")
             await tx.put_audit([audit_entry("agent", "delete", agent.name)])
-        self._directory.forget(agent.name)
+        self._agent_cache.forget(agent.name)
 
     async def load_of(self, agent: Agent) -> AgentLoad:
         """What it has to do, and what bridges know of it together."""
@@ -131,7 +131,7 @@ class Registry:
             written = await tx.update_agent(msgspec.structs.replace(agent, dialect=dialect), agent.version)
             if written and change is not None:
                 news = await put_new_events(tx, self._store, [change])
-        self._directory.forget(agent.name)
+        self._agent_cache.forget(agent.name)
         if self._drifts is not None:
             self._drifts.report_events(news)
         return written
@@ -143,7 +143,7 @@ class Registry:
     async def _update(
         self, name_or_id: str, change: Callable[[Agent], AgentSpec], if_match: int | None
     ) -> Agent:
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             agent = await self.get(name_or_id)
             _compare(agent, if_match)
             spec = change(agent)
@@ -160,7 +160,7 @@ class Registry:
                         [audit_entry("agent", "change", changed.name, changed=_changes(agent, unsaved))]
                     )
             if written:
-                self._directory.forget(agent.name, changed.name)
+                self._agent_cache.forget(agent.name, changed.name)
                 return changed
         raise Conflict(f"The agent {name_or_id!r} is being changed by others all the time.", fix="Try again.")
 

@@ -17,7 +17,7 @@ from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
-_LONGEST_REASON = 500
+_MAX_REASON_CHARACTERS = 500
 
 
 class DeadLetters:
@@ -72,7 +72,7 @@ def dead_letter(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
         key=record.key,
         value=record.value,
         headers=record.headers,
-        reason=reason[:_LONGEST_REASON],
+        reason=reason[:_MAX_REASON_CHARACTERS],
         at=at,
     )
 

@@ -34,7 +34,7 @@ from trunkline.telemetry.metrics import Metrics
 log = structlog.stdlib.get_logger()
 
 # Bounds the time for which one transaction holds its locks.
-_MOST_A_TURN = 500
+_MAX_PER_TURN = 500
 _NOW = Instant(0)
 
 AnyMessage = TypeVar("AnyMessage", bound=RunMessage)
@@ -91,7 +91,7 @@ class Deliveries(Generic[AnyMessage]):
         self._careful = False
 
     async def work(self, tx: Transaction) -> None:
-        self._carried = self._source.waiting(_MOST_A_TURN)
+        self._carried = self._source.waiting(_MAX_PER_TURN)
         self._dead = []
         if not self._carried:
             return

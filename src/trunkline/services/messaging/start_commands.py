@@ -30,9 +30,9 @@ from trunkline.telemetry.traces import Traces
 
 log = structlog.stdlib.get_logger()
 
-_MOST_AT_ONCE = 100
+_MAX_BATCH = 100
 # The doorbell may be lost.
-_LONGEST_NAP = 1.0
+_MAX_IDLE_SECONDS = 1.0
 # A store that is away is tried again at this pace.
 _RETRY_PAUSE = 0.5
 
@@ -67,10 +67,10 @@ class StartCommandConsumer:
     async def _work(self) -> None:
         while True:
             self._arrived.clear()
-            records = self._source.waiting(_MOST_AT_ONCE)
+            records = self._source.waiting(_MAX_BATCH)
             if not records:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._arrived.wait(), _LONGEST_NAP)
+                    await asyncio.wait_for(self._arrived.wait(), _MAX_IDLE_SECONDS)
             elif not await self._take(records):
                 await asyncio.sleep(_RETRY_PAUSE)
 
@@ -79,7 +79,7 @@ class StartCommandConsumer:
         outcomes = await asyncio.gather(*(self._start(record) for record in records))
         done = list(zip(records, outcomes, strict=True))
         dead = [(record, outcome) for record, outcome in done if isinstance(outcome, _RejectedCommand)]
-        if dead and not await self._bury(dead):
+        if dead and not await self._put_dead_letters(dead):
             done = [
                 (record, outcome) for record, outcome in done if not isinstance(outcome, _RejectedCommand)
             ]
@@ -120,7 +120,7 @@ class StartCommandConsumer:
             )
         return "started"
 
-    async def _bury(self, dead: Sequence[tuple[BrokerRecord, _RejectedCommand]]) -> bool:
+    async def _put_dead_letters(self, dead: Sequence[tuple[BrokerRecord, _RejectedCommand]]) -> bool:
         try:
             async with self._store.transaction() as tx:
                 letters = [dead_letter(record, reason, tx.now) for record, (_, reason) in dead]

@@ -41,7 +41,7 @@ from trunkline.services.migration.agent_migrations import (
     unchanged,
     write_changes,
 )
-from trunkline.services.migration.readiness import CheckAgent, Readiness, refuse_unready
+from trunkline.services.migration.readiness import CheckAgent, CutoverReadiness, refuse_unready
 from trunkline.services.migration.routing_table import FRESH_FOR, RoutingTable
 from trunkline.services.migration.targets import RequestedTarget, resolve_target
 from trunkline.stores.base import Store, Transaction
@@ -74,7 +74,7 @@ class Migrations:
     ) -> None:
         self._store = store
         self._repository = MigrationRepository(store, directory, routes, metrics)
-        self._readiness = Readiness(store, drifts, check)
+        self._readiness = CutoverReadiness(store, drifts, check)
 
     # --- attest, shadow, canary
 

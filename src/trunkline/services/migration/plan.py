@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.agents.migration import MigrationState, TargetEndpoint
-from trunkline.agents.migration.blockers import Blocker, TargetCheck, blockers_of, protocol_in_use
+from trunkline.agents.migration.blockers import CutoverBlocker, TargetCheck, blockers_of, protocol_in_use
 from trunkline.agents.migration.rollback_rules import CallWindow, decode_window
 from trunkline.agents.migration.routing import EndpointName
 from trunkline.clock import Instant, rfc3339
@@ -52,7 +52,7 @@ class EndpointCalls(msgspec.Struct, frozen=True, kw_only=True):
     median_ms: int | None
 
 
-class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
+class MigrationPlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     url: str
     # As it is registered.
@@ -68,7 +68,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     event: AgentEvent | None
     # Of the target; of the agent itself, if there is none.
     last_check: CheckOutcome | None
-    blockers: list[Blocker]
+    blockers: list[CutoverBlocker]
     expressions: list[ChangedRead]
     # Of the present shadow, by their verdict.
     comparisons: dict[str, int]
@@ -78,7 +78,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
 class MigrationDetail(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of one agent's migration."""
 
-    entry: PlanEntry
+    entry: MigrationPlanEntry
     # Unfinished runs that may still call the source after a cutover: until they end it is needed.
     old_runs: int
 
@@ -97,7 +97,7 @@ class MigrationPlan:
         # Versions never change: what was read of one is kept while it is the latest.
         self._read: dict[str, tuple[int, dict[str, _WorkflowReads]]] = {}
 
-    async def entries(self, *, limit: int, after: str | None = None) -> list[PlanEntry]:
+    async def entries(self, *, limit: int, after: str | None = None) -> list[MigrationPlanEntry]:
         """In the order of their names; `after` is the last name seen."""
         agents = await self._store.agents(limit=limit, after=after)
         latest = await self._store.latest_migrations([agent.id for agent in agents])
@@ -152,7 +152,7 @@ class MigrationPlan:
 
     async def _entry(
         self, agent: Agent, event: AgentEvent | None, reads: dict[str, list[_WorkflowReads]]
-    ) -> PlanEntry:
+    ) -> MigrationPlanEntry:
         state = decode_migration(event)
         checks = await self._store.checks(agent.id, limit=_LOOKED_AT)
         target = None if state is None or state.stage == "finished" else state.target
@@ -165,7 +165,7 @@ class MigrationPlan:
             counts = await self._store.comparison_counts(agent.id, state.shadow_since)
         calls = {} if state is None else await self._store.calls_of_sides(agent.id)
         found = reads.get(agent.name, [])
-        return PlanEntry(
+        return MigrationPlanEntry(
             agent=agent.name,
             url=agent.url,
             protocol=agent.protocol,
@@ -207,7 +207,7 @@ def _is_to_migrate(agent: Agent, state: MigrationState | None) -> bool:
 
 def _blockers(
     agent: Agent, state: MigrationState | None, check: CheckRecord | None, counts: dict[str, int]
-) -> list[Blocker]:
+) -> list[CutoverBlocker]:
     if not _is_to_migrate(agent, state):
         return []
     checked = None
@@ -216,7 +216,7 @@ def _blockers(
     blockers = list(blockers_of(agent, state, checked, counts))
     if not agent.options.repeatable:
         blockers.append(
-            Blocker(
+            CutoverBlocker(
                 code="not_repeatable",
                 message="It is not declared safe to call twice, and cannot be shadowed.",
                 fix="If it is safe, register it with repeatable: true.",

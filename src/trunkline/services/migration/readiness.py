@@ -15,7 +15,7 @@ from trunkline.agents.migration import (
 )
 from trunkline.agents.migration.blockers import (
     NOT_FORCEABLE,
-    Blocker,
+    CutoverBlocker,
     TargetCheck,
     blockers_of,
 )
@@ -37,7 +37,7 @@ _CHECKS_AT_A_TIME = 8
 _SETTLED = frozenset({"cut_over", "finished"})
 
 
-class Readiness:
+class CutoverReadiness:
     def __init__(self, store: Store, drifts: DriftRecorder, check: CheckAgent) -> None:
         self._store = store
         self._drifts = drifts
@@ -80,7 +80,7 @@ class Readiness:
             return TargetCheck(passed=False, summary=exc.message.rstrip("."))
         return TargetCheck(passed=report.passed, summary=summary_of(report))
 
-    async def blockers(self, migration: AgentMigration, checks: Checks) -> list[Blocker]:
+    async def blockers(self, migration: AgentMigration, checks: Checks) -> list[CutoverBlocker]:
         state = migration.state
         if state is not None and state.stage == "cut_over":
             return []
@@ -93,7 +93,7 @@ class Readiness:
         return list(blockers_of(migration.agent, state, checked, counts))
 
 
-def refuse_unready(blocked: Mapping[str, Sequence[Blocker]], *, force: bool) -> None:
+def refuse_unready(blocked: Mapping[str, Sequence[CutoverBlocker]], *, force: bool) -> None:
     against = {
         name: [blocker for blocker in blockers if not force or blocker.code in NOT_FORCEABLE]
         for name, blockers in blocked.items()

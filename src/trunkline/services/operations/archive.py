@@ -27,7 +27,7 @@ VERSION = 1
 _FORMAT = "trunkline-export"
 _LENGTH_BYTES = 4
 # Far above the longest row: a greater length was never written by us.
-_LONGEST_FRAME = 1 << 30
+_MAX_FRAME_BYTES = 1 << 30
 # The quickest: most of the content is JSON, which gets short all the same.
 _COMPRESSION = 1
 _COLUMNS = {table.name: table.columns for table in TABLES}
@@ -162,7 +162,7 @@ def _read(path: Path) -> Iterator[bytes]:
         with gzip.open(path, "rb") as file:
             while prefix := file.read(_LENGTH_BYTES):
                 length = int.from_bytes(prefix, "big")
-                data = file.read(length) if length <= _LONGEST_FRAME else b""
+                data = file.read(length) if length <= _MAX_FRAME_BYTES else b""
                 if len(prefix) < _LENGTH_BYTES or len(data) < length:
                     raise _damaged(path)
                 yield prefix + data

@@ -42,17 +42,17 @@ Progress: TypeAlias = Callable[[str, int], None]
 
 # Whoever stops tasks here is gone when anybody looks.
 _OWNER = "import"
-_MOST_AT_A_TIME = 200
+_MAX_BATCH = 200
 _FIRST_PAUSE = timedelta(seconds=30)
 _LIVE = frozenset({"queued", "claimed", "remote"})
 
 
-class ExportResult(msgspec.Struct, frozen=True):
+class StoreExport(msgspec.Struct, frozen=True):
     at: Instant
     counts: Mapping[str, int]
 
 
-class ImportResult(msgspec.Struct, frozen=True):
+class StoreImport(msgspec.Struct, frozen=True):
     # When it was exported.
     at: Instant
     counts: Mapping[str, int]
@@ -61,7 +61,7 @@ class ImportResult(msgspec.Struct, frozen=True):
     agents_without_secret: list[str]
 
 
-async def export_store(store: Store, path: Path, progress: Progress) -> ExportResult:
+async def export_store(store: Store, path: Path, progress: Progress) -> StoreExport:
     """The store is for reading only afterwards; one that has moved before can be exported again."""
     with open_writer(path) as archive:
         async with store.transaction() as tx:
@@ -74,12 +74,12 @@ async def export_store(store: Store, path: Path, progress: Progress) -> ExportRe
                     done += len(batch)
                     progress(table.name, done)
             # On the disk before the store says that it has moved.
-            return ExportResult(tx.now, archive.finish())
+            return StoreExport(tx.now, archive.finish())
 
 
 async def import_store(
     store: Store, path: Path, progress: Progress, *, hand_over: TakeResults | None = None
-) -> ImportResult:
+) -> StoreImport:
     """
     All of it or nothing, into a store that has nothing.
 
@@ -95,7 +95,7 @@ async def import_store(
             progress(table.name, arrival.counts[table.name])
         if hand_over is not None:
             await _hand_over(tx, hand_over)
-    return ImportResult(contents.at, contents.counts, len(arrival.unfinished), sorted(arrival.without_secret))
+    return StoreImport(contents.at, contents.counts, len(arrival.unfinished), sorted(arrival.without_secret))
 
 
 async def _refuse_if_moved(store: Store) -> None:
@@ -192,7 +192,7 @@ def _stop_in(message: OutgoingMessage) -> CancelTask | None:
 
 async def _hand_over(tx: Transaction, take_results: TakeResults) -> None:
     """Tasks that were sent reach the bridge here, and results that were kept for them the executor."""
-    while due := await tx.take_due_dispatches(_MOST_AT_A_TIME, _FIRST_PAUSE):
+    while due := await tx.take_due_dispatches(_MAX_BATCH, _FIRST_PAUSE):
         kept = await tx.put_tasks([QueuedTask(decode_task(each.payload), each.payload) for each in due])
         await take_results(tx, [decode_result(result) for result in kept])
         await tx.settle_dispatches({each.key for each in due})

@@ -16,10 +16,10 @@ from trunkline.stores.base import Store
 from trunkline.stores.port.operations import Process, Queues, SeenProcess
 
 # Enough to tell a queue that is long from one that grows, and counted in milliseconds.
-MOST_COUNTED = 10_000
-_MOST_PROCESSES = 200
+MAX_COUNTED = 10_000
+_MAX_PROCESSES = 200
 # Each is one more question to the broker.
-_MOST_POOLS = 50
+_MAX_POOLS = 50
 _NEEDED = {
     "executor": "No executor is alive: runs are accepted and stand still. Start one: trunkline serve --role executor.",
     "bridge": "No bridge is alive: no agent is called. Start one: trunkline serve --role bridge.",
@@ -61,7 +61,7 @@ class SystemMonitor:
         """Answers also while the store or the broker is away: that is when people look."""
         try:
             processes = await self._processes()
-            queues = await self._store.queues(MOST_COUNTED)
+            queues = await self._store.queues(MAX_COUNTED)
             pools = await self._pools(processes)
         except Unavailable:
             # Readiness says why, with the same words.
@@ -83,7 +83,7 @@ class SystemMonitor:
         """This one too, which has not said so yet or, where it alone has the store, never does."""
         others: Sequence[SeenProcess] = ()
         if self._setup.store == "postgresql":
-            others = await self._store.processes(limit=_MOST_PROCESSES)
+            others = await self._store.processes(limit=_MAX_PROCESSES)
             if any(process.id == self._this.id for process in others):
                 return others
         seen = SeenProcess(**msgspec.structs.asdict(self._this), seen_at=self._clock.now(), alive=True)
@@ -94,7 +94,7 @@ class SystemMonitor:
         if self._setup.broker == "memory":
             return ()
         bridges = {process.pool for process in processes if "bridge" in process.roles and process.pool}
-        return sorted({*bridges, *await self._store.pools(limit=_MOST_POOLS)})[:_MOST_POOLS]
+        return sorted({*bridges, *await self._store.pools(limit=_MAX_POOLS)})[:_MAX_POOLS]
 
 
 def _missing_roles(processes: Collection[SeenProcess]) -> Iterator[str]:
@@ -133,4 +133,4 @@ def _waiting(queues: Queues) -> Iterator[str]:
 
 
 def _number(count: int) -> str:
-    return f"{count:,}" if count < MOST_COUNTED else f"{count:,} or more"
+    return f"{count:,}" if count < MAX_COUNTED else f"{count:,} or more"

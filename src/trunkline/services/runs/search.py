@@ -23,7 +23,7 @@ from trunkline.stores.port.run_filters import RunFilter, SavedVersion, VersionKe
 from trunkline.workflow import definition_from_canonical
 
 # A version takes about a kilobyte here.
-_MOST_KNOWN = 20_000
+_MAX_CACHED = 20_000
 _BATCH = 20
 _HEX = re.compile("[0-9a-f]{1,32}")
 _ID_GROUPS = (8, 4, 4, 4, 12)
@@ -130,7 +130,7 @@ class RunFinder:
         found = await asyncio.to_thread(lambda: [_agents_in(saved.canonical) for saved in versions])
         for saved, agents in zip(versions, found, strict=True):
             self._agents[saved.workflow_id, saved.version] = agents
-        while len(self._agents) > _MOST_KNOWN:
+        while len(self._agents) > _MAX_CACHED:
             self._agents.popitem(last=False)
 
 

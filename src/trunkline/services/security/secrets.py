@@ -29,12 +29,12 @@ from trunkline.workflow import SECRET_NAME_RULE, is_secret_name
 log = structlog.stdlib.get_logger()
 
 # A shorter one could not be hidden: replacing it everywhere would leave nothing to read of a record.
-SHORTEST_VALUE = 4
-LONGEST_VALUE = 64 * 1024
+MIN_VALUE_CHARACTERS = 4
+MAX_VALUE_CHARACTERS = 64 * 1024
 # How long a value that was changed by another process can still be sent.
 _FRESH_FOR = timedelta(seconds=2)
 # Names come from workflows, so they are few.
-_MOST_KEPT = 1_000
+_MAX_CACHED = 1_000
 
 LIST_THEM = "See which there are: trunkline secrets list."
 
@@ -110,7 +110,7 @@ class Secrets:
         opened = self._opened(secret)
         # Something was written while we read: what we have may be of before.
         if changes == self._changes:
-            if len(self._kept) >= _MOST_KEPT:
+            if len(self._kept) >= _MAX_CACHED:
                 self._kept.clear()
             self._kept[name] = _CachedSecret(opened, now)
         return opened
@@ -141,9 +141,10 @@ def _check(name: str, value: str) -> None:
     if not is_secret_name(name):
         raise Invalid(f"{name[:100]!r} cannot name a secret.", fix=f"Use {SECRET_NAME_RULE}.")
     problem = None
-    if not SHORTEST_VALUE <= len(value) <= LONGEST_VALUE:
+    if not MIN_VALUE_CHARACTERS <= len(value) <= MAX_VALUE_CHARACTERS:
         problem = (
-            f"must have {SHORTEST_VALUE} to {LONGEST_VALUE} characters; a shorter one could not be hidden"
+            f"must have {MIN_VALUE_CHARACTERS} to {MAX_VALUE_CHARACTERS} characters;"
+            " a shorter one could not be hidden"
         )
     elif any("\ud800" <= character <= "\udfff" for character in value):
         problem = "has half of a surrogate pair, which is no text"

@@ -17,7 +17,7 @@ from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey
 
-from trunkline.agents.authentication.credentials import MOST_TOKEN_SECONDS
+from trunkline.agents.authentication.credentials import MAX_TOKEN_SECONDS
 from trunkline.agents.authentication.signed_tokens import TOKEN_ALGORITHMS, body_digest
 from trunkline.clock import Instant
 from trunkline.zones.access.policy import ZonePolicy
@@ -154,6 +154,6 @@ def _wrong_time(claims: _TokenClaims, now: float) -> TokenProblem | None:
         return "token_expired"
     if max(claims.iat, claims.nbf or 0) > now + SKEW_SECONDS:
         return "token_not_yet_valid"
-    if not 0 < claims.exp - claims.iat <= MOST_TOKEN_SECONDS:
+    if not 0 < claims.exp - claims.iat <= MAX_TOKEN_SECONDS:
         return "token_too_long_lived"
     return None

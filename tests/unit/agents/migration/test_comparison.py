@@ -7,7 +7,7 @@ from base64 import b64encode
 
 import pytest
 
-from trunkline.agents.migration.comparison import MOST_DIFFERENCES, differences
+from trunkline.agents.migration.comparison import MAX_DIFFERENCES, differences
 from trunkline.jsontypes import Json, JsonObject
 
 
@@ -113,7 +113,7 @@ def test_values_are_cut_counted_and_without_secrets() -> None:
     old: Json = {"data": {f"k{n}": "x" * 1_000 for n in range(30)}}
     new: Json = {"data": {f"k{n}": "hunter2" for n in range(30)}}
     found, more = differences(old, new, lambda text: text.replace("hunter2", "***"))
-    assert (len(found), more) == (MOST_DIFFERENCES, 30 - MOST_DIFFERENCES)
+    assert (len(found), more) == (MAX_DIFFERENCES, 30 - MAX_DIFFERENCES)
     assert found[0].new == '"***"'
     assert found[0].old is not None
     assert len(found[0].old) == 201

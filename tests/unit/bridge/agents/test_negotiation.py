@@ -18,7 +18,7 @@ from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.protocols import AgentAnswer
 from trunkline.services.agents.cache import AgentCache
-from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.telemetry import names
@@ -53,7 +53,7 @@ class NoCards:
         raise AssertionError(f"Streamed from {url} within {limits}: {headers} {body} {tls}")
 
 
-class BrokenRegistry(Registry):
+class BrokenRegistry(AgentRegistry):
     """On a disk that fails once the agent is registered."""
 
     async def get(self, name_or_id: str) -> Agent:
@@ -70,7 +70,7 @@ async def registry(tmp_path: Path) -> AsyncIterator[BrokenRegistry]:
         yield BrokenRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
 
 
-def dialects_of(registry: Registry) -> DialectNegotiator:
+def dialects_of(registry: AgentRegistry) -> DialectNegotiator:
     transport, clock = NoCards(), FakeClock()
     return DialectNegotiator(transport, registry, clock, TokenProvider(transport, clock))
 

@@ -20,7 +20,7 @@ from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import AgentAnswer, register_profile
 from trunkline.protocols.zone.params_profiles import known_profiles
 from trunkline.services.agents.cache import AgentCache
-from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.testing import FakeClock
@@ -70,7 +70,7 @@ class FakeCardServer:
         raise AssertionError(f"Streamed from {url} within {limits}: {headers} {body} {tls}")
 
 
-class CountingRegistry(Registry):
+class CountingRegistry(AgentRegistry):
     reads = 0
 
     async def get(self, name_or_id: str) -> Agent:

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.bridge.migrating_agent import TARGET, MigratingAgent, migrating_agent
 
 from trunkline.agents import NO_OPTIONS
-from trunkline.agents.migration.comparison import Comparison
+from trunkline.agents.migration.comparison import AnswerComparison
 from trunkline.bridge.agents.routes import Route
 from trunkline.bridge.calls.detached import DetachedResult
 from trunkline.bridge.calls.results import CallResult
@@ -63,13 +63,13 @@ class Bridge:
         while self.shadow.is_busy:
             await asyncio.sleep(0)
 
-    async def compared(self, number: int = 1) -> Sequence[Comparison]:
+    async def compared(self, number: int = 1) -> Sequence[AnswerComparison]:
         """Oldest first."""
         while True:
             found = await self.migrating.store.comparisons(self.migrating.agent.id, limit=1_000)
             if len(found) >= number:
                 records = sorted(found, key=lambda each: each.id)
-                return [msgspec.json.decode(each.record, type=Comparison) for each in records]
+                return [msgspec.json.decode(each.record, type=AnswerComparison) for each in records]
             await asyncio.sleep(0)
 
     def dropped(self, reason: str) -> float | None:
@@ -90,7 +90,7 @@ async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(b
     finished = await bridge.migrating.ended(stamp, output=SAID)
     await bridge.ends(finished)
     (found,) = await bridge.compared()
-    assert found == Comparison(verdict="agree", old_protocol="simple-a2a", new_protocol="jsonrpc-2.0")
+    assert found == AnswerComparison(verdict="agree", old_protocol="simple-a2a", new_protocol="jsonrpc-2.0")
     ((claim, route),) = bridge.target.asked
     assert (claim.task, route.agent.url, route.endpoint) == (finished.claim.task, TARGET.url, "new")
     (record,) = await bridge.migrating.store.comparisons(bridge.migrating.agent.id, limit=2)

@@ -10,7 +10,7 @@ import pytest
 from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.services.agents.cache import FRESH_FOR, AgentCache
-from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.stores.base import Store
 from trunkline.testing import FakeClock
 
@@ -28,7 +28,7 @@ async def change_behind_the_back(store: Store, agent: Agent) -> Agent:
 
 
 async def test_a_change_of_another_process_is_seen_after_two_seconds(
-    store: Store, registry: Registry, directory: AgentCache, clock: FakeClock
+    store: Store, registry: AgentRegistry, directory: AgentCache, clock: FakeClock
 ) -> None:
     agent = await registry.create(AgentSpec(name="A", url="http://a"))
     assert await directory.get("A") == agent
@@ -40,7 +40,9 @@ async def test_a_change_of_another_process_is_seen_after_two_seconds(
     assert await directory.get("A") == changed
 
 
-async def test_a_change_of_this_process_is_seen_at_once(registry: Registry, directory: AgentCache) -> None:
+async def test_a_change_of_this_process_is_seen_at_once(
+    registry: AgentRegistry, directory: AgentCache
+) -> None:
     assert await directory.get("A") is None
     agent = await registry.create(AgentSpec(name="A", url="http://a"))
     assert await directory.get("A") == agent

@@ -8,7 +8,7 @@ import pytest
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, CheckTarget, Grade, Verdict
 from trunkline.services.agents.drift import DriftRecorder
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.agents.specs import parse_spec
 from trunkline.stores.base import Store
 from trunkline.telemetry.metrics import Metrics
@@ -30,7 +30,7 @@ def drifts(store: Store, metrics: Metrics) -> DriftRecorder:
 
 
 @pytest.fixture
-async def agent(registry: Registry) -> Agent:
+async def agent(registry: AgentRegistry) -> Agent:
     return await registry.create(parse_spec({"name": "a", "url": URL}))
 
 
@@ -100,7 +100,7 @@ async def test_a_check_that_another_version_has_kept_is_no_reason_to_fail(
 
 
 async def test_a_card_that_changes_is_noted_once_whoever_sees_it_first(
-    drifts: DriftRecorder, registry: Registry, store: Store, agent: Agent, clock: FakeClock
+    drifts: DriftRecorder, registry: AgentRegistry, store: Store, agent: Agent, clock: FakeClock
 ) -> None:
     def dialect(digest: str) -> Dialect:
         return Dialect(

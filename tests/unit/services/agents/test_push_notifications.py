@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trunkline.messages import TaskKey
 from trunkline.services.agents.push_notifications import (
-    MOST_TOKEN_CHARACTERS,
+    MAX_TOKEN_CHARACTERS,
     PushNotifications,
     PushTokenKey,
 )
@@ -40,7 +40,7 @@ def test_every_process_with_the_same_key_knows_the_address(key: PushTokenKey) ->
 
 def test_a_longest_address_is_shorter_than_what_is_read(key: PushTokenKey) -> None:
     longest = TaskKey(f"018f0000-0000-7000-8000-000000000001/{'s' * 64}/{10**9}.{10**9}", 10**9)
-    assert len(key.address_of(longest)) < MOST_TOKEN_CHARACTERS
+    assert len(key.address_of(longest)) < MAX_TOKEN_CHARACTERS
 
 
 def test_neither_the_address_nor_the_token_shows_the_key_or_the_other(key: PushTokenKey) -> None:
@@ -120,7 +120,7 @@ async def test_a_ring_for_a_task_that_is_gone_is_taken_and_wakes_nobody(
     woken: list[str] = []
     hooks.on_push(lambda: woken.append("bridge"))
     assert await hooks.receive(key.address_of(TASK), key.token_of(TASK)) == "over"
-    assert await hooks.receive("A" * (MOST_TOKEN_CHARACTERS + 1), "") == "refused"
+    assert await hooks.receive("A" * (MAX_TOKEN_CHARACTERS + 1), "") == "refused"
     assert woken == []
     text = metrics.render().decode()
     assert 'agent_pushes_total{result="over"} 1.0' in text

@@ -13,7 +13,7 @@ from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists, ConfigurationError, Invalid, NotFound, StaleVersion
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agents.cache import AgentCache
-from trunkline.services.agents.registry import AgentSpec, Registry, parse_spec, spec_document
+from trunkline.services.agents.registry import AgentRegistry, AgentSpec, parse_spec, spec_document
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import Store
 
@@ -31,7 +31,7 @@ def bearer(token: str = CANARY) -> AgentSpec:
     return spec(auth_type="bearer", auth_config={"token": token})
 
 
-async def test_a_new_agent_has_the_defaults_and_can_be_read(registry: Registry) -> None:
+async def test_a_new_agent_has_the_defaults_and_can_be_read(registry: AgentRegistry) -> None:
     created = await registry.create(spec())
     assert created.protocol == "auto"
     assert created.timeout_ms == 30_000
@@ -41,13 +41,13 @@ async def test_a_new_agent_has_the_defaults_and_can_be_read(registry: Registry) 
     assert await registry.get(created.id) == created
 
 
-async def test_a_taken_name_is_refused(registry: Registry) -> None:
+async def test_a_taken_name_is_refused(registry: AgentRegistry) -> None:
     await registry.create(spec())
     with pytest.raises(AlreadyExists):
         await registry.create(spec())
 
 
-async def test_an_unknown_agent_is_not_found(registry: Registry) -> None:
+async def test_an_unknown_agent_is_not_found(registry: AgentRegistry) -> None:
     for call in (
         registry.get("X"),
         registry.delete("X"),
@@ -58,7 +58,7 @@ async def test_an_unknown_agent_is_not_found(registry: Registry) -> None:
             await call
 
 
-async def test_agents_are_listed_by_name_and_protocol(registry: Registry) -> None:
+async def test_agents_are_listed_by_name_and_protocol(registry: AgentRegistry) -> None:
     await registry.create(spec(name="B"))
     await registry.create(spec(name="A", protocol="jsonrpc-2.0"))
     assert [agent.name for agent in await registry.list(limit=10)] == ["A", "B"]
@@ -69,7 +69,7 @@ async def test_agents_are_listed_by_name_and_protocol(registry: Registry) -> Non
 # --- updates
 
 
-async def test_replacing_gives_everything_left_out_its_default(registry: Registry) -> None:
+async def test_replacing_gives_everything_left_out_its_default(registry: AgentRegistry) -> None:
     before = await registry.create(spec(description="old", timeout_ms=5, pool="gpu"))
     after = await registry.replace("A", spec(max_concurrency=7))
     assert (after.description, after.timeout_ms, after.pool, after.max_concurrency) == (None, 30_000, None, 7)
@@ -78,13 +78,13 @@ async def test_replacing_gives_everything_left_out_its_default(registry: Registr
     assert await registry.get("A") == after
 
 
-async def test_a_patch_changes_what_it_names_and_null_gives_the_default(registry: Registry) -> None:
+async def test_a_patch_changes_what_it_names_and_null_gives_the_default(registry: AgentRegistry) -> None:
     await registry.create(spec(description="old", timeout_ms=5, protocol_config={"input_mode": "json"}))
     after = await registry.patch("A", {"description": None, "timeout_ms": 9})
     assert (after.description, after.timeout_ms, after.protocol_config) == (None, 9, {"input_mode": "json"})
 
 
-async def test_a_patch_reaches_into_objects(registry: Registry) -> None:
+async def test_a_patch_reaches_into_objects(registry: AgentRegistry) -> None:
     await registry.create(
         parse_spec({"name": "A", "url": "http://a", "retry": {"max_attempts": 5, "max_delay": "9s"}})
     )
@@ -95,14 +95,14 @@ async def test_a_patch_reaches_into_objects(registry: Registry) -> None:
     }  # fmt: skip
 
 
-async def test_a_change_that_changes_nothing_keeps_the_version(registry: Registry) -> None:
+async def test_a_change_that_changes_nothing_keeps_the_version(registry: AgentRegistry) -> None:
     created = await registry.create(bearer())
     assert await registry.patch("A", {}) == created
     assert await registry.replace("A", bearer()) == created
     assert await registry.patch("A", {"auth_config": {"token": CANARY}}) == created
 
 
-async def test_a_stale_if_match_changes_nothing(registry: Registry) -> None:
+async def test_a_stale_if_match_changes_nothing(registry: AgentRegistry) -> None:
     await registry.create(spec())
     second = await registry.patch("A", {"description": "second"}, if_match=1)
     for call in (
@@ -116,7 +116,7 @@ async def test_a_stale_if_match_changes_nothing(registry: Registry) -> None:
     await registry.delete("A", if_match=2)
 
 
-async def test_of_two_writers_with_the_same_if_match_one_wins(registry: Registry) -> None:
+async def test_of_two_writers_with_the_same_if_match_one_wins(registry: AgentRegistry) -> None:
     await registry.create(spec())
     outcomes = await asyncio.gather(
         *(registry.patch("A", {"description": str(n)}, if_match=1) for n in range(5)), return_exceptions=True
@@ -125,7 +125,7 @@ async def test_of_two_writers_with_the_same_if_match_one_wins(registry: Registry
     assert sum(isinstance(outcome, StaleVersion) for outcome in outcomes) == 4
 
 
-async def test_without_if_match_no_patch_is_lost(registry: Registry) -> None:
+async def test_without_if_match_no_patch_is_lost(registry: AgentRegistry) -> None:
     await registry.create(spec())
     patches: list[JsonObject] = [
         {"description": "d"},
@@ -139,7 +139,7 @@ async def test_without_if_match_no_patch_is_lost(registry: Registry) -> None:
     assert agent.version == 5
 
 
-async def test_a_new_name_must_be_free(registry: Registry) -> None:
+async def test_a_new_name_must_be_free(registry: AgentRegistry) -> None:
     await registry.create(spec(name="A"))
     await registry.create(spec(name="B"))
     with pytest.raises(AlreadyExists):
@@ -149,7 +149,7 @@ async def test_a_new_name_must_be_free(registry: Registry) -> None:
 # --- what the bridge learns
 
 
-async def test_a_recorded_dialect_does_not_make_an_etag_stale(registry: Registry) -> None:
+async def test_a_recorded_dialect_does_not_make_an_etag_stale(registry: AgentRegistry) -> None:
     created = await registry.create(spec())
     assert await registry.record_dialect(created, DIALECT)
     agent = await registry.get("A")
@@ -167,12 +167,14 @@ async def test_a_recorded_dialect_does_not_make_an_etag_stale(registry: Registry
         {"allow_card_origin": "http://b.example"},
     ],
 )
-async def test_a_change_of_the_partner_forgets_the_dialect(registry: Registry, patch: JsonObject) -> None:
+async def test_a_change_of_the_partner_forgets_the_dialect(
+    registry: AgentRegistry, patch: JsonObject
+) -> None:
     await registry.record_dialect(await registry.create(spec()), DIALECT)
     assert (await registry.patch("A", patch)).dialect is None
 
 
-async def test_a_dialect_found_before_a_change_is_dropped(registry: Registry) -> None:
+async def test_a_dialect_found_before_a_change_is_dropped(registry: AgentRegistry) -> None:
     seen = await registry.create(spec())
     await registry.patch("A", {"url": "http://b"})
     assert not await registry.record_dialect(seen, DIALECT)
@@ -184,7 +186,7 @@ async def test_a_dialect_found_before_a_change_is_dropped(registry: Registry) ->
 
 
 async def test_a_secret_is_kept_sealed_and_only_the_bridge_can_open_it(
-    registry: Registry, tmp_path: Path
+    registry: AgentRegistry, tmp_path: Path
 ) -> None:
     agent = await registry.create(bearer())
     assert registry.secret_of(agent) == {"token": CANARY}
@@ -196,11 +198,11 @@ async def test_a_secret_is_kept_sealed_and_only_the_bridge_can_open_it(
     assert not any(CANARY.encode() in content for content in files)
 
 
-async def test_an_agent_without_authentication_has_no_secret(registry: Registry) -> None:
+async def test_an_agent_without_authentication_has_no_secret(registry: AgentRegistry) -> None:
     assert registry.secret_of(await registry.create(spec())) is None
 
 
-async def test_an_update_without_auth_config_keeps_the_secret(registry: Registry) -> None:
+async def test_an_update_without_auth_config_keeps_the_secret(registry: AgentRegistry) -> None:
     await registry.create(bearer())
     replaced = await registry.replace("A", spec(auth_type="bearer", description="new"))
     assert registry.secret_of(replaced) == {"token": CANARY}
@@ -208,7 +210,7 @@ async def test_an_update_without_auth_config_keeps_the_secret(registry: Registry
     assert registry.secret_of(patched) == {"token": CANARY}
 
 
-async def test_a_stored_secret_is_never_sent_to_another_host(registry: Registry) -> None:
+async def test_a_stored_secret_is_never_sent_to_another_host(registry: AgentRegistry) -> None:
     await registry.create(spec(auth_type="headers", auth_config={"X-Key": CANARY}))
     for url in ("http://b.example/agent", "https://a.example/agent", "http://a.example:81/agent"):
         with pytest.raises(Invalid, match="auth_config: must be given again"):
@@ -225,7 +227,7 @@ async def test_a_stored_secret_is_never_sent_to_another_host(registry: Registry)
     [{"endpoint_override": "http://b.example/agent"}, {"allow_card_origin": ["http://b.example"]}],
 )
 async def test_whoever_approves_another_host_must_know_the_secret_that_will_be_sent_there(
-    registry: Registry, approval: JsonObject
+    registry: AgentRegistry, approval: JsonObject
 ) -> None:
     await registry.create(bearer())
     with pytest.raises(Invalid, match="auth_config: must be given again"):
@@ -243,7 +245,7 @@ async def test_whoever_approves_another_host_must_know_the_secret_that_will_be_s
     assert registry.secret_of(withdrawn) == {"token": "new"}
 
 
-async def test_options_are_patched_shown_and_sent_back_like_every_field(registry: Registry) -> None:
+async def test_options_are_patched_shown_and_sent_back_like_every_field(registry: AgentRegistry) -> None:
     created = await registry.create(spec())
     shown = spec_document(created)
     assert (shown["resend"], shown["allow_card_origin"], shown["breaker"]) == ("ask_first", [], None)
@@ -257,7 +259,7 @@ async def test_options_are_patched_shown_and_sent_back_like_every_field(registry
     assert (await registry.patch("A", {"breaker": None, "rate": None, "resend": None})).options == NO_OPTIONS
 
 
-async def test_a_client_secret_is_never_sent_to_another_token_endpoint(registry: Registry) -> None:
+async def test_a_client_secret_is_never_sent_to_another_token_endpoint(registry: AgentRegistry) -> None:
     client: JsonObject = {"token_url": "https://a.example/t", "client_id": "me", "client_secret": CANARY}
     await registry.create(spec(auth_type="oauth2", auth_config=client))
     elsewhere = "https://b.example/t"
@@ -274,14 +276,14 @@ async def test_a_client_secret_is_never_sent_to_another_token_endpoint(registry:
 
 
 async def test_a_patch_of_the_auth_config_is_merged_with_the_one_that_cannot_be_read(
-    registry: Registry,
+    registry: AgentRegistry,
 ) -> None:
     await registry.create(spec(auth_type="basic", auth_config={"username": "me", "password": "old"}))
     after = await registry.patch("A", {"auth_config": {"password": "new"}})
     assert registry.secret_of(after) == {"username": "me", "password": "new"}
 
 
-async def test_another_auth_type_needs_its_own_config(registry: Registry) -> None:
+async def test_another_auth_type_needs_its_own_config(registry: AgentRegistry) -> None:
     await registry.create(bearer())
     with pytest.raises(Invalid, match=r"auth_config\.username"):
         await registry.patch("A", {"auth_type": "basic"})
@@ -292,24 +294,24 @@ async def test_another_auth_type_needs_its_own_config(registry: Registry) -> Non
     assert (await registry.patch("A", {"auth_type": "none"})).secret is None
 
 
-async def test_a_secret_cannot_be_taken_away_from_an_agent_that_needs_it(registry: Registry) -> None:
+async def test_a_secret_cannot_be_taken_away_from_an_agent_that_needs_it(registry: AgentRegistry) -> None:
     await registry.create(bearer())
     with pytest.raises(Invalid, match=r"auth_config\.token"):
         await registry.patch("A", {"auth_config": None})
 
 
 async def test_a_secret_whose_key_is_lost_can_be_given_again(
-    registry: Registry, store: Store, directory: AgentCache
+    registry: AgentRegistry, store: Store, directory: AgentCache
 ) -> None:
     agent = await registry.create(bearer())
-    later = Registry(store, Vault(b"\x01" * KEY_BYTES), directory)
+    later = AgentRegistry(store, Vault(b"\x01" * KEY_BYTES), directory)
     with pytest.raises(ConfigurationError, match="cannot be opened"):
         later.secret_of(agent)
     again = await later.patch("A", {"auth_config": {"token": "new"}})
     assert later.secret_of(again) == {"token": "new"}
 
 
-async def test_no_refusal_repeats_a_secret(registry: Registry) -> None:
+async def test_no_refusal_repeats_a_secret(registry: AgentRegistry) -> None:
     refused: list[JsonObject] = [
         {"auth_type": "bearer", "auth_config": {"token": f"{CANARY}\n"}},
         {"auth_type": "bearer", "auth_config": {"tokn": CANARY}},

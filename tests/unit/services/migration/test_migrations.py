@@ -17,7 +17,7 @@ from trunkline.errors import Conflict, Invalid, NotFound, NotReady, TrunklineErr
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.drift import OURSELVES, DriftRecorder
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.agents.specs import parse_spec
 from trunkline.services.migration.agent_migrations import ChangeReason, StageChange
 from trunkline.services.migration.migrations import Migrations
@@ -87,7 +87,7 @@ def moves(
     return Migrations(store, directory, routes, DriftRecorder(store, metrics), checks, metrics)
 
 
-async def register(registry: Registry, *names: str, **fields: object) -> Agent:
+async def register(registry: AgentRegistry, *names: str, **fields: object) -> Agent:
     agent = None
     for name in names:
         document: dict[str, object] = {"name": name, "url": URL, "protocol": "simple-a2a", **fields}
@@ -136,7 +136,7 @@ def _event(change: StageChange):
 
 
 async def test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down(
-    registry: Registry,
+    registry: AgentRegistry,
     moves: Migrations,
     store: Store,
     clock: FakeClock,
@@ -170,7 +170,7 @@ async def test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down(
 
 
 async def test_only_an_agent_that_may_be_called_twice_is_shadowed(
-    registry: Registry, moves: Migrations
+    registry: AgentRegistry, moves: Migrations
 ) -> None:
     await register(registry, "a")
     with pytest.raises(Conflict, match="not declared safe to call twice") as refused:
@@ -179,7 +179,7 @@ async def test_only_an_agent_that_may_be_called_twice_is_shadowed(
 
 
 async def test_comparisons_are_counted_anew_for_another_target_and_on_for_the_same(
-    registry: Registry, moves: Migrations
+    registry: AgentRegistry, moves: Migrations
 ) -> None:
     await register(registry, "a", repeatable=True)
     first = await moves.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
@@ -194,7 +194,7 @@ CREDENTIALS = {"auth_type": "bearer", "auth_config": {"token": "secret-of-a"}}
 
 @pytest.mark.parametrize("origins", [[], ["http://new.example"]], ids=["not allowed", "allowed"])
 async def test_credentials_go_to_another_origin_only_where_that_is_allowed(
-    registry: Registry, moves: Migrations, origins: Sequence[str]
+    registry: AgentRegistry, moves: Migrations, origins: Sequence[str]
 ) -> None:
     await register(registry, "a", allow_card_origin=list(origins), **CREDENTIALS)
     elsewhere = RequestedTarget(url="http://new.example/a")
@@ -222,7 +222,7 @@ WRONG: dict[str, tuple[RequestedTarget, float, LimitChanges, str]] = {
 
 @pytest.mark.parametrize("case", list(WRONG))
 async def test_a_wish_that_makes_no_sense_is_refused_and_changes_nothing(
-    registry: Registry, moves: Migrations, store: Store, case: str
+    registry: AgentRegistry, moves: Migrations, store: Store, case: str
 ) -> None:
     await register(registry, "a")
     target, percent, limits, words = WRONG[case]
@@ -240,7 +240,7 @@ async def reasons(moves: Migrations, name: str = "a") -> list[str]:
 
 
 async def test_a_cutover_names_every_reason_against_it(
-    registry: Registry, moves: Migrations, checks: Checks, store: Store
+    registry: AgentRegistry, moves: Migrations, checks: Checks, store: Store
 ) -> None:
     await register(registry, "a", repeatable=True)
     assert await reasons(moves) == ["Nobody has said where it is to move to."]
@@ -259,7 +259,7 @@ async def test_a_cutover_names_every_reason_against_it(
 
 
 async def test_the_new_side_is_checked_at_the_cutover_itself(
-    registry: Registry, moves: Migrations, checks: Checks, store: Store
+    registry: AgentRegistry, moves: Migrations, checks: Checks, store: Store
 ) -> None:
     agent = await register(registry, "a")
     await moves.attest("a", "deployed", DEFAULT, ANN)
@@ -271,7 +271,7 @@ async def test_the_new_side_is_checked_at_the_cutover_itself(
 
 
 async def test_a_refusal_is_overruled_only_with_a_reason(
-    registry: Registry, moves: Migrations, checks: Checks
+    registry: AgentRegistry, moves: Migrations, checks: Checks
 ) -> None:
     await register(registry, "a")
     with pytest.raises(NotReady):
@@ -287,7 +287,7 @@ async def test_a_refusal_is_overruled_only_with_a_reason(
 
 
 async def test_all_agents_are_cut_over_or_none(
-    registry: Registry, moves: Migrations, checks: Checks, store: Store
+    registry: AgentRegistry, moves: Migrations, checks: Checks, store: Store
 ) -> None:
     await register(registry, "a", "b", "c")
     await register(registry, "modern", protocol="a2a-1.0")
@@ -312,7 +312,7 @@ async def test_all_agents_are_cut_over_or_none(
 
 
 async def test_an_agent_of_which_nobody_knows_what_it_speaks_holds_up_all(
-    registry: Registry, moves: Migrations
+    registry: AgentRegistry, moves: Migrations
 ) -> None:
     await register(registry, "a", protocol="auto")
     with pytest.raises(NotReady) as refused:
@@ -321,7 +321,7 @@ async def test_an_agent_of_which_nobody_knows_what_it_speaks_holds_up_all(
 
 
 async def test_a_rollback_needs_a_reason_and_happens_once(
-    registry: Registry, moves: Migrations, store: Store
+    registry: AgentRegistry, moves: Migrations, store: Store
 ) -> None:
     await register(registry, "a")
     with pytest.raises(Conflict, match="nothing to roll back"):
@@ -336,7 +336,9 @@ async def test_a_rollback_needs_a_reason_and_happens_once(
     assert await store.last_agent_event() == last
 
 
-async def test_what_was_rolled_back_has_to_be_attested_again(registry: Registry, moves: Migrations) -> None:
+async def test_what_was_rolled_back_has_to_be_attested_again(
+    registry: AgentRegistry, moves: Migrations
+) -> None:
     await register(registry, "a", "b")
     for name in ("a", "b"):
         await cut_over(moves, name)
@@ -355,7 +357,7 @@ async def test_what_was_rolled_back_has_to_be_attested_again(registry: Registry,
 
 
 async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
-    registry: Registry, moves: Migrations, store: Store
+    registry: AgentRegistry, moves: Migrations, store: Store
 ) -> None:
     agent = await register(registry, "a")
     first = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
@@ -378,7 +380,7 @@ async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
 
 
 async def test_a_finished_migration_is_not_rolled_back(
-    registry: Registry, moves: Migrations, clock: FakeClock
+    registry: AgentRegistry, moves: Migrations, clock: FakeClock
 ) -> None:
     await register(registry, "a", "b", "c")
     await cut_over(moves, "a")
@@ -397,7 +399,7 @@ async def test_a_finished_migration_is_not_rolled_back(
 
 
 async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more(
-    registry: Registry, moves: Migrations, store: Store, clock: FakeClock
+    registry: AgentRegistry, moves: Migrations, store: Store, clock: FakeClock
 ) -> None:
     await register(registry, "a")
     with pytest.raises(Conflict, match="has not been cut over"):
@@ -420,7 +422,7 @@ async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_mor
 
 
 async def test_an_agent_that_moves_nowhere_is_checked_where_it_is(
-    registry: Registry, moves: Migrations, checks: Checks
+    registry: AgentRegistry, moves: Migrations, checks: Checks
 ) -> None:
     await register(registry, "a")
     record, _ = await moves.check("a")
@@ -428,7 +430,7 @@ async def test_an_agent_that_moves_nowhere_is_checked_where_it_is(
 
 
 async def test_what_was_attested_of_one_target_is_not_attested_of_another(
-    registry: Registry, moves: Migrations
+    registry: AgentRegistry, moves: Migrations
 ) -> None:
     await register(registry, "a")
     await moves.attest("a", "deployed", None, ANN)
@@ -447,7 +449,7 @@ CHANGES: dict[str, JsonObject] = {
 
 
 async def test_what_a_moving_agent_is_stays_as_it_is_until_the_move_has_ended(
-    registry: Registry, moves: Migrations
+    registry: AgentRegistry, moves: Migrations
 ) -> None:
     await register(registry, "a", repeatable=True)
     await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)

@@ -12,9 +12,9 @@ from trunkline.agents.migration import MigrationState, TargetEndpoint
 from trunkline.agents.migration.rollback_rules import CallWindow, EndpointCallEnd, encode_window
 from trunkline.errors import NotFound
 from trunkline.jsontypes import JsonObject
-from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.agents.specs import parse_spec
-from trunkline.services.migration.plan import MigrationPlan, PlanEntry
+from trunkline.services.migration.plan import MigrationPlan, MigrationPlanEntry
 from trunkline.services.migration.states import encode_migration
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import Store
@@ -41,7 +41,7 @@ def plan(store: Store) -> MigrationPlan:
     return MigrationPlan(store)
 
 
-async def register(registry: Registry, name: str, protocol: str, **fields: object) -> Agent:
+async def register(registry: AgentRegistry, name: str, protocol: str, **fields: object) -> Agent:
     document: JsonObject = {"name": name, "url": URL, "protocol": protocol, **fields}  # pyright: ignore[reportAssignmentType]
     return await registry.create(parse_spec(document))
 
@@ -70,12 +70,12 @@ async def checked(store: Store, agent: Agent, number: int, *, protocol: str, pas
         await tx.put_check(record, 10)
 
 
-def codes(entry: PlanEntry) -> list[str]:
+def codes(entry: MigrationPlanEntry) -> list[str]:
     return [blocker.code for blocker in entry.blockers]
 
 
 async def test_each_agent_is_listed_with_what_it_speaks_and_offers(
-    registry: Registry, plan: MigrationPlan, store: Store, clock: FakeClock
+    registry: AgentRegistry, plan: MigrationPlan, store: Store, clock: FakeClock
 ) -> None:
     unknown = await register(registry, "b", "auto")
     card = Dialect(protocol="a2a-1.0", url=URL, evidence="the card says so", decided_at=clock.now())
@@ -100,7 +100,7 @@ async def test_each_agent_is_listed_with_what_it_speaks_and_offers(
 
 
 async def test_a_check_of_before_the_target_was_named_does_not_count(
-    registry: Registry, plan: MigrationPlan, store: Store, clock: FakeClock
+    registry: AgentRegistry, plan: MigrationPlan, store: Store, clock: FakeClock
 ) -> None:
     agent = await register(registry, "a", "simple-a2a", repeatable=True)
     await checked(store, agent, 1, protocol="jsonrpc-2.0")
@@ -116,7 +116,7 @@ async def test_a_check_of_before_the_target_was_named_does_not_count(
 
 
 async def test_expressions_that_would_read_something_else_are_listed(
-    registry: Registry, plan: MigrationPlan, workflows: Workflows
+    registry: AgentRegistry, plan: MigrationPlan, workflows: Workflows
 ) -> None:
     await register(registry, "old", "simple-a2a", protocol_config={"output_mode": "data"})
     await register(registry, "plain", "simple-a2a")
@@ -133,7 +133,7 @@ async def test_expressions_that_would_read_something_else_are_listed(
 
 
 async def test_with_the_same_form_of_output_nothing_changes(
-    registry: Registry, plan: MigrationPlan, workflows: Workflows, store: Store
+    registry: AgentRegistry, plan: MigrationPlan, workflows: Workflows, store: Store
 ) -> None:
     agent = await register(registry, "old", "simple-a2a", protocol_config={"output_mode": "data"})
     target = TargetEndpoint(url=URL, protocol="jsonrpc-2.0", protocol_config={"output_mode": "data"})
@@ -147,7 +147,7 @@ async def test_with_the_same_form_of_output_nothing_changes(
 
 
 async def test_the_status_of_an_agent_has_the_calls_of_both_sides(
-    registry: Registry, plan: MigrationPlan, store: Store
+    registry: AgentRegistry, plan: MigrationPlan, store: Store
 ) -> None:
     agent = await register(registry, "a", "simple-a2a")
     with pytest.raises(NotFound):
@@ -172,7 +172,7 @@ async def test_the_status_of_an_agent_has_the_calls_of_both_sides(
 
 
 async def test_what_has_happened_to_an_agent_is_known_when_it_is_removed(
-    registry: Registry, plan: MigrationPlan, store: Store
+    registry: AgentRegistry, plan: MigrationPlan, store: Store
 ) -> None:
     agent = await register(registry, "a", "simple-a2a")
     other = await register(registry, "b", "simple-a2a")

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from trunkline.errors import ConfigurationError, Invalid, NotFound
-from trunkline.services.security.secrets import LONGEST_VALUE, Secrets
+from trunkline.services.security.secrets import MAX_VALUE_CHARACTERS, Secrets
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import Store
 from trunkline.testing import FakeClock
@@ -70,7 +70,7 @@ async def test_a_secret_whose_key_is_lost_can_be_set_again(store: Store, clock: 
     assert await value_of(secrets, "a") == CANARY
 
 
-@pytest.mark.parametrize("value", ["", "abc", "x" * (LONGEST_VALUE + 1), "half \ud800 of a pair"])
+@pytest.mark.parametrize("value", ["", "abc", "x" * (MAX_VALUE_CHARACTERS + 1), "half \ud800 of a pair"])
 async def test_a_value_that_could_not_be_hidden_or_sent_is_refused_and_not_repeated(
     secrets: Secrets, value: str
 ) -> None:
@@ -82,7 +82,7 @@ async def test_a_value_that_could_not_be_hidden_or_sent_is_refused_and_not_repea
 
 
 @pytest.mark.parametrize(
-    "value", ["abcd", "x" * LONGEST_VALUE, "-----BEGIN\nlines\n-----END", 'quote " \x00 漢']
+    "value", ["abcd", "x" * MAX_VALUE_CHARACTERS, "-----BEGIN\nlines\n-----END", 'quote " \x00 漢']
 )
 async def test_any_other_text_comes_back_as_it_was(secrets: Secrets, value: str) -> None:
     await secrets.set("a", value)
