@@ -32,6 +32,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     line: int | None = None
     column: int | None = None
+    # The required property that the object at `path` lacks, where that is what is wrong.
+    missing: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class TrunklineError(Exception):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import islice
 
 import jsonschema_rs
+from jsonschema_rs import ValidationErrorKind
+from msgspec import UNSET, UnsetType
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
@@ -27,9 +29,21 @@ class InputSchema:
         errors = islice(self._validator.iter_errors(value), MAX_FINDINGS)
         # A message quotes the value that is wrong, whatever its size.
         return [
-            Finding(path=path_text(("input", *error.instance_path)), message=error.message[:_LONGEST_MESSAGE])
+            Finding(
+                path=path_text(("input", *error.instance_path)),
+                message=error.message[:_LONGEST_MESSAGE],
+                missing=_missing(error),
+            )
             for error in errors
         ]
+
+
+def _missing(error: jsonschema_rs.ValidationError) -> str | UnsetType:
+    match error.kind:
+        case ValidationErrorKind.Required(property=name):
+            return str(name)
+        case _:
+            return UNSET
 
 
 def compile_input_schema(schema: JsonObject | None, report: ValidationReport) -> InputSchema | None:

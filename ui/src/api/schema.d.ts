@@ -2779,6 +2779,8 @@ export interface components {
             /** @description Where in the text, from 1. */
             line?: number | null;
             message: string;
+            /** @description The required property that the object at `path` lacks. */
+            missing?: string;
             /** @description Where in the input, as a dotted path. */
             path: string;
         };
@@ -3486,6 +3488,8 @@ export interface components {
             errors?: components["schemas"]["Finding"][];
             /** @description What to do about it. */
             fix: string;
+            /** @description The command in `fix`, if it has one that can be typed as it is. */
+            fix_command?: string;
             status: number;
             title: string;
             /** @example urn:trunkline:problem:not-found */
@@ -4171,6 +4175,18 @@ export interface components {
         WireRequest: {
             /** Body */
             body: string;
+            /**
+             * Body Cut
+             * @description True: the body is longer than what is kept of it.
+             * @default null
+             */
+            body_cut: boolean | null;
+            /**
+             * Body Notes
+             * @description What `body` does not show of the body, in words; `notes` has it, too.
+             * @default null
+             */
+            body_notes: string[] | null;
             /** Headers */
             headers: {
                 [key: string]: string;

@@ -150,17 +150,14 @@ function parsedPath(text: string): Path {
   return parts;
 }
 
-const MISSING = /^"(.*)" is a required property$/;
-
 /** Each message at the field that can put it right: the nearest one on the way to the place it names. */
 export function placed(findings: readonly Finding[], schema: Schema): ReadonlyMap<string, readonly string[]> {
   const messages = new Map<string, string[]>();
-  for (const { path, message } of findings) {
-    const missing = MISSING.exec(message)?.[1];
-    const wanted = missing === undefined ? parsedPath(path) : [...parsedPath(path), missing];
+  for (const { path, message, missing } of findings) {
+    const wanted = missing === undefined || missing === null ? parsedPath(path) : [...parsedPath(path), missing];
     const place = nearest(schema, wanted);
     const isThere = pathText(place) === pathText(wanted);
-    const told = missing !== undefined && isThere ? "This is needed." : isThere ? message : `${path}: ${message}`;
+    const told = typeof missing === "string" && isThere ? "This is needed." : isThere ? message : `${path}: ${message}`;
     const key = pathText(place);
     messages.set(key, [...(messages.get(key) ?? []), told]);
   }

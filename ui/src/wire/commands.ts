@@ -18,9 +18,6 @@ export const FORMS: readonly { readonly form: Form; readonly name: string }[] = 
 
 type Request = Exchange["request"];
 
-const BODY = "The request body";
-const CUT_BODY = `${BODY} is cut`;
-
 const REDACTED = "[redacted]";
 // curl would read them as patterns.
 const GLOB = /[[\]{}]/;
@@ -34,8 +31,8 @@ export function canRepeat(exchange: Exchange): boolean {
 }
 
 /** The file that whoever runs a command makes first, since the record has not all of the body; null: it has. */
-export function bodyFileOf({ step, attempt, notes }: Exchange): string | null {
-  if (!notes.some((note) => note.startsWith(CUT_BODY))) return null;
+export function bodyFileOf({ step, attempt, request }: Exchange): string | null {
+  if (request.body_cut !== true) return null;
   const name = step.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "");
   return `body-of-${name}-attempt-${attempt}.txt`;
 }
@@ -48,10 +45,10 @@ export function commandOf(exchange: Exchange, form: Form): string {
 }
 
 function comments(exchange: Exchange, form: Form, file: string | null): readonly string[] {
-  const { request, notes } = exchange;
+  const { request } = exchange;
   const everywhere = [request.url, ...Object.values(request.headers)];
   const variables = [...new Set(everywhere.flatMap(variablesIn))];
-  const lines = notes.filter((note) => note.startsWith(BODY));
+  const lines = [...(request.body_notes ?? [])];
   if (file !== null) lines.push(`Put the whole body into ${file} first; without that file nothing is sent.`);
   if (variables.length > 0) lines.unshift(`Set first, as they are not recorded: ${variables.join(", ")}`);
   if ([...everywhere, file ?? request.body].some((text) => text.includes(REDACTED))) {

@@ -37,6 +37,9 @@ class FindingResource(TypedDict):
     line: NotRequired[Annotated[int | None, msgspec.Meta(description="Where in the text, from 1.")]]
     column: NotRequired[Annotated[int | None, msgspec.Meta(description="Where in the line, from 1.")]]
     message: str
+    missing: NotRequired[
+        Annotated[str, msgspec.Meta(description="The required property that the object at `path` lacks.")]
+    ]
 
 
 class Problem(TypedDict):
@@ -47,6 +50,11 @@ class Problem(TypedDict):
     status: int
     detail: Annotated[str, msgspec.Meta(description="What is wrong.")]
     fix: Annotated[str, msgspec.Meta(description="What to do about it.")]
+    fix_command: NotRequired[
+        Annotated[
+            str, msgspec.Meta(description="The command in `fix`, if it has one that can be typed as it is.")
+        ]
+    ]
     errors: NotRequired[list[FindingResource]]
     correlation_id: Annotated[str, msgspec.Meta(description="The server's log knows the request by it.")]
 

@@ -45,6 +45,9 @@ class Finding(Shape):
     line: int | None = Field(default=None, description="Where in the text, from 1.")
     column: int | None = Field(default=None, description="Where in the line, from 1.")
     message: str
+    missing: str | None = Field(
+        default=None, description="The required property that the object at `path` lacks."
+    )
 
 
 class Problem(Shape):

@@ -179,6 +179,12 @@ class WireRequest(Shape):
     url: str
     headers: dict[str, str]
     body: str
+    body_cut: bool | None = Field(
+        default=None, description="True: the body is longer than what is kept of it."
+    )
+    body_notes: list[str] | None = Field(
+        default=None, description="What `body` does not show of the body, in words; `notes` has it, too."
+    )
 
 
 class WireResponse(Shape):

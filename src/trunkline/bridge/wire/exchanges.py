@@ -39,6 +39,10 @@ class RecordedRequest(msgspec.Struct, frozen=True):
     url: str
     headers: dict[str, str]
     body: str
+    # The body is longer than what is kept of it.
+    body_cut: bool | msgspec.UnsetType = msgspec.UNSET
+    # What `body` does not show of the body, in words; the exchange's notes have it, too.
+    body_notes: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class RecordedResponse(msgspec.Struct, frozen=True):
@@ -104,7 +108,17 @@ def record_exchange(
         headers = redaction.sent_headers(forwarded_headers(transport, sent.headers))
         if transport == "https":
             headers.update(FIXED_HEADERS)
-    body = redacted_text(sent.body, redaction, _REQUEST, all_notes, max_bytes, more=_MORE)
+    body_notes: list[str] = []
+    body = redacted_text(sent.body, redaction, _REQUEST, body_notes, max_bytes, more=_MORE)
+    request = RecordedRequest(
+        sent.method,
+        redaction.url(sent.url),
+        headers,
+        body,
+        body_cut=len(sent.body) > max_bytes or msgspec.UNSET,
+        body_notes=body_notes or msgspec.UNSET,
+    )
+    all_notes += body_notes
     response = None if answer is None else _response(answer, redaction, all_notes, frames, max_bytes)
     timing = None if answer is None else answer.timing
     return RecordedExchange(
@@ -112,7 +126,7 @@ def record_exchange(
         attempt=attempt,
         started_at=rfc3339(started_at),
         duration_ms=duration_ms,
-        request=RecordedRequest(sent.method, redaction.url(sent.url), headers, body),
+        request=request,
         response=response,
         error=None if error is None else redaction.text(error),
         notes=all_notes,
@@ -140,10 +154,15 @@ def to_curl(exchange: RecordedExchange | JsonObject) -> str:
     known = (
         exchange if isinstance(exchange, RecordedExchange) else msgspec.convert(exchange, RecordedExchange)
     )
-    comments = [note for note in known.notes if note.startswith(_REQUEST)]
     request = known.request
+    # Records of an earlier version have only the exchange's notes.
+    comments = (
+        [note for note in known.notes if note.startswith(_REQUEST)]
+        if isinstance(request.body_notes, msgspec.UnsetType)
+        else [*request.body_notes]
+    )
     body: str | BodyFile = request.body
-    if any(note.startswith(_CUT_REQUEST) for note in comments):
+    if request.body_cut is True or any(note.startswith(_CUT_REQUEST) for note in comments):
         body = _body_file(known)
         comments.append(f"Put the whole body into {body.name} first; without that file nothing is sent.")
     match transport_of(request.url):

@@ -101,6 +101,21 @@ def test_a_long_body_is_cut_and_says_so() -> None:
     ]
 
 
+def test_a_request_says_in_fields_what_its_record_does_not_show() -> None:
+    cut = exchange(body=b"x" * 1_000_000)
+    assert (cut.request.body_cut, cut.request.body_notes) == (True, cut.notes)
+    odd = exchange(body=b"caf\xe9")
+    assert (odd.request.body_cut, odd.request.body_notes) == (msgspec.UNSET, odd.notes)
+    whole = exchange(body=b"{}")
+    assert msgspec.to_builtins(whole.request).keys() == {"method", "url", "headers", "body"}
+
+
+def test_a_record_of_an_earlier_version_has_only_notes() -> None:
+    made = exchange(body=b"x" * 1_000_000)
+    old = {**msgspec.to_builtins(made), "request": {**msgspec.to_builtins(exchange(body=b"x").request)}}
+    assert to_curl(old) == to_curl(made)
+
+
 @pytest.mark.parametrize("letters", ["é", "€", "🙂"])
 def test_a_cut_through_a_letter_is_not_bad_utf8(letters: str) -> None:
     for shift in range(4):
