@@ -46,18 +46,18 @@ async def register(
         options=options,
     )
     async with store.transaction() as tx:
-        await tx.insert_agent(agent)
+        await tx.agents.insert(agent)
     return agent
 
 
 async def hold(store: Store, owner: str, lasts: timedelta = LEASE) -> None:
     async with store.transaction() as tx:
-        await tx.hold_lease(owner, lasts)
+        await tx.leases.hold(owner, lasts)
 
 
 async def release(store: Store, owner: str) -> None:
     async with store.transaction() as tx:
-        await tx.release_lease(owner)
+        await tx.leases.release(owner)
 
 
 async def claim(
@@ -66,7 +66,7 @@ async def claim(
     """As a bridge that lives; the dead one dies right after."""
     await hold(store, owner)
     async with store.transaction() as tx:
-        claimed = await tx.claim_tasks(owner, limit, pools)
+        claimed = await tx.tasks.claim(owner, limit, pools)
     if owner == DEAD:
         await release(store, DEAD)
     return claimed
@@ -74,17 +74,17 @@ async def claim(
 
 async def answer(store: Store, *answers: TaskAnswer, owner: str = ME) -> set[TaskKey]:
     async with store.transaction() as tx:
-        return await tx.write_answers(owner, answers)
+        return await tx.tasks.write_answers(owner, answers)
 
 
 async def stop(store: Store, *keys: TaskKey, owner: str = ME) -> list[StoppedTask]:
     async with store.transaction() as tx:
-        return await tx.stop_tasks(owner, keys)
+        return await tx.tasks.stop(owner, keys)
 
 
 async def reclaim(store: Store, owner: str = ME) -> ReclaimedTasks:
     async with store.transaction() as tx:
-        return await tx.reclaim_tasks(owner)
+        return await tx.tasks.reclaim(owner)
 
 
 def done(claimed: ClaimedTask) -> TaskAnswer:

@@ -62,7 +62,7 @@ class KafkaPump:
             source.on_arrival(self._bell.set)
 
     async def until_all_has_arrived(self, parts: Sequence[CommitPart]) -> None:
-        while (await self._store.backlog()).outbox:
+        while (await self._store.backlog.count()).outbox:
             await send_all(Relay(self._store, self._producer, last_seconds=60))
         while sum(source.settled for source in self._sources) < self._producer.sent:
             self._bell.clear()

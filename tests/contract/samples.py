@@ -13,8 +13,8 @@ from trunkline.machine.state import RunState, RunStatus, StepState
 from trunkline.messages import AgentTask
 from trunkline.stores.base import (
     EventRecord,
-    InboxItem,
     NewRun,
+    QueuedInput,
     QueuedTask,
     Store,
     TaskKey,
@@ -58,22 +58,22 @@ def new_run(
 
 async def insert(store: Store, *runs: NewRun) -> None:
     async with store.transaction() as tx:
-        await tx.insert_runs(runs)
+        await tx.runs.insert(runs)
 
 
-def item(number: int, key: str, payload: bytes = b"{}") -> InboxItem:
-    return InboxItem(run_id(number), key, payload)
+def item(number: int, key: str, payload: bytes = b"{}") -> QueuedInput:
+    return QueuedInput(run_id(number), key, payload)
 
 
-async def put(store: Store, *items: InboxItem) -> None:
+async def put(store: Store, *items: QueuedInput) -> None:
     async with store.transaction() as tx:
-        await tx.put_inbox(items)
+        await tx.input_queue.put(items)
 
 
 async def woken(store: Store, limit: int = 100) -> list[WokenRun]:
     """What is woken, without taking it."""
     async with store.transaction() as tx:
-        return await tx.claim_woken_runs(limit)
+        return await tx.input_queue.claim_runs(limit)
 
 
 def state_of(number: int, *, status: RunStatus = "RUNNING", version: int = 1, seq: int = 0) -> RunState:
@@ -118,7 +118,7 @@ def transition(
 
 async def write(store: Store, *transitions: Transition) -> set[RunId]:
     async with store.transaction() as tx:
-        return await tx.write_transitions(transitions)
+        return await tx.runs.write_transitions(transitions)
 
 
 def event(seq: int, kind: str = "StepStarted", data: bytes = b'{"step":"a"}') -> EventRecord:
@@ -167,6 +167,6 @@ async def queue(store: Store, *tasks: AgentTask) -> list[bytes]:
     """Their runs exist from here on."""
     async with store.transaction() as tx:
         wanted = {made.run_id: number_of(made) for made in tasks}
-        missing = await tx.unknown_runs([RunId(run) for run in wanted])
-        await tx.insert_runs([new_run(wanted[run]) for run in sorted(missing)])
-        return await tx.put_tasks([queued(each) for each in tasks])
+        missing = await tx.runs.unknown([RunId(run) for run in wanted])
+        await tx.runs.insert([new_run(wanted[run]) for run in sorted(missing)])
+        return await tx.tasks.put([queued(each) for each in tasks])

@@ -22,9 +22,9 @@ async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
     """Takes tasks in as a bridge does, message by message."""
     for message in messages:
         if isinstance(message, AgentTask):
-            await tx.put_tasks([QueuedTask(message, encode(message))])
+            await tx.tasks.put([QueuedTask(message, encode(message))])
         else:
-            await tx.stop_tasks(ME, [TaskKey(message.task_id, message.attempt)])
+            await tx.tasks.stop(ME, [TaskKey(message.task_id, message.attempt)])
 
 
 @pytest.fixture
@@ -135,16 +135,16 @@ async def test_a_taker_that_fails_fails_the_publisher_where_both_are_one_and_nob
 
         async def publish_task() -> None:
             async with store.transaction() as tx:
-                await tx.insert_runs([new_run(1)])
+                await tx.runs.insert([new_run(1)])
                 await carriage.broker.publish_tasks(tx, [task(1)])
             await carriage.arrive()
 
         if carriage.broker.hands_over_in_transaction:
             with pytest.raises(RuntimeError, match="on purpose"):
                 await publish_task()
-            assert await store.run(run_id(1)) is None
+            assert await store.runs.get(run_id(1)) is None
         else:
             await publish_task()
-            assert await store.run(run_id(1)) is not None
-            (letter,) = await store.dead_letters(limit=10)
+            assert await store.runs.get(run_id(1)) is not None
+            (letter,) = await store.dead_letters.page(limit=10)
             assert "on purpose" in letter.reason

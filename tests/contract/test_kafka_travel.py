@@ -26,7 +26,7 @@ Arrive = Callable[[], asyncio.Future[None]]
 
 async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
     tasks = [message for message in messages if isinstance(message, AgentTask)]
-    await tx.put_tasks([QueuedTask(each, encode(each)) for each in tasks])
+    await tx.tasks.put([QueuedTask(each, encode(each)) for each in tasks])
 
 
 @pytest.fixture
@@ -70,7 +70,9 @@ async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
         output=msgspec.Raw(encode("x" * LONGEST_VALUE)),
     )
     async with store.transaction() as tx:
-        await tx.write_answers(ME, [TaskAnswer(key=claimed.key, epoch=claimed.epoch, result=encode(result))])
+        await tx.tasks.write_answers(
+            ME, [TaskAnswer(key=claimed.key, epoch=claimed.epoch, result=encode(result))]
+        )
         await broker.publish_results(tx, [result])
     await arrive()
     (run,) = await woken(store)
@@ -78,11 +80,11 @@ async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
     assert b"x" * LONGEST_VALUE in payload
     # It is settled by now, and the second record names nothing that there is.
     async with store.transaction() as tx:
-        assert await tx.dispatched([key_of(task(1))]) == {}
+        assert await tx.dispatches.payloads([key_of(task(1))]) == {}
         await broker.publish_results(tx, [result])
     await arrive()
     assert [len(each.items) for each in await woken(store)] == [1]
-    assert await store.dead_letters(limit=10) == []
+    assert await store.dead_letters.page(limit=10) == []
 
 
 async def test_what_the_broker_delivers_twice_is_called_once(
@@ -93,7 +95,7 @@ async def test_what_the_broker_delivers_twice_is_called_once(
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [task(1)])
         await broker.resend_tasks(tx, [task(1)])
-        await tx.put_outbox([encode_task(task(1), topics.tasks)])
+        await tx.outbox.put([encode_task(task(1), topics.tasks)])
     await arrive()
     assert [each.task for each in await claim(store)] == [task(1)]
     assert await claim(store) == []
@@ -109,12 +111,12 @@ async def test_poison_among_good_ones_goes_to_the_dead_letters_and_the_good_arri
     ]
     async with store.transaction() as tx:
         for number, bad in enumerate(poison, start=1):
-            await tx.put_outbox([bad])
+            await tx.outbox.put([bad])
             await broker.publish_tasks(tx, [task(number)])
     await arrive()
     await hold(store, ME)
     assert len(await claim(store)) == 20
-    letters = await store.dead_letters(limit=100)
+    letters = await store.dead_letters.page(limit=100)
     assert {letter.value for letter in letters} == {bad.value for bad in poison}
     assert {letter.topic for letter in letters} == {topics.tasks}
     assert all(letter.reason for letter in letters)
@@ -132,12 +134,12 @@ async def test_what_the_database_refuses_does_not_hold_up_the_others(
     ]
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [task(number) for number in range(1, 6)])
-        await tx.put_outbox([encode_task(each, topics.tasks) for each in odd])
+        await tx.outbox.put([encode_task(each, topics.tasks) for each in odd])
         await broker.publish_tasks(tx, [task(number) for number in range(6, 11)])
     await arrive()
     assert {each.task.run_id for each in await claim(store)} >= {run_id(number) for number in range(1, 11)}
     # SQLite takes any text, and then there is no such run.
-    letters = await store.dead_letters(limit=10)
+    letters = await store.dead_letters.page(limit=10)
     assert {letter.value for letter in letters} <= {encode(each) for each in odd}
 
 
@@ -152,8 +154,8 @@ async def test_tasks_and_stops_of_an_agent_go_to_the_topic_of_its_pool(store: St
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [task(1), task(2, agent="G")])
         await broker.resend_tasks(tx, [task(2, agent="G")])
-        sent = await tx.take_outbox(100)
-        dispatched = await tx.dispatched([key_of(task(1)), key_of(task(2))])
+        sent = await tx.outbox.take(100)
+        dispatched = await tx.dispatches.payloads([key_of(task(1)), key_of(task(2))])
     assert [message.topic for message in sent] == [
         "trunkline.tasks",
         "trunkline.tasks.gpu",

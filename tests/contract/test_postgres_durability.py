@@ -24,7 +24,7 @@ async def test_what_was_committed_is_there_after_the_server_has_crashed() -> Non
             cluster.crash()
         cluster.start()
         async with open_postgres(url) as store:
-            assert len(await store.runs(limit=2 * RUNS)) == RUNS
+            assert len(await store.runs.page(limit=2 * RUNS)) == RUNS
 
 
 @pytest.mark.parametrize(

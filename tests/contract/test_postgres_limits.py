@@ -26,7 +26,7 @@ WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 async def note(store: Store, *calls: NotedCall) -> list[BreakerChange]:
     async with store.transaction() as tx:
-        return await tx.note_calls(calls)
+        return await tx.agents.record_calls(calls)
 
 
 async def test_a_token_that_is_being_taken_is_not_there_for_another_bridge(
@@ -37,15 +37,15 @@ async def test_a_token_that_is_being_taken_is_not_there_for_another_bridge(
     await hold(one, ME)
     await hold(two, OTHER)
     async with one.transaction() as first:
-        assert len(await first.claim_tasks(ME, 100)) == 2
+        assert len(await first.tasks.claim(ME, 100)) == 2
         async with two.transaction() as second:
-            assert await second.claim_tasks(OTHER, 100) == []
-            again_at = await second.next_poll()
+            assert await second.tasks.claim(OTHER, 100) == []
+            again_at = await second.tasks.next_poll()
     # In a moment, not when the next token comes: who knows whether the other one has taken any.
     assert again_at is not None
     assert again_at < after(clock.now(), timedelta(seconds=1))
     async with two.transaction() as second:
-        assert await second.claim_tasks(OTHER, 100) == []
+        assert await second.tasks.claim(OTHER, 100) == []
 
 
 async def test_who_claims_does_not_wait_for_who_notes(one: Store, two: Store, clock: FakeClock) -> None:
@@ -54,15 +54,15 @@ async def test_who_claims_does_not_wait_for_who_notes(one: Store, two: Store, cl
     await hold(two, OTHER)
     await note(one, BAD)
     async with one.transaction() as first:
-        await first.note_calls([BAD])
+        await first.agents.record_calls([BAD])
         async with two.transaction() as second:
-            claimed = await second.claim_tasks(OTHER, 100)
-            again_at = await second.next_poll()
+            claimed = await second.tasks.claim(OTHER, 100)
+            again_at = await second.tasks.next_poll()
     assert [each.task.agent for each in claimed] == ["B"]
     assert again_at is not None
     assert again_at < after(clock.now(), timedelta(seconds=1))
     async with two.transaction() as second:
-        assert [each.task.agent for each in await second.claim_tasks(OTHER, 100)] == ["A"]
+        assert [each.task.agent for each in await second.tasks.claim(OTHER, 100)] == ["A"]
 
 
 @pytest.mark.parametrize("known", [0, 1], ids=["the first failures", "after another failure"])
@@ -73,7 +73,7 @@ async def test_failures_that_are_noted_at_once_add_up(
     await note(one, *[BAD] * known)
     keeper = await connect(postgres_url)
     async with one.transaction() as first:
-        assert await first.note_calls([BAD]) == []
+        assert await first.agents.record_calls([BAD]) == []
         late = asyncio.create_task(note(two, *[BAD] * (2 - known)))
         while await keeper.first(WAITING) == (0,):
             await asyncio.sleep(0.01)
@@ -85,6 +85,6 @@ async def test_calls_that_end_well_are_noted_without_a_wait(one: Store, two: Sto
     await register(one, "A", options=AgentOptions(breaker=POLICY))
     well = NotedCall("A", POLICY, CallEnd(failed=False))
     async with one.transaction() as first:
-        await first.note_calls([BAD])
+        await first.agents.record_calls([BAD])
         assert await note(two, well) == []
-    assert (await one.agent_load("A")).state.breaker.failures == 1
+    assert (await one.agents.load("A")).state.breaker.failures == 1

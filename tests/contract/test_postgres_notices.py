@@ -11,7 +11,7 @@ from tests.contract.samples import run_id
 
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
-from trunkline.stores.base import InboxFilled, Notice, RunsChanged, Store, TasksRung
+from trunkline.stores.base import InputsQueued, Notice, PollsDue, RunsChanged, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -42,9 +42,9 @@ async def test_what_is_announced_is_heard_in_every_process_once_it_is_committed(
         assert ended == set(many[:400])
         before = len(heard)
         async with one.transaction() as tx:
-            await tx.announce(InboxFilled())
-            await tx.announce(TasksRung())
-        await eventually(lambda: InboxFilled() in heard[before:] and TasksRung() in heard[before:])
+            await tx.announce(InputsQueued())
+            await tx.announce(PollsDue())
+        await eventually(lambda: InputsQueued() in heard[before:] and PollsDue() in heard[before:])
 
 
 async def test_a_listener_that_lost_its_connection_listens_again(
@@ -52,7 +52,7 @@ async def test_a_listener_that_lost_its_connection_listens_again(
 ) -> None:
     heard: list[Notice] = []
     async with two.listen(heard.append):
-        await eventually(lambda: heard == [InboxFilled()])
+        await eventually(lambda: heard == [InputsQueued()])
         disconnect_all(postgres, database)
         # It rings when it is back: something may have been missed.
         await eventually(lambda: len(heard) > 1)

@@ -105,7 +105,7 @@ async def test_a_wrong_password_is_said_without_it() -> None:
             cluster.start()
             await store.check()
             await insert(store, new_run(2))
-            assert len(await store.runs(limit=10)) == 2
+            assert len(await store.runs.page(limit=10)) == 2
 
 
 @pytest.mark.parametrize("url", ["postgresql://user:my-pass word@[::1/x", "postgresql://h:my-password:1:2/x"])

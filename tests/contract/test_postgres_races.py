@@ -25,7 +25,7 @@ WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT gra
 
 async def claim(store: Store) -> list[WokenRun]:
     async with store.transaction() as tx:
-        return await tx.claim_woken_runs(10)
+        return await tx.input_queue.claim_runs(10)
 
 
 async def test_what_is_applied_while_a_run_is_being_locked_is_not_applied_again(postgres_url: str) -> None:
@@ -36,9 +36,9 @@ async def test_what_is_applied_while_a_run_is_being_locked_is_not_applied_again(
     await keeper.command(GATED_RUNS)
     async with open_postgres(postgres_url) as one, open_postgres(postgres_url) as two:
         async with one.transaction() as tx:
-            (woken,) = await tx.claim_woken_runs(10)
+            (woken,) = await tx.input_queue.claim_runs(10)
             applied = [row for row, _ in woken.items]
-            assert await tx.write_transitions([transition(1, applied=applied)]) == set()
+            assert await tx.runs.write_transitions([transition(1, applied=applied)]) == set()
             await keeper.command("SELECT pg_advisory_lock(7)")
             late = asyncio.create_task(claim(two))
             while await keeper.first(WAITING) != (1,):
@@ -46,5 +46,5 @@ async def test_what_is_applied_while_a_run_is_being_locked_is_not_applied_again(
         # The second has found the run woken, and locks it only now.
         await keeper.command("SELECT pg_advisory_unlock(7)")
         assert await late == []
-        assert await one.run_status(run_id(1)) == ("RUNNING", 0)
+        assert await one.runs.status(run_id(1)) == ("RUNNING", 0)
     await keeper.close()

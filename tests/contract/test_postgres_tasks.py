@@ -32,7 +32,7 @@ async def test_an_agent_never_has_more_calls_than_it_allows_over_all_bridges(one
     await queue(one, *(task(number) for number in range(1, 41)))
     for _ in range(10):
         mine, others = await asyncio.gather(claim(one, ME), claim(two, OTHER))
-        backlog = await one.backlog()
+        backlog = await one.backlog.count()
         assert backlog.claimed_tasks <= 3
         await answer(one, *map(done, mine), owner=ME)
         await answer(one, *map(done, others), owner=OTHER)
@@ -46,9 +46,9 @@ async def test_a_bridge_that_finds_an_agent_locked_looks_again_at_once(
     await hold(one, ME)
     await hold(one, OTHER)
     async with one.transaction() as first, two.transaction() as second:
-        assert len(await first.claim_tasks(ME, 1)) == 1
-        assert await second.claim_tasks(OTHER, 10) == []
-        again = await second.next_poll()
+        assert len(await first.tasks.claim(ME, 1)) == 1
+        assert await second.tasks.claim(OTHER, 10) == []
+        again = await second.tasks.next_poll()
     assert again is not None
     assert clock.now() <= again <= clock.now() + 100_000
     assert numbers(await claim(two, OTHER)) == {run_id(2)}
@@ -59,9 +59,9 @@ async def test_a_claim_needs_a_lease_that_lasts(one: Store, clock: FakeClock) ->
     await hold(one, ME)
     clock.advance(LEASE)
     async with one.transaction() as tx:
-        assert await tx.claim_tasks(ME, 10) == []
-        await tx.hold_lease(ME, LEASE)
-        assert len(await tx.claim_tasks(ME, 10)) == 1
+        assert await tx.tasks.claim(ME, 10) == []
+        await tx.leases.hold(ME, LEASE)
+        assert len(await tx.tasks.claim(ME, 10)) == 1
 
 
 async def test_tasks_of_a_bridge_whose_lease_has_passed_are_taken_by_one_of_the_others(
@@ -70,14 +70,14 @@ async def test_tasks_of_a_bridge_whose_lease_has_passed_are_taken_by_one_of_the_
     await queue(one, *(task(number, at_most_once=number % 2 == 0) for number in range(1, 9)))
     await hold(one, "frozen", LEASE)
     async with one.transaction() as tx:
-        held = await tx.claim_tasks("frozen", 10)
+        held = await tx.tasks.claim("frozen", 10)
     clock.advance(LEASE - timedelta(seconds=1))
     await hold(one, ME)
     await hold(one, OTHER)
 
     async def reclaim(store: Store, owner: str) -> list[TaskKey]:
         async with store.transaction() as tx:
-            return [each.key for each in (await tx.reclaim_tasks(owner)).in_doubt]
+            return [each.key for each in (await tx.tasks.reclaim(owner)).in_doubt]
 
     assert await reclaim(one, ME) == []
     clock.advance(timedelta(seconds=1))
@@ -95,10 +95,10 @@ async def test_nothing_is_reclaimed_while_the_database_has_not_been_up_for_long(
     await queue(one, task(1))
     await claim(one, DEAD)
     async with one.transaction() as tx:
-        await tx.reclaim_tasks(ME, timedelta(days=3650))
+        await tx.tasks.reclaim(ME, timedelta(days=3650))
     assert await claim(one) == []
     async with one.transaction() as tx:
-        await tx.reclaim_tasks(ME)
+        await tx.tasks.reclaim(ME)
     assert len(await claim(one)) == 1
 
 
@@ -113,4 +113,4 @@ async def test_a_stop_meets_a_task_that_another_bridge_is_just_taking_in(one: St
 async def test_a_stop_for_a_run_that_is_gone_leaves_nothing(one: Store) -> None:
     assert await stop(one, key_of(task(1))) == []
     async with one.transaction() as tx:
-        assert [row async for batch in tx.dump(TASKS) for row in batch] == []
+        assert [row async for batch in tx.transfer.dump(TASKS) for row in batch] == []

@@ -22,7 +22,7 @@ from trunkline.stores.postgres import open_postgres
 
 async def read():
     async with open_postgres(sys.argv[1]) as store:
-        await store.runs(limit=1)
+        await store.runs.page(limit=1)
         print("open", flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
@@ -46,8 +46,8 @@ async def test_a_store_that_another_process_has_open_is_not_exported_until_that_
             assert reader.stdout.readline() == "open\n"
             with pytest.raises(DataInUse, match="Other processes of Trunkline use PostgreSQL at"):
                 await export_store(store, file, no_progress)
-            assert await store.moved() is None
+            assert await store.transfer.moved() is None
             reader.kill()
         exported = await export_store(store, file, no_progress)
         assert exported.counts["runs"] == 1
-        assert await store.run(run_id(1)) is not None
+        assert await store.runs.get(run_id(1)) is not None

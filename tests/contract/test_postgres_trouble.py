@@ -15,7 +15,7 @@ from trunkline.errors import AlreadyExists, Unavailable
 from trunkline.stores.base import Store
 from trunkline.stores.postgres import open_postgres
 from trunkline.stores.postgres.database.connection import connect
-from trunkline.stores.postgres.tables.input_queue import Inbox
+from trunkline.stores.postgres.tables.input_queue import PostgresInputQueue
 
 pytestmark = pytest.mark.anyio
 
@@ -27,15 +27,15 @@ async def test_a_lost_connection_is_said_and_the_next_transaction_has_a_new_one(
 
     async def lose() -> None:
         async with one.transaction() as tx:
-            await tx.insert_runs([new_run(2)])
+            await tx.runs.insert([new_run(2)])
             disconnect_all(postgres, database)
-            await tx.put_inbox([item(2, "start")])
+            await tx.input_queue.put([item(2, "start")])
 
     with pytest.raises(Unavailable, match=r"PostgreSQL at 127\.0\.0\.1") as raised:
         await lose()
     assert "tried again" in raised.value.fix
     await insert(one, new_run(3))
-    assert [run.id for run in await one.runs(limit=10)] == [run_id(3), run_id(1)]
+    assert [run.id for run in await one.runs.page(limit=10)] == [run_id(3), run_id(1)]
 
 
 async def test_a_connection_that_is_lost_before_the_commit_leaves_nothing(
@@ -43,12 +43,12 @@ async def test_a_connection_that_is_lost_before_the_commit_leaves_nothing(
 ) -> None:
     async def lose() -> None:
         async with one.transaction() as tx:
-            await tx.insert_runs([new_run(1)])
+            await tx.runs.insert([new_run(1)])
             disconnect_all(postgres, database)
 
     with pytest.raises(Unavailable):
         await lose()
-    assert await one.runs(limit=10) == []
+    assert await one.runs.page(limit=10) == []
 
 
 async def test_connections_that_were_cut_while_nobody_used_them_cost_nothing(
@@ -59,7 +59,7 @@ async def test_connections_that_were_cut_while_nobody_used_them_cost_nothing(
 
     async def is_back() -> bool:
         try:
-            return (await one.run_status(run_id(1))) == ("PENDING", 0)
+            return (await one.runs.status(run_id(1))) == ("PENDING", 0)
         except Unavailable:
             return False
 
@@ -73,33 +73,33 @@ async def test_a_failure_that_the_caller_hides_does_not_pass_for_a_commit(one: S
 
     async def hide() -> None:
         async with one.transaction() as tx:
-            await tx.insert_runs([new_run(1)])
+            await tx.runs.insert([new_run(1)])
             with suppress(AlreadyExists):
-                await tx.insert_agent(agent)
+                await tx.agents.insert(agent)
 
     with pytest.raises(Unavailable, match="rolled"):
         await hide()
-    assert await one.runs(limit=10) == []
+    assert await one.runs.page(limit=10) == []
 
 
 async def test_readers_that_are_cancelled_leave_working_connections(one: Store) -> None:
     await insert(one, new_run(1))
     for number in range(30):
-        reading = asyncio.create_task(one.run(run_id(1)))
+        reading = asyncio.create_task(one.runs.get(run_id(1)))
         for _ in range(number % 6):
             await asyncio.sleep(0)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    assert await one.run_status(run_id(1)) == ("PENDING", 0)
+    assert await one.runs.status(run_id(1)) == ("PENDING", 0)
 
 
 async def test_a_lock_that_is_not_given_in_time_is_said(one: Store, two: Store) -> None:
     await insert(one, new_run(1))
     async with one.transaction() as holder:
-        await holder.write_transitions([transition(1)])
+        await holder.runs.write_transitions([transition(1)])
         with pytest.raises(Unavailable, match="a lock was not given in time"):
             async with two.transaction() as tx:
-                await tx.write_transitions([transition(1)])
+                await tx.runs.write_transitions([transition(1)])
 
 
 async def test_a_database_that_is_for_reading_only_is_said(
@@ -109,7 +109,7 @@ async def test_a_database_that_is_for_reading_only_is_said(
     async with open_postgres(postgres_url) as store:
         with pytest.raises(Unavailable, match="for reading only"):
             await insert(store, new_run(1))
-        assert await store.runs(limit=10) == []
+        assert await store.runs.page(limit=10) == []
 
 
 async def test_a_statement_that_takes_too_long_is_said(postgres_url: str) -> None:
@@ -126,7 +126,7 @@ async def test_whoever_stops_inside_a_transaction_loses_it_and_what_it_had_claim
     await put(one, item(1, "start"))
     db = await connect(postgres_url)
     await db.command("BEGIN")
-    assert len(await Inbox(db).claim(10)) == 1
+    assert len(await PostgresInputQueue(db).claim_runs(10)) == 1
     await db.command("SET LOCAL idle_in_transaction_session_timeout = '10ms'")
     await eventually(lambda: db.is_closed)
     with pytest.raises(Unavailable):

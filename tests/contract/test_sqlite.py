@@ -79,7 +79,7 @@ async def test_a_database_of_a_newer_program_is_refused_and_can_be_opened_by_it_
             pass
     _set_revision(path, HEAD)
     async with open_sqlite(path) as store:
-        assert await store.run(run_id(1)) is not None
+        assert await store.runs.get(run_id(1)) is not None
 
 
 def _set_revision(path: Path, revision: str) -> None:
@@ -122,7 +122,7 @@ async def test_a_disk_that_takes_no_more_is_said_and_costs_nothing_that_was_comm
         await insert(store, new_run(1))
         with files_limited_to(2_000_000), pytest.raises(Unavailable):
             await insert(store, big)
-        assert [run.id for run in await store.runs(limit=10)] == [run_id(1)]
+        assert [run.id for run in await store.runs.page(limit=10)] == [run_id(1)]
         await insert(store, big)
     async with open_sqlite(tmp_path / "trunkline.db") as store:
-        assert [run.id for run in await store.runs(limit=10)] == [run_id(2), run_id(1)]
+        assert [run.id for run in await store.runs.page(limit=10)] == [run_id(2), run_id(1)]

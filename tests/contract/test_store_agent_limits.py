@@ -29,14 +29,14 @@ OK = CallEnd(failed=False)
 
 async def note(store: Store, *ends: CallEnd, agent: str = "A") -> list[BreakerChange]:
     async with store.transaction() as tx:
-        return await tx.note_calls([NotedCall(agent, POLICY, end) for end in ends])
+        return await tx.agents.record_calls([NotedCall(agent, POLICY, end) for end in ends])
 
 
 async def claim_and_look(store: Store, owner: str = ME) -> tuple[list[ClaimedTask], Instant | None]:
     """What a bridge claims, and when it is to look again."""
     await hold(store, owner)
     async with store.transaction() as tx:
-        return await tx.claim_tasks(owner, 100), await tx.next_poll()
+        return await tx.tasks.claim(owner, 100), await tx.tasks.next_poll()
 
 
 def rate(per_second: float, burst: int = 1) -> AgentOptions:
@@ -70,9 +70,9 @@ async def test_a_token_is_taken_for_each_task_that_is_claimed_in_the_transaction
     await claim(store)
     await hold(store, ME)
     async with store.transaction() as tx:
-        await tx.put_tasks([queued(task(9, step=step)) for step in ("b", "c", "d")])
-        assert len(await tx.claim_tasks(ME, 100)) == 2
-        assert await tx.next_poll() == after(clock.now(), SECOND)
+        await tx.tasks.put([queued(task(9, step=step)) for step in ("b", "c", "d")])
+        assert len(await tx.tasks.claim(ME, 100)) == 2
+        assert await tx.tasks.next_poll() == after(clock.now(), SECOND)
     clock.advance(SECOND)
     assert len(await claim(store)) == 1
 
@@ -128,7 +128,7 @@ async def test_a_claim_that_is_rolled_back_takes_no_token(store: Store) -> None:
     await hold(store, ME)
     with suppress(RuntimeError):
         async with store.transaction() as tx:
-            assert len(await tx.claim_tasks(ME, 100)) == 1
+            assert len(await tx.tasks.claim(ME, 100)) == 1
             raise RuntimeError
     assert len(await claim(store)) == 1
 
@@ -145,7 +145,7 @@ async def test_failures_that_two_bridges_note_open_one_breaker(store: Store, clo
     claimed, again_at = await claim_and_look(store)
     assert (claimed, again_at) == ([], after(clock.now(), timedelta(seconds=10)))
     assert await claim(store, OTHER) == []
-    load = await store.agent_load("A")
+    load = await store.agents.load("A")
     assert (load.queued, load.in_flight) == (1, 0)
     assert (load.state.breaker.status, load.state.breaker.reason) == ("open", reason)
 
@@ -218,7 +218,7 @@ async def test_a_probe_whose_bridge_died_blocks_nobody_for_ever(store: Store, cl
 async def test_an_agent_that_answers_leaves_nothing_in_the_store(store: Store) -> None:
     await register(store, "A", options=FRAGILE)
     assert await note(store, OK, OK, OK) == []
-    assert (await store.agent_load("A")).state == INITIAL_STATE
+    assert (await store.agents.load("A")).state == INITIAL_STATE
 
 
 async def test_a_run_whose_task_waits_for_a_breaker_has_a_reason_to_wake(store: Store) -> None:
@@ -227,7 +227,7 @@ async def test_a_run_whose_task_waits_for_a_breaker_has_a_reason_to_wake(store: 
     await queue(store, task(1))
     await write(store, transition(1))
     await claim(store)
-    backlog = await store.backlog()
+    backlog = await store.backlog.count()
     assert backlog.without_wake_reason == 0
     assert backlog.queued_by_agent == {"A": 1}
 
@@ -238,7 +238,7 @@ async def test_the_backlog_has_the_breakers_of_the_agents_that_have_one(store: S
     await register(store, "C")
     await register(store, "D", options=rate(1))
     await note(store, BAD, BAD, agent="B")
-    assert (await store.backlog()).breakers == {"A": "closed", "B": "open"}
+    assert (await store.backlog.count()).breakers == {"A": "closed", "B": "open"}
 
 
 # --- what ends it
@@ -251,8 +251,8 @@ async def test_a_reset_closes_the_breaker_and_fills_the_bucket(store: Store) -> 
     assert len(await claim(store)) == 1
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
-        await tx.reset_agent("A")
-    assert (await store.agent_load("A")).state == INITIAL_STATE
+        await tx.agents.reset_limits("A")
+    assert (await store.agents.load("A")).state == INITIAL_STATE
     assert len(await claim(store)) == 1
 
 
@@ -265,27 +265,27 @@ async def test_an_agent_under_another_name_url_or_policy_begins_afresh(
     agent = await register(store, "A", options=FRAGILE)
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
-        assert await tx.update_agent(msgspec.structs.replace(agent, version=2, **change), 1)
-    assert (await store.agent_load("A")).state == INITIAL_STATE
+        assert await tx.agents.update(msgspec.structs.replace(agent, version=2, **change), 1)
+    assert (await store.agents.load("A")).state == INITIAL_STATE
 
 
 async def test_what_is_known_stays_with_an_agent_that_is_changed_otherwise(store: Store) -> None:
     agent = await register(store, "A", options=FRAGILE)
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
-        assert await tx.update_agent(msgspec.structs.replace(agent, description="x", version=2), 1)
+        assert await tx.agents.update(msgspec.structs.replace(agent, description="x", version=2), 1)
         other_version: Agent = msgspec.structs.replace(agent, url="http://b", version=2)
-        assert not await tx.update_agent(other_version, 1)
-    assert (await store.agent_load("A")).state.breaker.status == "open"
+        assert not await tx.agents.update(other_version, 1)
+    assert (await store.agents.load("A")).state.breaker.status == "open"
 
 
 async def test_an_agent_that_is_registered_again_begins_afresh(store: Store) -> None:
     agent = await register(store, "A", options=FRAGILE)
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
-        await tx.delete_agent(agent.id)
+        await tx.agents.delete(agent.id)
     await register(store, "A", options=FRAGILE)
-    assert (await store.agent_load("A")).state.breaker == CLOSED
+    assert (await store.agents.load("A")).state.breaker == CLOSED
 
 
 async def test_the_load_of_an_agent_counts_what_is_queued_and_what_is_under_way(
@@ -295,6 +295,6 @@ async def test_the_load_of_an_agent_counts_what_is_queued_and_what_is_under_way(
     await queue(store, *(task(number) for number in range(1, 6)))
     first, _ = await claim(store)
     await answer(store, taken(first, poll_at=after(clock.now(), SECOND)))
-    load = await store.agent_load("A")
+    load = await store.agents.load("A")
     assert (load.in_flight, load.queued) == (2, 3)
     assert run_id(1) == first.task.run_id

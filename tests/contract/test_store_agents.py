@@ -73,27 +73,27 @@ def bare(name: str, *, protocol: str = "auto") -> Agent:
 async def insert(store: Store, *agents: Agent) -> None:
     async with store.transaction() as tx:
         for agent in agents:
-            await tx.insert_agent(agent)
+            await tx.agents.insert(agent)
 
 
 async def test_every_field_comes_back_as_it_was_written(store: Store) -> None:
     await insert(store, FULL, bare("Bare"))
-    assert await store.agent("Full") == FULL
-    assert await store.agent("Bare") == bare("Bare")
+    assert await store.agents.get("Full") == FULL
+    assert await store.agents.get("Bare") == bare("Bare")
 
 
 async def test_an_agent_is_found_by_name_and_by_id_and_the_name_comes_first(store: Store) -> None:
     impostor = msgspec.structs.replace(bare("Impostor"), name=FULL.id)
     await insert(store, FULL)
-    assert await store.agent(FULL.id) == FULL
+    assert await store.agents.get(FULL.id) == FULL
     await insert(store, impostor)
-    assert await store.agent(FULL.id) == impostor
-    assert await store.agent("Nobody") is None
+    assert await store.agents.get(FULL.id) == impostor
+    assert await store.agents.get("Nobody") is None
 
 
 async def test_names_are_told_apart_by_case(store: Store) -> None:
     await insert(store, bare("Agent"), bare("agent"))
-    assert await store.agent("agent") == bare("agent")
+    assert await store.agents.get("agent") == bare("agent")
 
 
 async def test_a_taken_name_is_refused_and_the_transaction_leaves_nothing(store: Store) -> None:
@@ -101,58 +101,60 @@ async def test_a_taken_name_is_refused_and_the_transaction_leaves_nothing(store:
     double = msgspec.structs.replace(bare("Other"), name="Taken")
     with pytest.raises(AlreadyExists, match="already an agent named 'Taken'"):
         await insert(store, bare("New"), double)
-    assert await store.agent("New") is None
+    assert await store.agents.get("New") is None
 
 
 async def test_renaming_to_a_taken_name_is_refused(store: Store) -> None:
     await insert(store, bare("A"), bare("B"))
     with pytest.raises(AlreadyExists):
         async with store.transaction() as tx:
-            await tx.update_agent(msgspec.structs.replace(bare("A"), name="B"), 1)
-    assert await store.agent("A") == bare("A")
+            await tx.agents.update(msgspec.structs.replace(bare("A"), name="B"), 1)
+    assert await store.agents.get("A") == bare("A")
 
 
 async def test_an_update_writes_every_field(store: Store) -> None:
     before = msgspec.structs.replace(bare("Before"), id=FULL.id)
     await insert(store, before)
     async with store.transaction() as tx:
-        assert await tx.update_agent(FULL, expected_version=1)
-    assert await store.agent(FULL.id) == FULL
-    assert await store.agent("Before") is None
+        assert await tx.agents.update(FULL, expected_version=1)
+    assert await store.agents.get(FULL.id) == FULL
+    assert await store.agents.get("Before") is None
 
 
 async def test_an_update_of_another_version_writes_nothing(store: Store) -> None:
     await insert(store, FULL)
     async with store.transaction() as tx:
         changed = msgspec.structs.replace(FULL, url="http://other", version=8)
-        assert not await tx.update_agent(changed, expected_version=6)
-        assert not await tx.update_agent(
+        assert not await tx.agents.update(changed, expected_version=6)
+        assert not await tx.agents.update(
             msgspec.structs.replace(changed, id=id_of("nobody")), expected_version=7
         )
-    assert await store.agent("Full") == FULL
+    assert await store.agents.get("Full") == FULL
 
 
 async def test_a_deleted_agent_is_gone_and_its_name_is_free(store: Store) -> None:
     await insert(store, bare("A"))
     async with store.transaction() as tx:
-        assert await tx.delete_agent(id_of("A"))
-        assert not await tx.delete_agent(id_of("A"))
-        await tx.insert_agent(msgspec.structs.replace(bare("A"), id=id_of("another")))
-    agent = await store.agent("A")
+        assert await tx.agents.delete(id_of("A"))
+        assert not await tx.agents.delete(id_of("A"))
+        await tx.agents.insert(msgspec.structs.replace(bare("A"), id=id_of("another")))
+    agent = await store.agents.get("A")
     assert agent is not None
     assert agent.id == id_of("another")
 
 
 async def test_lists_are_in_the_order_of_names_and_go_on_after_the_last_one_seen(store: Store) -> None:
     await insert(store, *(bare(name) for name in ("c", "a", "é", "b", "B")))
-    assert [agent.name for agent in await store.agents(limit=10)] == ["B", "a", "b", "c", "é"]
-    assert [agent.name for agent in await store.agents(limit=2)] == ["B", "a"]
-    assert [agent.name for agent in await store.agents(limit=2, after="a")] == ["b", "c"]
-    assert await store.agents(limit=2, after="é") == []
+    assert [agent.name for agent in await store.agents.page(limit=10)] == ["B", "a", "b", "c", "é"]
+    assert [agent.name for agent in await store.agents.page(limit=2)] == ["B", "a"]
+    assert [agent.name for agent in await store.agents.page(limit=2, after="a")] == ["b", "c"]
+    assert await store.agents.page(limit=2, after="é") == []
 
 
 async def test_a_list_can_be_of_one_protocol(store: Store) -> None:
     await insert(store, bare("a"), bare("b", protocol="simple-a2a"), bare("c", protocol="simple-a2a"))
-    assert [agent.name for agent in await store.agents(limit=10, protocol="simple-a2a")] == ["b", "c"]
-    assert [agent.name for agent in await store.agents(limit=10, protocol="simple-a2a", after="b")] == ["c"]
-    assert await store.agents(limit=10, protocol="jsonrpc-2.0") == []
+    assert [agent.name for agent in await store.agents.page(limit=10, protocol="simple-a2a")] == ["b", "c"]
+    assert [agent.name for agent in await store.agents.page(limit=10, protocol="simple-a2a", after="b")] == [
+        "c"
+    ]
+    assert await store.agents.page(limit=10, protocol="jsonrpc-2.0") == []

@@ -31,11 +31,11 @@ async def finish(store: Store, *numbers: int) -> None:
 async def test_a_run_and_its_first_item_come_with_the_transition_that_begins_it(store: Store) -> None:
     await insert(store, new_run(1))
     async with store.transaction() as tx:
-        await tx.put_inbox([item(1, "start")])
-        await tx.claim_woken_runs(10)
-        await tx.write_transitions([transition(1)])
-        assert await tx.insert_runs([child(2, 1)]) == [None]
-        await tx.put_inbox([item(2, "start"), item(2, "cancel")])
+        await tx.input_queue.put([item(1, "start")])
+        await tx.input_queue.claim_runs(10)
+        await tx.runs.write_transitions([transition(1)])
+        assert await tx.runs.insert([child(2, 1)]) == [None]
+        await tx.input_queue.put([item(2, "start"), item(2, "cancel")])
     assert {run.run_id: len(run.items) for run in await woken(store)} == {run_id(1): 1, run_id(2): 2}
 
 
@@ -44,14 +44,14 @@ async def test_without_the_transition_that_begins_it_there_is_no_run(store: Stor
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            await tx.write_transitions([transition(1)])
-            await tx.insert_runs([child(2, 1)])
-            await tx.put_inbox([item(2, "start")])
+            await tx.runs.write_transitions([transition(1)])
+            await tx.runs.insert([child(2, 1)])
+            await tx.input_queue.put([item(2, "start")])
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
-    assert await store.run(run_id(2)) is None
+    assert await store.runs.get(run_id(2)) is None
     assert await woken(store) == []
 
 
@@ -62,14 +62,14 @@ async def test_a_run_that_waits_for_another_has_a_reason_to_wake(store: Store, s
     if status != "PENDING":
         await write(store, transition(2, status=status))
     # Of the child alone nothing is known but that it goes on.
-    assert (await store.backlog()).without_wake_reason == (status in {"PENDING", "RUNNING"})
+    assert (await store.backlog.count()).without_wake_reason == (status in {"PENDING", "RUNNING"})
 
 
 async def test_a_run_whose_child_has_ended_unheard_has_no_reason_to_wake(store: Store) -> None:
     await insert(store, new_run(1), child(2, 1))
     await write(store, transition(1), transition(2))
     await finish(store, 2)
-    assert (await store.backlog()).without_wake_reason == 1
+    assert (await store.backlog.count()).without_wake_reason == 1
 
 
 async def test_retention_keeps_a_run_for_as_long_as_the_one_that_has_begun_it_goes_on(store: Store) -> None:
@@ -77,15 +77,15 @@ async def test_retention_keeps_a_run_for_as_long_as_the_one_that_has_begun_it_go
     await write(store, transition(1), transition(2), transition(3))
     await finish(store, 2, 3)
     async with store.transaction() as tx:
-        assert await tx.delete_finished_runs(LATER, 10) == 1
-    assert [run.id for run in await store.runs(limit=10)] == [run_id(2), run_id(1)]
+        assert await tx.runs.delete_finished(LATER, 10) == 1
+    assert [run.id for run in await store.runs.page(limit=10)] == [run_id(2), run_id(1)]
     await finish(store, 1)
     async with store.transaction() as tx:
-        assert await tx.delete_finished_runs(LATER, 10) == 2
+        assert await tx.runs.delete_finished(LATER, 10) == 2
 
 
 async def test_what_a_child_tells_a_run_that_is_gone_is_dropped(store: Store) -> None:
     await insert(store, child(2, 1))
     async with store.transaction() as tx:
-        await tx.put_inbox([item(1, "child/2")])
-    assert (await store.backlog()).inbox == 0
+        await tx.input_queue.put([item(1, "child/2")])
+    assert (await store.backlog.count()).inbox == 0

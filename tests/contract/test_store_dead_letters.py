@@ -29,41 +29,41 @@ def letter(
 
 async def put(store: Store, *letters: DeadLetter) -> None:
     async with store.transaction() as tx:
-        await tx.put_dead_letters(letters)
+        await tx.dead_letters.put(letters)
 
 
 async def test_a_letter_comes_back_as_it_was_put(store: Store) -> None:
     bare = msgspec.structs.replace(letter(2, value=None), key=None, headers=())
     await put(store, letter(1), bare)
-    assert await store.dead_letter(letter(1).id) == letter(1)
-    assert await store.dead_letter(bare.id) == bare
-    assert await store.dead_letter(letter(3).id) is None
-    assert (await store.backlog()).dead_letters == 2
+    assert await store.dead_letters.get(letter(1).id) == letter(1)
+    assert await store.dead_letters.get(bare.id) == bare
+    assert await store.dead_letters.get(letter(3).id) is None
+    assert (await store.backlog.count()).dead_letters == 2
 
 
 async def test_letters_are_listed_newest_first(store: Store) -> None:
     await put(store, letter(2), letter(1), letter(3))
-    assert await store.dead_letters(limit=2) == [letter(3), letter(2)]
-    assert await store.dead_letters(limit=10, before=letter(2).id) == [letter(1)]
+    assert await store.dead_letters.page(limit=2) == [letter(3), letter(2)]
+    assert await store.dead_letters.page(limit=10, before=letter(2).id) == [letter(1)]
 
 
 async def test_a_record_that_is_delivered_again_stays_the_letter_that_it_is(store: Store) -> None:
     await put(store, letter(1, offset=7))
     await put(store, letter(2, offset=7), letter(3, offset=8), letter(4, offset=8))
-    assert await store.dead_letters(limit=10) == [letter(3, offset=8), letter(1, offset=7)]
+    assert await store.dead_letters.page(limit=10) == [letter(3, offset=8), letter(1, offset=7)]
 
 
 async def test_another_record_at_the_same_place_is_another_letter(store: Store) -> None:
     await put(store, letter(1, offset=7), letter(2, offset=7, value=b"of a topic that was made anew"))
-    assert len(await store.dead_letters(limit=10)) == 2
+    assert len(await store.dead_letters.page(limit=10)) == 2
 
 
 async def test_a_letter_is_taken_once(store: Store) -> None:
     await put(store, letter(1), letter(2))
     async with store.transaction() as tx:
-        assert await tx.take_dead_letter(letter(1).id) == letter(1)
-        assert await tx.take_dead_letter(letter(1).id) is None
-    assert await store.dead_letters(limit=10) == [letter(2)]
+        assert await tx.dead_letters.take(letter(1).id) == letter(1)
+        assert await tx.dead_letters.take(letter(1).id) is None
+    assert await store.dead_letters.page(limit=10) == [letter(2)]
 
 
 async def test_a_letter_that_is_taken_in_a_transaction_that_fails_is_still_there(store: Store) -> None:
@@ -71,9 +71,9 @@ async def test_a_letter_that_is_taken_in_a_transaction_that_fails_is_still_there
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            await tx.take_dead_letter(letter(1).id)
+            await tx.dead_letters.take(letter(1).id)
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
-    assert await store.dead_letter(letter(1).id) == letter(1)
+    assert await store.dead_letters.get(letter(1).id) == letter(1)

@@ -79,9 +79,9 @@ async def test_an_item_is_there_until_the_transition_that_applied_it_is_committe
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            (run,) = await tx.claim_woken_runs(10)
-            await tx.write_transitions([transition(1, applied=[row for row, _ in run.items])])
-            assert await tx.claim_woken_runs(10) == []
+            (run,) = await tx.input_queue.claim_runs(10)
+            await tx.runs.write_transitions([transition(1, applied=[row for row, _ in run.items])])
+            assert await tx.input_queue.claim_runs(10) == []
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
@@ -97,9 +97,9 @@ async def test_a_claim_takes_at_most_so_many_items_and_the_oldest_first(store: S
 
 async def test_an_item_that_is_put_in_the_same_transaction_is_woken_in_it(store: Store) -> None:
     async with store.transaction() as tx:
-        await tx.insert_runs([new_run(1)])
-        await tx.put_inbox([item(1, "start")])
-        assert [run.run_id for run in await tx.claim_woken_runs(10)] == [run_id(1)]
+        await tx.runs.insert([new_run(1)])
+        await tx.input_queue.put([item(1, "start")])
+        assert [run.run_id for run in await tx.input_queue.claim_runs(10)] == [run_id(1)]
 
 
 async def test_an_item_that_is_woken_where_it_was_put_and_not_applied_is_woken_in_the_next(
@@ -107,15 +107,15 @@ async def test_an_item_that_is_woken_where_it_was_put_and_not_applied_is_woken_i
 ) -> None:
     await insert(store, new_run(1))
     async with store.transaction() as tx:
-        await tx.put_inbox([item(1, "a", b"A"), item(1, "b", b"B")])
-        ((row, _), _) = (await tx.claim_woken_runs(10))[0].items
-        await tx.write_transitions([transition(1, applied=[row])])
+        await tx.input_queue.put([item(1, "a", b"A"), item(1, "b", b"B")])
+        ((row, _), _) = (await tx.input_queue.claim_runs(10))[0].items
+        await tx.runs.write_transitions([transition(1, applied=[row])])
     assert payloads(await woken(store)) == {run_id(1): [b"B"]}
 
 
 async def take_due(store: Store, limit: int = 100) -> tuple[int, Instant | None]:
     async with store.transaction() as tx:
-        return await tx.take_due_timers(limit), await tx.next_timer()
+        return await tx.timers.fire_due(limit), await tx.timers.next_due()
 
 
 async def test_a_timer_goes_into_the_inbox_when_it_is_due_and_not_before(

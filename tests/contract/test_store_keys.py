@@ -29,26 +29,26 @@ def api_key(number: int, name: str, role: KeyRole = "viewer") -> ApiKey:
 async def insert(store: Store, *keys: ApiKey) -> None:
     async with store.transaction() as tx:
         for key in keys:
-            await tx.insert_key(key)
+            await tx.keys.insert(key)
 
 
 async def revoke(store: Store, name_or_id: str) -> ApiKey | None:
     async with store.transaction() as tx:
-        return await tx.revoke_key(name_or_id)
+        return await tx.keys.revoke(name_or_id)
 
 
 async def test_a_key_is_found_by_its_digest_alone(store: Store) -> None:
     key = api_key(1, "ci", "admin")
     await insert(store, key, api_key(2, "grafana"))
-    assert await store.key(key.digest) == key
-    assert await store.key(b"another") is None
+    assert await store.keys.get(key.digest) == key
+    assert await store.keys.get(b"another") is None
 
 
 async def test_keys_are_listed_in_the_order_of_their_creation(store: Store) -> None:
     keys = [api_key(1, "z"), api_key(2, "a"), api_key(3, "m")]
     await insert(store, *keys)
-    assert await store.keys(limit=2) == keys[:2]
-    assert await store.keys(limit=2, after=keys[1].id) == keys[2:]
+    assert await store.keys.page(limit=2) == keys[:2]
+    assert await store.keys.page(limit=2, after=keys[1].id) == keys[2:]
 
 
 @pytest.mark.parametrize("by", ["name", "id"])
@@ -58,8 +58,8 @@ async def test_a_revoked_key_is_found_and_says_so(store: Store, clock: FakeClock
     clock.advance(timedelta(hours=1))
     revoked = msgspec.structs.replace(key, revoked_at=after(NOW, timedelta(hours=1)))
     assert await revoke(store, key.name if by == "name" else key.id) == revoked
-    assert await store.key(key.digest) == revoked
-    assert await store.keys(limit=10) == [revoked, api_key(2, "other")]
+    assert await store.keys.get(key.digest) == revoked
+    assert await store.keys.page(limit=10) == [revoked, api_key(2, "other")]
 
 
 async def test_a_key_that_is_not_in_use_cannot_be_revoked(store: Store) -> None:
@@ -76,7 +76,7 @@ async def test_a_name_is_free_again_when_its_key_is_revoked(store: Store) -> Non
         await insert(store, api_key(2, "ci"))
     await revoke(store, "ci")
     await insert(store, api_key(2, "ci"))
-    assert [(key.id, key.revoked_at is None) for key in await store.keys(limit=10)] == [
+    assert [(key.id, key.revoked_at is None) for key in await store.keys.page(limit=10)] == [
         (api_key(1, "ci").id, False),
         (api_key(2, "ci").id, True),
     ]

@@ -94,7 +94,7 @@ async def test_whoever_has_lost_its_lease_claims_nothing(
     await queue(store, task(1))
     clock.advance(LEASE + timedelta(seconds=1))
     async with store.transaction() as tx:
-        assert len(await tx.claim_tasks(ME, 10)) == (0 if is_shared else 1)
+        assert len(await tx.tasks.claim(ME, 10)) == (0 if is_shared else 1)
     if is_shared:
         assert len(await claim(store)) == 1
 
@@ -122,7 +122,7 @@ async def test_the_late_answer_to_a_task_in_doubt_counts_once(store: Store) -> N
     assert await answer(store, late, owner=DEAD) == set()
     assert await answer(store, late, owner=DEAD) == {claimed.key}
     async with store.transaction() as tx:
-        assert await tx.stored_results([claimed.key]) == {claimed.key: b"late"}
+        assert await tx.tasks.results([claimed.key]) == {claimed.key: b"late"}
 
 
 async def test_a_task_is_put_in_doubt_once_and_stays_known(store: Store) -> None:
@@ -131,7 +131,7 @@ async def test_a_task_is_put_in_doubt_once_and_stays_known(store: Store) -> None
     assert len((await reclaim(store)).in_doubt) == 1
     assert await reclaim(store) == NOTHING
     async with store.transaction() as tx:
-        await tx.keep_results({key_of(task(1)): b"unknown"})
+        await tx.tasks.keep_results({key_of(task(1)): b"unknown"})
     assert await queue(store, task(1, at_most_once=True)) == [b"unknown"]
     assert await claim(store) == []
 
@@ -173,14 +173,14 @@ async def test_whoever_holds_a_task_hears_that_another_has_stopped_it(store: Sto
     await queue(store, task(1), task(2))
     claimed = {each.task.run_id: each for each in await claim(store, OTHER)}
     async with store.transaction() as tx:
-        assert await tx.stopping_tasks(OTHER) == []
+        assert await tx.tasks.stopping(OTHER) == []
     await stop(store, key_of(task(1)), owner=ME)
     async with store.transaction() as tx:
-        assert await tx.stopping_tasks(OTHER) == [claimed[run_id(1)]]
-        assert await tx.stopping_tasks(ME) == []
+        assert await tx.tasks.stopping(OTHER) == [claimed[run_id(1)]]
+        assert await tx.tasks.stopping(ME) == []
     await answer(store, done(claimed[run_id(1)]), owner=OTHER)
     async with store.transaction() as tx:
-        assert await tx.stopping_tasks(OTHER) == []
+        assert await tx.tasks.stopping(OTHER) == []
 
 
 async def test_a_task_that_is_to_end_stays_with_its_holder_though_the_agent_goes_on(store: Store) -> None:
@@ -189,11 +189,11 @@ async def test_a_task_that_is_to_end_stays_with_its_holder_though_the_agent_goes
     await stop(store, key_of(task(1)), owner=ME)
     assert await answer(store, taken(claimed), owner=OTHER) == set()
     async with store.transaction() as tx:
-        (stopping,) = await tx.stopping_tasks(OTHER)
+        (stopping,) = await tx.tasks.stopping(OTHER)
     assert (stopping.key, stopping.epoch, stopping.remote_task_id) == (claimed.key, claimed.epoch, "remote-1")
     assert await answer(store, done(stopping), owner=OTHER) == set()
     async with store.transaction() as tx:
-        assert await tx.stopping_tasks(OTHER) == []
+        assert await tx.tasks.stopping(OTHER) == []
 
 
 async def test_whoever_holds_a_task_of_a_run_that_has_ended_is_told(store: Store) -> None:
@@ -201,8 +201,8 @@ async def test_whoever_holds_a_task_of_a_run_that_has_ended_is_told(store: Store
     claimed = {each.task.run_id: each for each in await claim(store)}
     await write(store, transition(1, status="CANCELLED"))
     async with store.transaction() as tx:
-        assert await tx.stopping_tasks(ME) == [claimed[run_id(1)]]
-        assert await tx.held_tasks(ME) == [claimed[run_id(2)]]
+        assert await tx.tasks.stopping(ME) == [claimed[run_id(1)]]
+        assert await tx.tasks.held(ME) == [claimed[run_id(2)]]
 
 
 async def test_a_task_of_a_run_that_has_ended_is_asked_for_once_more_and_kept(
@@ -216,7 +216,7 @@ async def test_a_task_of_a_run_that_has_ended_is_asked_for_once_more_and_kept(
     (asked,) = await claim(store)
     assert await answer(store, taken(asked)) == set()
     async with store.transaction() as tx:
-        (stopping,) = await tx.stopping_tasks(ME)
+        (stopping,) = await tx.tasks.stopping(ME)
     assert stopping.remote_task_id == "remote-1"
 
 
@@ -236,8 +236,8 @@ async def test_whoever_is_unsure_is_told_what_it_holds(store: Store) -> None:
     await stop(store, key_of(task(1)), owner=ME)
     await answer(store, done(claimed[run_id(2)]))
     async with store.transaction() as tx:
-        assert await tx.held_tasks(ME) == [claimed[run_id(3)]]
-        assert await tx.held_tasks(OTHER) == []
+        assert await tx.tasks.held(ME) == [claimed[run_id(3)]]
+        assert await tx.tasks.held(OTHER) == []
 
 
 # --- secrets that are not here
@@ -248,11 +248,11 @@ async def test_tasks_of_an_agent_whose_secret_is_missing_wait_until_it_is_set(st
     await register(store, "B")
     await queue(store, task(1), task(2, agent="B"), task(3, agent="nobody"))
     assert agents_of(await claim(store)) == {"B": 1, "nobody": 1}
-    assert (await store.backlog()).tasks_without_secret == 1
+    assert (await store.backlog.count()).tasks_without_secret == 1
     async with store.transaction() as tx:
-        await tx.update_agent(msgspec.structs.replace(agent, secret=b"sealed", version=2), 1)
+        await tx.agents.update(msgspec.structs.replace(agent, secret=b"sealed", version=2), 1)
     assert numbers(await claim(store)) == {run_id(1)}
-    assert (await store.backlog()).tasks_without_secret == 0
+    assert (await store.backlog.count()).tasks_without_secret == 0
 
 
 async def test_a_task_that_is_made_and_claimed_in_one_transaction_waits_for_a_secret_too(
@@ -264,9 +264,9 @@ async def test_a_task_that_is_made_and_claimed_in_one_transaction_waits_for_a_se
     await claim(store)
     async with store.transaction() as tx:
         made = [task(1, step="b"), task(1, step="c", agent="B")]
-        await tx.put_tasks([queued(each) for each in made])
-        assert agents_of(await tx.claim_tasks(ME, 10)) == {"B": 1}
-    assert (await store.backlog()).tasks_without_secret == 1
+        await tx.tasks.put([queued(each) for each in made])
+        assert agents_of(await tx.tasks.claim(ME, 10)) == {"B": 1}
+    assert (await store.backlog.count()).tasks_without_secret == 1
 
 
 async def test_an_agent_whose_secret_is_missing_is_not_asked_either(store: Store, clock: FakeClock) -> None:
@@ -275,14 +275,14 @@ async def test_an_agent_whose_secret_is_missing_is_not_asked_either(store: Store
     (claimed,) = await claim(store)
     await answer(store, taken(claimed))
     async with store.transaction() as tx:
-        await tx.update_agent(msgspec.structs.replace(agent, auth_type="bearer", version=2), 1)
+        await tx.agents.update(msgspec.structs.replace(agent, auth_type="bearer", version=2), 1)
     clock.advance(timedelta(seconds=30))
     assert await claim(store) == []
-    assert (await store.backlog()).tasks_without_secret == 1
+    assert (await store.backlog.count()).tasks_without_secret == 1
     async with store.transaction() as tx:
         # Nobody is to wake for it.
-        assert await tx.next_poll() is None
-        await tx.update_agent(
+        assert await tx.tasks.next_poll() is None
+        await tx.agents.update(
             msgspec.structs.replace(agent, auth_type="bearer", secret=b"sealed", version=3), 2
         )
     assert [each.remote_task_id for each in await claim(store)] == ["remote-1"]

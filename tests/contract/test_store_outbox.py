@@ -48,33 +48,33 @@ def dispatch(made: AgentTask) -> Dispatch:
 
 async def send(store: Store, *messages: OutgoingMessage) -> None:
     async with store.transaction() as tx:
-        await tx.put_outbox(messages)
+        await tx.outbox.put(messages)
 
 
 async def take(store: Store, limit: int = 100) -> list[OutgoingMessage]:
     async with store.transaction() as tx:
-        return await tx.take_outbox(limit)
+        return await tx.outbox.take(limit)
 
 
 async def dispatch_all(store: Store, *tasks: AgentTask) -> None:
     async with store.transaction() as tx:
-        await tx.put_dispatches([dispatch(each) for each in tasks], FIRST_PAUSE)
+        await tx.dispatches.put([dispatch(each) for each in tasks], FIRST_PAUSE)
 
 
 async def due(store: Store, limit: int = 100) -> list[TaskKey]:
     async with store.transaction() as tx:
-        return [each.key for each in await tx.take_due_dispatches(limit, LONGEST_PAUSE)]
+        return [each.key for each in await tx.dispatches.take_due(limit, LONGEST_PAUSE)]
 
 
 async def resent(store: Store, made: AgentTask) -> list[bytes]:
     """What a bridge hears of a task that is sent to it again."""
     async with store.transaction() as tx:
-        return await tx.put_tasks([queued(made)])
+        return await tx.tasks.put([queued(made)])
 
 
 async def settle(store: Store, *keys: TaskKey) -> None:
     async with store.transaction() as tx:
-        await tx.settle_dispatches(keys)
+        await tx.dispatches.settle(keys)
 
 
 # --- the outbox
@@ -83,10 +83,10 @@ async def settle(store: Store, *keys: TaskKey) -> None:
 async def test_messages_leave_the_outbox_once_as_they_came_in_and_in_that_order(store: Store) -> None:
     await send(store, message(1), message(2))
     await send(store, message(3))
-    assert (await store.backlog()).outbox > 0
+    assert (await store.backlog.count()).outbox > 0
     assert await take(store) == [message(1), message(2), message(3)]
     assert await take(store) == []
-    assert (await store.backlog()).outbox == 0
+    assert (await store.backlog.count()).outbox == 0
 
 
 async def test_what_is_taken_in_a_transaction_that_fails_is_still_there(store: Store) -> None:
@@ -94,8 +94,8 @@ async def test_what_is_taken_in_a_transaction_that_fails_is_still_there(store: S
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            assert await tx.take_outbox(10) == [message(1)]
-            await tx.put_outbox([message(2)])
+            assert await tx.outbox.take(10) == [message(1)]
+            await tx.outbox.put([message(2)])
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
@@ -116,14 +116,14 @@ async def test_a_long_outbox_is_taken_a_part_at_a_time(store: Store) -> None:
 async def test_what_could_not_be_sent_is_put_back(store: Store) -> None:
     await send(store, message(1), message(2))
     async with store.transaction() as tx:
-        _, unsent = await tx.take_outbox(10)
-        await tx.put_outbox([unsent])
+        _, unsent = await tx.outbox.take(10)
+        await tx.outbox.put([unsent])
     assert await take(store) == [message(2)]
 
 
 async def test_nothing_to_send_leaves_nothing_to_take(store: Store) -> None:
     await send(store)
-    assert (await store.backlog()).outbox == 0
+    assert (await store.backlog.count()).outbox == 0
     assert await take(store) == []
 
 
@@ -154,7 +154,7 @@ async def test_a_dispatch_comes_back_as_it_was_put(store: Store, clock: FakeCloc
     await dispatch_all(store, task(1))
     clock.advance(FIRST_PAUSE)
     async with store.transaction() as tx:
-        assert await tx.take_due_dispatches(10, LONGEST_PAUSE) == [dispatch(task(1))]
+        assert await tx.dispatches.take_due(10, LONGEST_PAUSE) == [dispatch(task(1))]
 
 
 async def test_what_is_due_longest_is_sent_first(store: Store, clock: FakeClock) -> None:
@@ -194,7 +194,7 @@ async def test_what_is_due_of_a_run_that_has_ended_or_is_gone_is_forgotten(
     clock.advance(FIRST_PAUSE)
     assert await due(store) == [key_of(task(2))]
     async with store.transaction() as tx:
-        known = await tx.dispatched([key_of(task(number)) for number in (1, 2, 3)])
+        known = await tx.dispatches.payloads([key_of(task(number)) for number in (1, 2, 3)])
     assert known == {key_of(task(2)): encode(task(2))}
 
 
@@ -203,23 +203,23 @@ async def test_the_task_that_a_message_refers_to_is_found_until_it_is_settled(st
     await dispatch_all(store, task(1), task(1, attempt=2))
     keys = [key_of(task(1)), key_of(task(1, attempt=2)), TaskKey("nobody/knows/0", 1)]
     async with store.transaction() as tx:
-        assert await tx.dispatched(keys) == {
+        assert await tx.dispatches.payloads(keys) == {
             keys[0]: encode(task(1)),
             keys[1]: encode(task(1, attempt=2)),
         }
-        await tx.settle_dispatches(keys[:1])
-        assert await tx.dispatched(keys) == {keys[1]: encode(task(1, attempt=2))}
-        assert await tx.dispatched([]) == {}
+        await tx.dispatches.settle(keys[:1])
+        assert await tx.dispatches.payloads(keys) == {keys[1]: encode(task(1, attempt=2))}
+        assert await tx.dispatches.payloads([]) == {}
 
 
 async def test_a_run_whose_task_will_be_sent_again_has_a_reason_to_wake(store: Store) -> None:
     await insert(store, new_run(1))
-    assert (await store.backlog()).without_wake_reason == 1
+    assert (await store.backlog.count()).without_wake_reason == 1
     await dispatch_all(store, task(1))
-    assert (await store.backlog()).without_wake_reason == 0
+    assert (await store.backlog.count()).without_wake_reason == 0
     await settle(store, key_of(task(1)))
     await put(store, item(1, "k"))
-    assert (await store.backlog()).without_wake_reason == 0
+    assert (await store.backlog.count()).without_wake_reason == 0
 
 
 async def test_the_dispatches_of_a_run_are_deleted_with_it(store: Store) -> None:
@@ -227,8 +227,8 @@ async def test_the_dispatches_of_a_run_are_deleted_with_it(store: Store) -> None
     await dispatch_all(store, task(1), task(2))
     await write(store, transition(1, status="COMPLETED", finished_at=NOW))
     async with store.transaction() as tx:
-        assert await tx.delete_finished_runs(after(NOW, timedelta(seconds=1)), 10) == 1
-        assert set(await tx.dispatched([key_of(task(1)), key_of(task(2))])) == {key_of(task(2))}
+        assert await tx.runs.delete_finished(after(NOW, timedelta(seconds=1)), 10) == 1
+        assert set(await tx.dispatches.payloads([key_of(task(1)), key_of(task(2))])) == {key_of(task(2))}
 
 
 # --- results that are kept
@@ -249,10 +249,10 @@ async def test_a_result_is_dropped_when_it_has_arrived(store: Store) -> None:
     (claimed,) = await claim(store)
     await answer(store, msgspec.structs.replace(done(claimed), result=b"answer"))
     async with store.transaction() as tx:
-        assert await tx.stored_results([claimed.key]) == {claimed.key: b"answer"}
+        assert await tx.tasks.results([claimed.key]) == {claimed.key: b"answer"}
     await settle(store, claimed.key)
     async with store.transaction() as tx:
-        assert await tx.stored_results([claimed.key]) == {}
+        assert await tx.tasks.results([claimed.key]) == {}
     assert await resent(store, task(1)) == []
     assert await claim(store) == []
 
@@ -261,8 +261,8 @@ async def test_the_result_of_a_task_that_ended_without_an_answer_is_kept_too(sto
     await queue(store, task(1))
     await stop(store, key_of(task(1)))
     async with store.transaction() as tx:
-        await tx.keep_results({key_of(task(1)): b"cancelled", TaskKey("nobody/knows/0", 1): b"x"})
-        assert await tx.stored_results([key_of(task(1)), TaskKey("nobody/knows/0", 1)]) == {
+        await tx.tasks.keep_results({key_of(task(1)): b"cancelled", TaskKey("nobody/knows/0", 1): b"x"})
+        assert await tx.tasks.results([key_of(task(1)), TaskKey("nobody/knows/0", 1)]) == {
             key_of(task(1)): b"cancelled"
         }
     assert await resent(store, task(1)) == [b"cancelled"]
@@ -290,8 +290,8 @@ async def test_a_task_of_a_run_that_has_ended_or_is_gone_is_dropped(store: Store
 async def test_a_task_of_a_run_that_ends_in_the_same_transaction_is_dropped(store: Store) -> None:
     await insert(store, new_run(1), new_run(2))
     async with store.transaction() as tx:
-        await tx.insert_runs([new_run(3)])
-        await tx.write_transitions([transition(1, status="FAILED", finished_at=NOW), transition(2)])
+        await tx.runs.insert([new_run(3)])
+        await tx.runs.write_transitions([transition(1, status="FAILED", finished_at=NOW), transition(2)])
         made = [task(number) for number in (1, 2, 3)]
-        assert await tx.put_tasks([queued(each) for each in made]) == []
+        assert await tx.tasks.put([queued(each) for each in made]) == []
     assert {each.task.run_id for each in await claim(store)} == {run_id(2), run_id(3)}

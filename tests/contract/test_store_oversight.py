@@ -48,13 +48,13 @@ def process(number: int, *roles: str, pool: str | None = None) -> Process:
 
 async def put(store: Store, *entries: NewAuditEntry) -> None:
     async with store.transaction() as tx:
-        await tx.put_audit(entries)
+        await tx.audit.put(entries)
 
 
 async def note(store: Store, *processes: Process) -> None:
     async with store.transaction() as tx:
         for each in processes:
-            await tx.note_process(each, LASTS, KEEP)
+            await tx.processes.heartbeat(each, LASTS, KEEP)
 
 
 def seen(of: Process, at: Instant, *, alive: bool) -> SeenProcess:
@@ -74,10 +74,10 @@ async def test_entries_come_back_as_they_were_put_newest_first(store: Store) -> 
     odd = entry(3, who=None, subject="a\x00 name")
     await put(store, entry(1), entry(2), odd)
     written = [entry.written(NOW) for entry in (odd, entry(2), entry(1))]
-    assert await store.audit(limit=10) == written
-    assert await store.audit(limit=2) == written[:2]
-    assert await store.audit(limit=10, before=entry(2).id) == written[2:]
-    assert await store.audit(limit=10, before=entry(1).id) == []
+    assert await store.audit.page(limit=10) == written
+    assert await store.audit.page(limit=2) == written[:2]
+    assert await store.audit.page(limit=10, before=entry(2).id) == written[2:]
+    assert await store.audit.page(limit=10, before=entry(1).id) == []
 
 
 async def test_an_entry_that_is_put_again_stays_the_one_that_it_is(store: Store, clock: FakeClock) -> None:
@@ -85,7 +85,7 @@ async def test_an_entry_that_is_put_again_stays_the_one_that_it_is(store: Store,
     clock.advance(timedelta(hours=1))
     await put(store, entry(1, who="another"), entry(2))
     later = after(NOW, timedelta(hours=1))
-    assert await store.audit(limit=10) == [entry(2).written(later), entry(1).written(NOW)]
+    assert await store.audit.page(limit=10) == [entry(2).written(later), entry(1).written(NOW)]
 
 
 async def test_entries_are_found_by_who_by_kind_and_by_subject(store: Store) -> None:
@@ -97,12 +97,12 @@ async def test_entries_are_found_by_who_by_kind_and_by_subject(store: Store) -> 
     def written(*entries: NewAuditEntry) -> list[AuditEntry]:
         return [each.written(NOW) for each in entries]
 
-    assert await store.audit(limit=10, who="me") == written(run, mine)
-    assert await store.audit(limit=10, kind="agent") == written(other, mine)
-    assert await store.audit(limit=10, subject="reader") == written(other)
-    assert await store.audit(limit=10, who="me", kind="agent") == written(mine)
-    assert await store.audit(limit=10, who="me", before=run.id) == written(mine)
-    assert await store.audit(limit=10, who="nobody") == []
+    assert await store.audit.page(limit=10, who="me") == written(run, mine)
+    assert await store.audit.page(limit=10, kind="agent") == written(other, mine)
+    assert await store.audit.page(limit=10, subject="reader") == written(other)
+    assert await store.audit.page(limit=10, who="me", kind="agent") == written(mine)
+    assert await store.audit.page(limit=10, who="me", before=run.id) == written(mine)
+    assert await store.audit.page(limit=10, who="nobody") == []
 
 
 async def test_entries_are_deleted_by_their_age_oldest_first_and_few_at_a_time(
@@ -114,31 +114,31 @@ async def test_entries_are_deleted_by_their_age_oldest_first_and_few_at_a_time(
 
     async def delete(limit: int) -> int:
         async with store.transaction() as tx:
-            return await tx.delete_audit(after(NOW, timedelta(hours=1)), limit)
+            return await tx.audit.delete(after(NOW, timedelta(hours=1)), limit)
 
     assert [await delete(1), await delete(10), await delete(10)] == [1, 1, 0]
-    assert [each.id for each in await store.audit(limit=10)] == [entry(3).id]
+    assert [each.id for each in await store.audit.page(limit=10)] == [entry(3).id]
 
 
 async def test_an_entry_of_a_transaction_that_fails_is_not_there(store: Store) -> None:
     async def fail() -> None:
         async with store.transaction() as tx:
-            await tx.put_audit([entry(1)])
+            await tx.audit.put([entry(1)])
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
-    assert await store.audit(limit=10) == []
+    assert await store.audit.page(limit=10) == []
 
 
 async def test_processes_are_listed_the_last_to_start_first(store: Store) -> None:
     bridge = process(2, "bridge", pool="gpu")
     await note(store, process(1), bridge)
-    assert await store.processes(limit=10) == [
+    assert await store.processes.page(limit=10) == [
         seen(bridge, NOW, alive=True),
         seen(process(1), NOW, alive=True),
     ]
-    assert len(await store.processes(limit=1)) == 1
+    assert len(await store.processes.page(limit=1)) == 1
 
 
 async def test_a_process_that_is_not_heard_of_in_time_is_not_alive_and_forgotten_later(
@@ -147,26 +147,26 @@ async def test_a_process_that_is_not_heard_of_in_time_is_not_alive_and_forgotten
     await note(store, process(1), process(2))
     clock.advance(LASTS)
     await note(store, process(2))
-    assert await store.processes(limit=10) == [
+    assert await store.processes.page(limit=10) == [
         seen(process(2), after(NOW, LASTS), alive=True),
         seen(process(1), NOW, alive=False),
     ]
     clock.advance(KEEP)
     await note(store, process(2))
-    assert [each.id for each in await store.processes(limit=10)] == [process(2).id]
+    assert [each.id for each in await store.processes.page(limit=10)] == [process(2).id]
 
 
 async def test_a_process_that_stops_is_gone_at_once(store: Store) -> None:
     await note(store, process(1), process(2))
     async with store.transaction() as tx:
-        await tx.forget_process(process(1).id)
-    assert [each.id for each in await store.processes(limit=10)] == [process(2).id]
+        await tx.processes.delete(process(1).id)
+    assert [each.id for each in await store.processes.page(limit=10)] == [process(2).id]
 
 
 async def test_the_pools_that_agents_are_in_are_listed_once_each_by_name(store: Store) -> None:
     async with store.transaction() as tx:
         for number, pool in enumerate(("gpu", None, "a 漢字 pool", "gpu", "Zone")):
-            await tx.insert_agent(
+            await tx.agents.insert(
                 Agent(
                     id=new_id(),
                     name=f"A{number}",
@@ -176,17 +176,17 @@ async def test_the_pools_that_agents_are_in_are_listed_once_each_by_name(store: 
                     pool=pool,
                 )
             )
-    assert await store.pools(limit=10) == ["Zone", "a 漢字 pool", "gpu"]
-    assert await store.pools(limit=1) == ["Zone"]
+    assert await store.agents.pools(limit=10) == ["Zone", "a 漢字 pool", "gpu"]
+    assert await store.agents.pools(limit=1) == ["Zone"]
 
 
 async def test_queues_are_counted_up_to_the_bound(store: Store) -> None:
     async with store.transaction() as tx:
-        await tx.insert_runs([new_run(number) for number in range(1, 6)])
-        await tx.put_dead_letters([letter(number) for number in range(1, 5)])
-        await tx.put_outbox([OutgoingMessage("topic", "key", b"value")])
-    found = await store.queues(3)
+        await tx.runs.insert([new_run(number) for number in range(1, 6)])
+        await tx.dead_letters.put([letter(number) for number in range(1, 5)])
+        await tx.outbox.put([OutgoingMessage("topic", "key", b"value")])
+    found = await store.backlog.queues(3)
     assert found.runs["PENDING"] == 3
     assert found.runs["COMPLETED"] == 0
     assert (found.dead_letters, found.outbox, found.inbox, found.timers_due) == (3, 1, 0, 0)
-    assert (await store.queues(100)).runs["PENDING"] == 5
+    assert (await store.backlog.queues(100)).runs["PENDING"] == 5

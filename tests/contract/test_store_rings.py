@@ -26,7 +26,7 @@ async def claimed_one(store: Store) -> ClaimedTask:
 
 async def ring(store: Store, key: TaskKey) -> bool:
     async with store.transaction() as tx:
-        return await tx.ask_soon(key)
+        return await tx.tasks.poll_soon(key)
 
 
 async def test_a_remote_task_is_asked_for_at_once(store: Store) -> None:
@@ -71,7 +71,7 @@ async def test_the_bridge_knows_when_to_look_after_a_ring(store: Store) -> None:
     await ring(store, claimed.key)
     await answer(store, taken(claimed, LATER))
     async with store.transaction() as tx:
-        poll = await tx.next_poll()
+        poll = await tx.tasks.next_poll()
         assert poll is not None
         assert poll <= tx.now
         assert poll < after(LATER, -timedelta(seconds=1))

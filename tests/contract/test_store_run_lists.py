@@ -14,7 +14,8 @@ from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transiti
 
 from trunkline.machine.state import RUN_STATUSES, RunStatus
 from trunkline.stores.base import NewRun, ParentStep, RunRecord, Store, WorkflowVersion
-from trunkline.stores.port.run_filters import ANY_RUN, RunFilter, SavedVersion, VersionKey
+from trunkline.stores.port.run_filters import ANY_RUN, RunFilter, VersionKey
+from trunkline.stores.port.workflows import SavedVersion
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.stores.postgres.tables import run_lists as postgres_lists
 from trunkline.stores.sqlite.tables import run_lists as sqlite_lists
@@ -92,7 +93,7 @@ def fits(run: RunRecord, where: RunFilter) -> bool:
 async def read(store: Store, where: RunFilter) -> list[RunRecord]:
     """Page by page."""
     seen: list[RunRecord] = []
-    while page := await store.runs(limit=PAGE, before=seen[-1].id if seen else None, where=where):
+    while page := await store.runs.page(limit=PAGE, before=seen[-1].id if seen else None, where=where):
         assert len(page) <= PAGE
         seen += page
     return seen
@@ -100,7 +101,7 @@ async def read(store: Store, where: RunFilter) -> list[RunRecord]:
 
 async def test_a_list_has_all_that_is_asked_for_and_nothing_else_newest_first(store: Store) -> None:
     await fill(store, range(1, 61))
-    every = await store.runs(limit=100)
+    every = await store.runs.page(limit=100)
     assert [run.id for run in every] == [run_id(number) for number in range(60, 0, -1)]
     for what, where in FILTERS.items():
         expected = [run for run in every if fits(run, where)]
@@ -110,8 +111,8 @@ async def test_a_list_has_all_that_is_asked_for_and_nothing_else_newest_first(st
 
 async def test_a_list_without_payloads_has_all_but_input_and_output(store: Store) -> None:
     await fill(store, [1])
-    (full,) = await store.runs(limit=1)
-    (light,) = await store.runs(limit=1, payloads=False)
+    (full,) = await store.runs.page(limit=1)
+    (light,) = await store.runs.page(limit=1, payloads=False)
     assert full.input == b'{"n":1}'
     assert not light.input
     assert not light.output
@@ -122,14 +123,14 @@ async def test_a_list_without_payloads_has_all_but_input_and_output(store: Store
 async def test_an_id_that_is_none_finds_nothing(store: Store) -> None:
     await fill(store, [1, 4])
     strange = RunFilter(parent=type(run_id(1))("nobody's"))
-    assert await store.runs(limit=10, where=strange) == []
+    assert await store.runs.page(limit=10, where=strange) == []
 
 
 async def test_every_saved_version_is_told_by_name(store: Store) -> None:
-    assert await store.saved_versions() == []
+    assert await store.workflows.all_versions() == []
     async with store.transaction() as tx:
         for name, version in (("b", 1), ("a", 1), ("b", 2)):
-            await tx.insert_workflow_version(
+            await tx.workflows.insert_version(
                 WorkflowVersion(
                     workflow_id=id_of(name),
                     name=name,
@@ -139,7 +140,7 @@ async def test_every_saved_version_is_told_by_name(store: Store) -> None:
                     created_at=NOW,
                 )
             )
-    assert await store.saved_versions() == [
+    assert await store.workflows.all_versions() == [
         SavedVersion(id_of("a"), "a", 1),
         SavedVersion(id_of("b"), "b", 1),
         SavedVersion(id_of("b"), "b", 2),
@@ -201,7 +202,7 @@ async def test_a_page_costs_as_much_among_thousands_of_runs_as_among_a_few(
         await grow(store, range(start, start + 400))
     after = {what: await cost(where) for what, where in asked.items()}
     for what, (where, number) in RARE.items():
-        found = [run.id for run in await store.runs(limit=PAGE, where=where)]
+        found = [run.id for run in await store.runs.page(limit=PAGE, where=where)]
         assert number is None or run_id(number) in found, what
     dearer = {what: (before[what], after[what]) for what in asked if after[what] > before[what] * 1.3 + 10}
     assert dearer == {}
@@ -217,7 +218,7 @@ def steps_done(file: Path) -> Callable[[RunFilter], Any]:
         db = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             db.trace_v2(apsw.SQLITE_TRACE_PROFILE, profile)  # pyright: ignore[reportUnknownMemberType] - untyped
-            sqlite_lists.list_runs(db, limit=PAGE, before=None, where=where, payloads=False)
+            sqlite_lists.page_of_runs(db, limit=PAGE, before=None, where=where, payloads=False)
         finally:
             db.close()
         assert steps

@@ -75,7 +75,7 @@ FULL_STEP = StepState(
 
 
 async def record_of(store: Store, number: int) -> RunRecord:
-    found = await store.run(run_id(number))
+    found = await store.runs.get(run_id(number))
     assert found is not None
     return found[0]
 
@@ -96,7 +96,7 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
         routing_version=7,
     )
     await insert(store, run)
-    assert await store.run(run_id(1)) == (
+    assert await store.runs.get(run_id(1)) == (
         RunRecord(
             id=run_id(1),
             workflow_id=id_of("w"),
@@ -116,25 +116,25 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
         ),
         [],
     )
-    assert await store.run_status(run_id(1)) == ("PENDING", 0)
-    assert await store.run(run_id(2)) is None
-    assert await store.run_status(run_id(2)) is None
+    assert await store.runs.status(run_id(1)) == ("PENDING", 0)
+    assert await store.runs.get(run_id(2)) is None
+    assert await store.runs.status(run_id(2)) is None
 
 
 async def test_an_idempotency_key_makes_one_run_of_a_workflow(store: Store) -> None:
     await insert(store, new_run(1, key="k", digest=b"d"))
     async with store.transaction() as tx:
-        answers = await tx.insert_runs(
+        answers = await tx.runs.insert(
             [new_run(2, key="k", digest=b"other"), new_run(3, key="l", digest=b"d"), new_run(4, workflow="v", key="k")]
         )  # fmt: skip
     assert answers == [ExistingRun(run_id(1), b"d"), None, None]
-    assert await store.run(run_id(2)) is None
-    assert {run.id for run in await store.runs(limit=10)} == {run_id(1), run_id(3), run_id(4)}
+    assert await store.runs.get(run_id(2)) is None
+    assert {run.id for run in await store.runs.page(limit=10)} == {run_id(1), run_id(3), run_id(4)}
 
 
 async def test_an_idempotency_key_makes_one_run_even_within_one_batch(store: Store) -> None:
     async with store.transaction() as tx:
-        answers = await tx.insert_runs(
+        answers = await tx.runs.insert(
             [new_run(1, key="k", digest=b"1"), new_run(2, key="k", digest=b"2"), new_run(3), new_run(4)]
         )
     assert answers == [None, ExistingRun(run_id(1), b"1"), None, None]
@@ -157,7 +157,7 @@ async def test_a_transition_writes_every_field_of_the_run_and_its_steps(store: S
             applied=[],
         ),
     )
-    found = await store.run(run_id(1))
+    found = await store.runs.get(run_id(1))
     assert found is not None
     record, steps = found
     for field in (
@@ -166,8 +166,8 @@ async def test_a_transition_writes_every_field_of_the_run_and_its_steps(store: S
     ):  # fmt: skip
         assert getattr(record, field) == getattr(state, field), field
     assert steps == [FULL_STEP, StepState(name="b")]
-    assert await store.events(run_id(1), after=0, limit=10) == events
-    assert await store.run_status(run_id(1)) == ("FAILED", 2)
+    assert await store.runs.events(run_id(1), after=0, limit=10) == events
+    assert await store.runs.status(run_id(1)) == ("FAILED", 2)
 
 
 async def test_a_later_transition_replaces_steps_where_they_stand(store: Store) -> None:
@@ -176,7 +176,7 @@ async def test_a_later_transition_replaces_steps_where_they_stand(store: Store) 
     await write(
         store, transition(1, expected=1, steps=[StepState(name="a", status="COMPLETED"), StepState(name="c")])
     )
-    found = await store.run(run_id(1))
+    found = await store.runs.get(run_id(1))
     assert found is not None
     assert found[1] == [StepState(name="b"), StepState(name="a", status="COMPLETED"), StepState(name="c")]
 
@@ -201,19 +201,19 @@ async def test_a_run_that_has_moved_is_returned_and_nothing_of_it_is_written(sto
     )
     assert moved == {run_id(1), run_id(4)}
     assert await statuses(store, 1, 2, 3) == ["PAUSED", "RUNNING", "PENDING"]
-    found = await store.run(run_id(1))
+    found = await store.runs.get(run_id(1))
     assert found is not None
     assert found[1] == []
-    assert await store.events(run_id(1), after=0, limit=10) == []
+    assert await store.runs.events(run_id(1), after=0, limit=10) == []
     assert [run.run_id for run in await woken(store)] == [run_id(1)]
-    assert (await store.backlog()).timers == 0
+    assert (await store.backlog.count()).timers == 0
 
 
 async def test_states_are_loaded_in_the_transaction_that_will_write_them(store: Store) -> None:
     await insert(store, new_run(1), new_run(2))
     async with store.transaction() as tx:
-        await tx.write_transitions([transition(1, steps=[FULL_STEP])])
-        loaded = await tx.load_runs([run_id(2), run_id(1), run_id(7)])
+        await tx.runs.write_transitions([transition(1, steps=[FULL_STEP])])
+        loaded = await tx.runs.load([run_id(2), run_id(1), run_id(7)])
     assert {record.id: (record.version, steps) for record, steps in loaded} == {
         run_id(1): (1, [FULL_STEP]),
         run_id(2): (0, []),
@@ -227,9 +227,9 @@ async def test_of_many_who_write_at_once_each_moves_the_run_once(store: Store) -
         moved = {run_id(1)}
         while moved:
             async with store.transaction() as tx:
-                ((record, _),) = await tx.load_runs([run_id(1)])
+                ((record, _),) = await tx.runs.load([run_id(1)])
                 await asyncio.sleep(0)
-                moved = await tx.write_transitions([transition(1, expected=record.version)])
+                moved = await tx.runs.write_transitions([transition(1, expected=record.version)])
 
     await asyncio.gather(*(move() for _ in range(20)))
     assert (await record_of(store, 1)).version == 20
@@ -240,28 +240,28 @@ async def test_what_a_failed_transaction_wrote_is_gone(store: Store) -> None:
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            await tx.insert_runs([new_run(2)])
-            await tx.write_transitions(
+            await tx.runs.insert([new_run(2)])
+            await tx.runs.write_transitions(
                 [transition(1, steps=[FULL_STEP], events=[event(1)], timers=[timer(1, "t", 0)])]
             )
-            await tx.put_inbox([item(1, "k")])
+            await tx.input_queue.put([item(1, "k")])
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
-    assert await store.run(run_id(2)) is None
-    assert await store.run(run_id(1)) == (await record_of(store, 1), [])
+    assert await store.runs.get(run_id(2)) is None
+    assert await store.runs.get(run_id(1)) == (await record_of(store, 1), [])
     assert await statuses(store, 1) == ["PENDING"]
-    assert await store.events(run_id(1), after=0, limit=10) == []
-    backlog = await store.backlog()
+    assert await store.runs.events(run_id(1), after=0, limit=10) == []
+    backlog = await store.backlog.count()
     assert (backlog.inbox, backlog.timers) == (0, 0)
 
 
 async def test_readers_see_only_what_is_committed(store: Store) -> None:
     async with store.transaction() as tx:
-        await tx.insert_runs([new_run(1)])
-        assert await store.run(run_id(1)) is None
-    assert await store.run(run_id(1)) is not None
+        await tx.runs.insert([new_run(1)])
+        assert await store.runs.get(run_id(1)) is None
+    assert await store.runs.get(run_id(1)) is not None
 
 
 async def test_a_transaction_has_the_time_of_the_databases_clock(store: Store, clock: FakeClock) -> None:
@@ -277,8 +277,8 @@ async def test_a_caller_that_is_cancelled_during_the_commit_leaves_all_or_nothin
 
         async def write_two(number: int = number) -> None:
             async with store.transaction() as tx:
-                await tx.insert_runs([new_run(number)])
-                await tx.put_inbox([item(number, "start")])
+                await tx.runs.insert([new_run(number)])
+                await tx.input_queue.put([item(number, "start")])
 
         writing = asyncio.create_task(write_two())
         # Each round a little later: before the transaction, within it, during the commit, after it.
@@ -286,10 +286,10 @@ async def test_a_caller_that_is_cancelled_during_the_commit_leaves_all_or_nothin
             await asyncio.sleep(0)
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
-    written = {run.id for run in await store.runs(limit=100)}
+    written = {run.id for run in await store.runs.page(limit=100)}
     assert {run.run_id for run in await woken(store)} == written
     await insert(store, new_run(99))
-    assert await store.run(run_id(99)) is not None
+    assert await store.runs.get(run_id(99)) is not None
 
 
 async def test_what_was_committed_is_there_after_a_restart(open_store: OpenStore) -> None:
@@ -297,7 +297,7 @@ async def test_what_was_committed_is_there_after_a_restart(open_store: OpenStore
         await insert(store, new_run(1))
         await write(store, transition(1, steps=[FULL_STEP], events=[event(1)]))
     async with open_store() as store:
-        found = await store.run(run_id(1))
+        found = await store.runs.get(run_id(1))
         assert found is not None
         assert (found[0].version, found[1]) == (1, [FULL_STEP])
         await store.check()
@@ -305,21 +305,21 @@ async def test_what_was_committed_is_there_after_a_restart(open_store: OpenStore
 
 async def test_lists_are_newest_first_and_page_by_the_last_id_seen(store: Store) -> None:
     await insert(store, *(new_run(number) for number in (2, 5, 1, 4, 3)))
-    page = await store.runs(limit=2)
+    page = await store.runs.page(limit=2)
     assert [run.id for run in page] == [run_id(5), run_id(4)]
-    rest = await store.runs(limit=10, before=page[-1].id)
+    rest = await store.runs.page(limit=10, before=page[-1].id)
     assert [run.id for run in rest] == [run_id(3), run_id(2), run_id(1)]
-    assert await store.runs(limit=10, before=run_id(1)) == []
+    assert await store.runs.page(limit=10, before=run_id(1)) == []
 
 
 async def test_events_page_by_their_number(store: Store) -> None:
     await insert(store, new_run(1), new_run(2))
     events = [event(number) for number in range(1, 8)]
     await write(store, transition(1, events=events), transition(2, events=[event(1)]))
-    assert await store.events(run_id(1), after=0, limit=3) == events[:3]
-    assert await store.events(run_id(1), after=3, limit=10) == events[3:]
-    assert await store.events(run_id(1), after=7, limit=10) == []
-    assert await store.events(run_id(3), after=0, limit=10) == []
+    assert await store.runs.events(run_id(1), after=0, limit=3) == events[:3]
+    assert await store.runs.events(run_id(1), after=3, limit=10) == events[3:]
+    assert await store.runs.events(run_id(1), after=7, limit=10) == []
+    assert await store.runs.events(run_id(3), after=0, limit=10) == []
 
 
 async def test_events_can_be_of_one_step_or_one_item(store: Store) -> None:
@@ -334,12 +334,12 @@ async def test_events_can_be_of_one_step_or_one_item(store: Store) -> None:
         event(7, "StepRequeued", b'{"step":"a"}'),
     ]
     await write(store, transition(1, events=events), transition(2, events=[event(1)]))
-    of_step = await store.events(run_id(1), after=0, limit=10, step="a")
+    of_step = await store.runs.events(run_id(1), after=0, limit=10, step="a")
     assert [each.seq for each in of_step] == [2, 5, 7]
-    assert await store.events(run_id(1), after=2, limit=1, step="a") == [events[4]]
-    assert await store.events(run_id(1), after=0, limit=10, step="a[1]") == [events[2]]
+    assert await store.runs.events(run_id(1), after=2, limit=1, step="a") == [events[4]]
+    assert await store.runs.events(run_id(1), after=0, limit=10, step="a[1]") == [events[2]]
     for nobody in ("", "b", "a[2]", '"a"', "%", "\x00"):
-        assert await store.events(run_id(1), after=0, limit=10, step=nobody) == []
+        assert await store.runs.events(run_id(1), after=0, limit=10, step=nobody) == []
 
 
 async def test_an_events_number_is_never_given_twice(store: Store) -> None:
@@ -356,20 +356,20 @@ async def test_exchanges_page_by_their_row_and_can_be_of_one_step_or_attempt(sto
         for number, (run, step, attempt) in enumerate([(1, "a", 1), (1, "b", 2), (2, "a", 2), (1, "a", 2)])
     ]
     async with store.transaction() as tx:
-        await tx.put_exchanges(records)
-    found = await store.exchanges(run_id(1), after=0, limit=10)
+        await tx.exchanges.put(records)
+    found = await store.exchanges.page(run_id(1), after=0, limit=10)
     assert [record for _, record in found] == [b'{"n":0}', b'{"n":1}', b'{"n":3}']
     first_row = found[0][0]
-    later = await store.exchanges(run_id(1), after=first_row, limit=1)
+    later = await store.exchanges.page(run_id(1), after=first_row, limit=1)
     assert [record for _, record in later] == [b'{"n":1}']
-    of_step = await store.exchanges(run_id(1), after=0, limit=10, step="a")
+    of_step = await store.exchanges.page(run_id(1), after=0, limit=10, step="a")
     assert [record for _, record in of_step] == [b'{"n":0}', b'{"n":3}']
-    of_attempt = await store.exchanges(run_id(1), after=0, limit=10, attempt=2)
+    of_attempt = await store.exchanges.page(run_id(1), after=0, limit=10, attempt=2)
     assert [record for _, record in of_attempt] == [b'{"n":1}', b'{"n":3}']
-    of_both = await store.exchanges(run_id(1), after=first_row, limit=1, step="a", attempt=2)
+    of_both = await store.exchanges.page(run_id(1), after=first_row, limit=1, step="a", attempt=2)
     assert [record for _, record in of_both] == [b'{"n":3}']
-    assert await store.exchanges(run_id(1), after=0, limit=10, attempt=3) == []
-    assert await store.exchanges(run_id(1), after=0, limit=10, step="\x00") == []
+    assert await store.exchanges.page(run_id(1), after=0, limit=10, attempt=3) == []
+    assert await store.exchanges.page(run_id(1), after=0, limit=10, step="\x00") == []
 
 
 async def fill(store: Store, number: int) -> None:
@@ -380,8 +380,8 @@ async def fill(store: Store, number: int) -> None:
     )
     await queue(store, task(number))
     async with store.transaction() as tx:
-        await tx.put_exchanges([ExchangeRecord(run_id(number), "a", 1, b"{}")])
-        await tx.stop_tasks("me", [TaskKey(f"{run_id(number)}/never/0", 1)])
+        await tx.exchanges.put([ExchangeRecord(run_id(number), "a", 1, b"{}")])
+        await tx.tasks.stop("me", [TaskKey(f"{run_id(number)}/never/0", 1)])
 
 
 async def finish(store: Store, number: int, at: Instant) -> None:
@@ -395,18 +395,18 @@ async def test_retention_deletes_whole_runs_and_nothing_else(store: Store) -> No
     await finish(store, 1, NOW)
     await finish(store, 3, after(NOW, timedelta(hours=1)))
     async with store.transaction() as tx:
-        assert await tx.delete_finished_runs(after(NOW, timedelta(seconds=1)), 10) == 1
-    assert await store.run(run_id(1)) is None
-    assert await store.events(run_id(1), after=0, limit=10) == []
-    assert await store.exchanges(run_id(1), after=0, limit=10) == []
-    backlog = await store.backlog()
+        assert await tx.runs.delete_finished(after(NOW, timedelta(seconds=1)), 10) == 1
+    assert await store.runs.get(run_id(1)) is None
+    assert await store.runs.events(run_id(1), after=0, limit=10) == []
+    assert await store.exchanges.page(run_id(1), after=0, limit=10) == []
+    backlog = await store.backlog.count()
     assert (backlog.inbox, backlog.timers, backlog.queued_tasks) == (2, 2, 2)
     for number in (2, 3):
-        found = await store.run(run_id(number))
+        found = await store.runs.get(run_id(number))
         assert found is not None
         assert found[1] == [FULL_STEP]
-        assert len(await store.events(run_id(number), after=0, limit=10)) == 1
-        assert len(await store.exchanges(run_id(number), after=0, limit=10)) == 1
+        assert len(await store.runs.events(run_id(number), after=0, limit=10)) == 1
+        assert len(await store.exchanges.page(run_id(number), after=0, limit=10)) == 1
 
 
 async def test_of_a_deleted_run_no_task_is_remembered(store: Store) -> None:
@@ -414,9 +414,9 @@ async def test_of_a_deleted_run_no_task_is_remembered(store: Store) -> None:
     await fill(store, 1)
     await finish(store, 1, NOW)
     async with store.transaction() as tx:
-        await tx.delete_finished_runs(after(NOW, timedelta(seconds=1)), 10)
+        await tx.runs.delete_finished(after(NOW, timedelta(seconds=1)), 10)
     await queue(store, task(1), task(1, step="never"))
-    assert (await store.backlog()).queued_tasks == 2
+    assert (await store.backlog.count()).queued_tasks == 2
 
 
 async def test_retention_goes_by_the_end_of_a_run_oldest_first_and_few_at_a_time(store: Store) -> None:
@@ -425,11 +425,11 @@ async def test_retention_goes_by_the_end_of_a_run_oldest_first_and_few_at_a_time
         await write(store, transition(number))
         await finish(store, number, after(NOW, timedelta(minutes=-number)))
     async with store.transaction() as tx:
-        assert await tx.delete_finished_runs(NOW, 3) == 3
-    assert [run.id for run in await store.runs(limit=10)] == [run_id(5), run_id(1)]
+        assert await tx.runs.delete_finished(NOW, 3) == 3
+    assert [run.id for run in await store.runs.page(limit=10)] == [run_id(5), run_id(1)]
     async with store.transaction() as tx:
-        assert await tx.delete_finished_runs(NOW, 3) == 1
-        assert await tx.delete_finished_runs(NOW, 3) == 0
+        assert await tx.runs.delete_finished(NOW, 3) == 1
+        assert await tx.runs.delete_finished(NOW, 3) == 0
 
 
 async def test_the_backlog_counts_what_waits(store: Store) -> None:
@@ -438,7 +438,7 @@ async def test_the_backlog_counts_what_waits(store: Store) -> None:
     await write(store, transition(3, status="PAUSED", timers=[timer(3, "a", 1), timer(3, "b", 2)]))
     await queue(store, task(1), task(2), task(3))
     await claim(store, limit=1)
-    backlog = await store.backlog()
+    backlog = await store.backlog.count()
     assert backlog.runs_by_status == {"PENDING": 3, "PAUSED": 1}
     assert (backlog.inbox, backlog.timers) == (3, 2)
     assert (backlog.queued_tasks, backlog.claimed_tasks, backlog.remote_tasks) == (2, 1, 0)
@@ -449,7 +449,7 @@ async def test_an_unfinished_run_that_nothing_will_wake_is_counted(store: Store,
     await insert(store, new_run(1))
     if status != "PENDING":
         await write(store, transition(1, status=status))
-    assert (await store.backlog()).without_wake_reason == 1
+    assert (await store.backlog.count()).without_wake_reason == 1
 
 
 @pytest.mark.parametrize("status", ["WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"])
@@ -458,7 +458,7 @@ async def test_a_run_that_is_over_or_waits_for_a_person_needs_nothing_to_wake_it
 ) -> None:
     await insert(store, new_run(1))
     await write(store, transition(1, status=status))
-    assert (await store.backlog()).without_wake_reason == 0
+    assert (await store.backlog.count()).without_wake_reason == 0
 
 
 @pytest.mark.parametrize("reason", ["inbox", "timer", "queued", "claimed"])
@@ -475,7 +475,7 @@ async def test_every_reason_to_wake_counts_as_one(store: Store, reason: str) -> 
         await queue(store, task(1))
     if reason == "claimed":
         await claim(store, limit=1)
-    assert (await store.backlog()).without_wake_reason == 0
+    assert (await store.backlog.count()).without_wake_reason == 0
 
 
 async def test_a_task_that_is_done_is_no_reason_to_wake(store: Store) -> None:
@@ -483,8 +483,8 @@ async def test_a_task_that_is_done_is_no_reason_to_wake(store: Store) -> None:
     await write(store, transition(1))
     await queue(store, task(1))
     async with store.transaction() as tx:
-        await tx.stop_tasks("me", [TaskKey(task(1).task_id, 1)])
-    assert (await store.backlog()).without_wake_reason == 1
+        await tx.tasks.stop("me", [TaskKey(task(1).task_id, 1)])
+    assert (await store.backlog.count()).without_wake_reason == 1
 
 
 async def test_a_runs_status_is_the_committed_one_and_goes_with_the_run(store: Store) -> None:
@@ -493,18 +493,18 @@ async def test_a_runs_status_is_the_committed_one_and_goes_with_the_run(store: S
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            await tx.write_transitions([transition(1, expected=1, status="PAUSED", events=[event(2)])])
+            await tx.runs.write_transitions([transition(1, expected=1, status="PAUSED", events=[event(2)])])
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
-    assert await store.run_status(run_id(1)) == ("RUNNING", 1)
+    assert await store.runs.status(run_id(1)) == ("RUNNING", 1)
     await finish(store, 1, NOW)
-    assert await store.run_status(run_id(1)) == ("COMPLETED", 0)
+    assert await store.runs.status(run_id(1)) == ("COMPLETED", 0)
     async with store.transaction() as tx:
-        await tx.delete_finished_runs(after(NOW, timedelta(seconds=1)), 10)
-        assert await store.run_status(run_id(1)) == ("COMPLETED", 0)
-    assert await store.run_status(run_id(1)) is None
+        await tx.runs.delete_finished(after(NOW, timedelta(seconds=1)), 10)
+        assert await store.runs.status(run_id(1)) == ("COMPLETED", 0)
+    assert await store.runs.status(run_id(1)) is None
 
 
 async def test_items_of_a_step_are_read_apart_from_the_run_and_in_their_order(store: Store) -> None:
@@ -514,27 +514,30 @@ async def test_items_of_a_step_are_read_apart_from_the_run_and_in_their_order(st
     await write(
         store, transition(1, steps=[*steps, StepState(name="a[1]", status="FAILED", error=FULL_ERROR)])
     )
-    found = await store.run(run_id(1))
+    found = await store.runs.get(run_id(1))
     assert found is not None
     assert [step.name for step in found[1]] == ["a", "b"]
-    assert [step.name for step in await store.items(run_id(1), "a", limit=9)] == [
+    assert [step.name for step in await store.runs.items(run_id(1), "a", limit=9)] == [
         "a[0]",
         "a[1]",
         "a[2]",
         "a[10]",
     ]
-    assert [step.name for step in await store.items(run_id(1), "a", limit=2, after=0)] == ["a[1]", "a[2]"]
-    assert (await store.items(run_id(1), "a", limit=1, after=0))[0].error == FULL_ERROR
-    failed = await store.items(run_id(1), "a", limit=9, statuses=["FAILED"])
+    assert [step.name for step in await store.runs.items(run_id(1), "a", limit=2, after=0)] == [
+        "a[1]",
+        "a[2]",
+    ]
+    assert (await store.runs.items(run_id(1), "a", limit=1, after=0))[0].error == FULL_ERROR
+    failed = await store.runs.items(run_id(1), "a", limit=9, statuses=["FAILED"])
     assert [step.name for step in failed] == ["a[1]"]
-    running = await store.items(run_id(1), "a", limit=2, after=0, statuses=["RUNNING"])
+    running = await store.runs.items(run_id(1), "a", limit=2, after=0, statuses=["RUNNING"])
     assert [step.name for step in running] == ["a[2]", "a[10]"]
-    either = await store.items(run_id(1), "a", limit=3, statuses=["FAILED", "RUNNING"])
+    either = await store.runs.items(run_id(1), "a", limit=3, statuses=["FAILED", "RUNNING"])
     assert [step.name for step in either] == ["a[0]", "a[1]", "a[2]"]
-    assert await store.items(run_id(1), "a", limit=9, statuses=["WAITING"]) == []
-    assert await store.items(run_id(2), "a", limit=9) == []
-    assert await store.item_counts(run_id(1)) == {"a": {"RUNNING": 3, "FAILED": 1}, "ab": {"RUNNING": 1}}
-    assert await store.item_counts(run_id(2)) == {}
+    assert await store.runs.items(run_id(1), "a", limit=9, statuses=["WAITING"]) == []
+    assert await store.runs.items(run_id(2), "a", limit=9) == []
+    assert await store.runs.item_counts(run_id(1)) == {"a": {"RUNNING": 3, "FAILED": 1}, "ab": {"RUNNING": 1}}
+    assert await store.runs.item_counts(run_id(2)) == {}
     async with store.transaction() as tx:
-        ((_, loaded),) = await tx.load_runs([run_id(1)])
+        ((_, loaded),) = await tx.runs.load([run_id(1)])
     assert [step.name for step in loaded] == [*names, "a[1]"]

@@ -18,15 +18,15 @@ pytestmark = pytest.mark.anyio
 
 async def put(store: Store, name: str, sealed: bytes = b"sealed") -> Secret:
     async with store.transaction() as tx:
-        return await tx.set_secret(name, sealed)
+        return await tx.secrets.put(name, sealed)
 
 
 async def test_a_secret_is_found_by_its_name(store: Store) -> None:
     sealed = bytes(range(256))
     kept = await put(store, "slack-bot", sealed)
     assert kept == Secret(name="slack-bot", sealed=sealed, version=1, created_at=NOW, updated_at=NOW)
-    assert await store.secret("slack-bot") == kept
-    assert await store.secret("slack") is None
+    assert await store.secrets.get("slack-bot") == kept
+    assert await store.secrets.get("slack") is None
 
 
 async def test_a_secret_that_is_set_again_counts_on_and_keeps_its_beginning(
@@ -37,23 +37,23 @@ async def test_a_secret_that_is_set_again_counts_on_and_keeps_its_beginning(
     changed = await put(store, "a", b"second")
     later = after(NOW, timedelta(hours=1))
     assert changed == Secret(name="a", sealed=b"second", version=2, created_at=NOW, updated_at=later)
-    assert await store.secret("a") == changed
+    assert await store.secrets.get("a") == changed
 
 
 async def test_secrets_are_listed_by_name_page_after_page(store: Store) -> None:
     names = ["A", "B.2", "a", "a-b", "b_c"]
     for name in reversed(names):
         await put(store, name)
-    assert [secret.name for secret in await store.secrets(limit=2)] == names[:2]
-    assert [secret.name for secret in await store.secrets(limit=10, after="B.2")] == names[2:]
+    assert [secret.name for secret in await store.secrets.page(limit=2)] == names[:2]
+    assert [secret.name for secret in await store.secrets.page(limit=10, after="B.2")] == names[2:]
 
 
 async def test_a_removed_secret_is_gone_and_its_name_is_free(store: Store) -> None:
     await put(store, "a", b"first")
     async with store.transaction() as tx:
-        assert await tx.remove_secret("a")
-        assert not await tx.remove_secret("a")
-    assert await store.secret("a") is None
+        assert await tx.secrets.delete("a")
+        assert not await tx.secrets.delete("a")
+    assert await store.secrets.get("a") is None
     assert (await put(store, "a", b"second")).version == 1
 
 
@@ -62,17 +62,19 @@ async def test_what_is_rolled_back_has_not_happened(store: Store) -> None:
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            await tx.set_secret("a", b"second")
-            await tx.set_secret("b", b"new")
+            await tx.secrets.put("a", b"second")
+            await tx.secrets.put("b", b"new")
             raise LookupError
 
     with pytest.raises(LookupError):
         await fail()
-    assert [(secret.name, secret.sealed) for secret in await store.secrets(limit=10)] == [("a", b"first")]
+    assert [(secret.name, secret.sealed) for secret in await store.secrets.page(limit=10)] == [
+        ("a", b"first")
+    ]
 
 
 async def test_secrets_do_not_travel_to_another_store(store: Store) -> None:
     await put(store, "a", b"of no use elsewhere")
     async with store.transaction() as tx:
-        dumped = [row for table in TABLES async for rows in tx.dump(table) for row in rows]
+        dumped = [row for table in TABLES async for rows in tx.transfer.dump(table) for row in rows]
     assert dumped == []

@@ -63,7 +63,7 @@ async def test_a_claim_that_is_rolled_back_is_none(store: Store) -> None:
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            assert len(await tx.claim_tasks(ME, 10)) == 1
+            assert len(await tx.tasks.claim(ME, 10)) == 1
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
@@ -95,8 +95,8 @@ async def test_tasks_that_are_made_and_claimed_in_one_transaction_keep_to_the_sl
     claims: list[int] = []
     for numbers_ in ((1, 2, 3), (4, 5)):
         async with store.transaction() as tx:
-            await tx.put_tasks([queued(task(number)) for number in numbers_])
-            claims.append(len(await tx.claim_tasks(ME, 100)))
+            await tx.tasks.put([queued(task(number)) for number in numbers_])
+            claims.append(len(await tx.tasks.claim(ME, 100)))
     assert claims == [2, 0]
 
 
@@ -125,10 +125,10 @@ async def test_an_agent_whose_limit_was_lowered_gets_nothing_until_it_is_below(s
     await register(store, "A", 3)
     await queue(store, *(task(number) for number in range(5)))
     claimed = await claim(store)
-    agent = await store.agent("A")
+    agent = await store.agents.get("A")
     assert agent is not None
     async with store.transaction() as tx:
-        await tx.update_agent(msgspec.structs.replace(agent, max_concurrency=1, version=2), 1)
+        await tx.agents.update(msgspec.structs.replace(agent, max_concurrency=1, version=2), 1)
     await answer(store, done(claimed[0]))
     assert await claim(store) == []
     await answer(store, *map(done, claimed[1:]))
@@ -169,7 +169,7 @@ async def test_an_answer_ends_a_task(store: Store) -> None:
     await queue(store, task(1))
     (claimed,) = await claim(store)
     assert await answer(store, done(claimed)) == set()
-    backlog = await store.backlog()
+    backlog = await store.backlog.count()
     assert (backlog.queued_tasks, backlog.claimed_tasks, backlog.remote_tasks) == (0, 0, 0)
     assert (await reclaim(store, "the next process")).in_doubt == []
     assert await claim(store, "the next process") == []
@@ -189,7 +189,7 @@ async def test_the_answer_of_a_zombie_writes_nothing(store: Store, epoch_behind:
         assert await answer(store, done(ours), late) == {zombies.key}
     else:
         assert await answer(store, late, owner=owner) == {zombies.key}
-    assert (await store.backlog()).claimed_tasks == (1 if owner == ME else 2)
+    assert (await store.backlog.count()).claimed_tasks == (1 if owner == ME else 2)
     assert await answer(store, done(zombies)) == set()
 
 
@@ -198,7 +198,7 @@ async def test_a_second_answer_to_the_same_claim_writes_nothing(store: Store) ->
     (claimed,) = await claim(store)
     await answer(store, done(claimed))
     assert await answer(store, taken(claimed)) == {claimed.key}
-    assert (await store.backlog()).remote_tasks == 0
+    assert (await store.backlog.count()).remote_tasks == 0
 
 
 async def test_an_answer_to_a_task_that_nobody_knows_writes_nothing(store: Store) -> None:
@@ -214,14 +214,14 @@ async def test_a_task_that_the_agent_has_taken_is_asked_for_when_it_is_due(
     await answer(store, taken(claimed))
     assert await claim(store) == []
     async with store.transaction() as tx:
-        assert await tx.next_poll() == LATER
+        assert await tx.tasks.next_poll() == LATER
     clock.advance(timedelta(seconds=30))
     (asked,) = await claim(store)
     assert (asked.key, asked.remote_task_id, asked.polls) == (claimed.key, "remote-1", 1)
     assert asked.deadline == after(NOW, timedelta(minutes=5))
     assert asked.epoch == claimed.epoch + 1
     async with store.transaction() as tx:
-        assert await tx.next_poll() is None
+        assert await tx.tasks.next_poll() is None
 
 
 async def test_the_agents_own_task_id_is_kept_from_question_to_question(
@@ -325,7 +325,7 @@ async def test_a_queued_task_that_is_stopped_is_never_called(store: Store) -> No
     (stopped,) = await stop(store, key_of(task(1)))
     assert (stopped.was, stopped.claim.task) == ("queued", task(1))
     assert await claim(store) == []
-    assert (await store.backlog()).queued_tasks == 0
+    assert (await store.backlog.count()).queued_tasks == 0
 
 
 async def test_a_claimed_task_that_is_stopped_stays_with_who_has_it(store: Store) -> None:
@@ -416,14 +416,14 @@ async def test_a_task_that_was_claimed_to_be_asked_in_a_failed_transaction_is_st
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            assert len(await tx.claim_tasks(ME, 10)) == 1
-            assert await tx.next_poll() is None
+            assert len(await tx.tasks.claim(ME, 10)) == 1
+            assert await tx.tasks.next_poll() is None
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
     async with store.transaction() as tx:
-        assert await tx.next_poll() == LATER
+        assert await tx.tasks.next_poll() == LATER
     assert [each.remote_task_id for each in await claim(store)] == ["remote-1"]
 
 
@@ -435,11 +435,11 @@ async def test_of_several_tasks_to_be_asked_for_the_first_decides_when(
     for place, each in enumerate(claimed):
         await answer(store, taken(each, after(NOW, timedelta(seconds=30 - 10 * place))))
     async with store.transaction() as tx:
-        assert await tx.next_poll() == after(NOW, timedelta(seconds=10))
+        assert await tx.tasks.next_poll() == after(NOW, timedelta(seconds=10))
     clock.advance(timedelta(seconds=20))
     assert {each.key for each in await claim(store)} == {each.key for each in claimed[1:]}
     async with store.transaction() as tx:
-        assert await tx.next_poll() == after(NOW, timedelta(seconds=30))
+        assert await tx.tasks.next_poll() == after(NOW, timedelta(seconds=30))
 
 
 async def test_what_is_to_be_asked_for_is_known_after_a_restart(

@@ -62,10 +62,10 @@ async def fill(store: Store) -> None:
         workflow_id=id_of("w"), name="w", version=1, canonical=b"{}", source=b"\x00\xff", created_at=NOW
     )
     async with store.transaction() as tx:
-        await tx.insert_agent(msgspec.structs.replace(FULL, description=ODD, protocol_config=config))
-        await tx.insert_workflow_version(version)
-        await tx.insert_workflow_version(msgspec.structs.replace(version, version=2))
-        await tx.insert_key(
+        await tx.agents.insert(msgspec.structs.replace(FULL, description=ODD, protocol_config=config))
+        await tx.workflows.insert_version(version)
+        await tx.workflows.insert_version(msgspec.structs.replace(version, version=2))
+        await tx.keys.insert(
             ApiKey(id=id_of("key"), name="ci", role="admin", digest=b"digest", created_at=NOW)
         )
     second = msgspec.structs.replace(new_run(2), retry_of=run_id(1), correlation_id=ODD, trace=TRACE)
@@ -86,11 +86,11 @@ async def fill(store: Store) -> None:
     await answer(store, taken(first), msgspec.structs.replace(done(second_claim), result=b"\x00"))
     await stop(store, key_of(task(1, step="tombstone")))
     async with store.transaction() as tx:
-        await tx.put_exchanges([ExchangeRecord(run_id(1), ODD, 1, b'{"n":1}')])
-        await tx.put_dead_letters([letter(1)])
-        await tx.put_agent_events([new_event(FULL.id), new_event(FULL.id, "card_changed")])
-        await tx.put_check(check(1, FULL.id), 10)
-        await tx.put_comparisons([comparison(1, FULL.id)], 10)
+        await tx.exchanges.put([ExchangeRecord(run_id(1), ODD, 1, b'{"n":1}')])
+        await tx.dead_letters.put([letter(1)])
+        await tx.agent_events.put([new_event(FULL.id), new_event(FULL.id, "card_changed")])
+        await tx.checks.put(check(1, FULL.id), 10)
+        await tx.comparisons.put([comparison(1, FULL.id)], 10)
     await dispatch_all(store, task(1))
     await send(store, message(1))
 
@@ -98,7 +98,7 @@ async def fill(store: Store) -> None:
 async def rows_of(store: Store, table: Table) -> list[TableRow]:
     """Sorted, and JSON in one way."""
     async with store.transaction() as tx:
-        found = [tuple(row) async for batch in tx.dump(table) for row in batch]
+        found = [tuple(row) async for batch in tx.transfer.dump(table) for row in batch]
     if table is AGENTS:
         place = AGENTS.place("protocol_config")
         found = [(*row[:place], _normal(row[place]), *row[place + 1 :]) for row in found]
@@ -137,10 +137,10 @@ async def test_everything_arrives_as_it_left_and_comes_back_the_same(
         assert [row[sent] for row in await rows_of(last, DISPATCHES)] == [
             row[sent] for row in await rows_of(store, DISPATCHES)
         ]
-        run = await first.run(run_id(1))
+        run = await first.runs.get(run_id(1))
         assert run is not None
         assert [step.name for step in run[1]] == ["b", "c", "a"]
-        child = await first.run(run_id(3))
+        child = await first.runs.get(run_id(3))
         assert child is not None
         assert (child[0].parent, child[0].depth, child[0].routing_version) == (
             ParentStep(run_id(1), ODD),
@@ -148,9 +148,9 @@ async def test_everything_arrives_as_it_left_and_comes_back_the_same(
             7,
         )
         for other in (store, last):
-            assert await other.run(run_id(1)) == run
-            assert await other.run(run_id(3)) == child
-            assert await other.events(run_id(1), after=0, limit=10) == [event(1), event(2)]
+            assert await other.runs.get(run_id(1)) == run
+            assert await other.runs.get(run_id(3)) == child
+            assert await other.runs.events(run_id(1), after=0, limit=10) == [event(1), event(2)]
 
 
 async def test_what_this_store_has_arrives_in_another(store: Store, clock: FakeClock, tmp_path: Path) -> None:
@@ -166,11 +166,11 @@ async def test_secrets_and_keys_stay_behind(store: Store, clock: FakeClock, tmp_
         clock.advance(LEASE * 2)
         await export_store(first, tmp_path / "file", no_progress)
         imported = await import_store(store, tmp_path / "file", no_progress)
-    agent = await store.agent("Full")
+    agent = await store.agents.get("Full")
     assert agent is not None
     assert (agent.secret, agent.auth_type, agent.id) == (None, "bearer", FULL.id)
     assert (agent.options, agent.dialect) == (FULL.options, FULL.dialect)
-    assert await store.keys(limit=10) == []
+    assert await store.keys.page(limit=10) == []
     assert (imported.agents_without_secret, imported.unfinished_runs) == (["Full"], 2)
     assert imported.counts["runs"] == 3
 
@@ -197,7 +197,7 @@ async def test_an_idempotency_key_is_known_in_the_other_store(
         await fill(first)
         await move(first, store, tmp_path / "file", clock)
     async with store.transaction() as tx:
-        (existing,) = await tx.insert_runs([new_run(9, key="once", digest=b"\x00\x01")])
+        (existing,) = await tx.runs.insert([new_run(9, key="once", digest=b"\x00\x01")])
     assert existing is not None
     assert existing.id == run_id(1)
 
@@ -252,18 +252,20 @@ async def test_tasks_of_runs_that_have_ended_end_too(store: Store, clock: FakeCl
     assert [each.key for each in (await reclaim(store)).stopped] == [claimed.key]
     assert numbers(await claim(store)) == {run_id(3)}
     async with store.transaction() as tx:
-        assert set(await tx.dispatched([key_of(task(number)) for number in (1, 2, 3)])) == {key_of(task(3))}
+        assert set(await tx.dispatches.payloads([key_of(task(number)) for number in (1, 2, 3)])) == {
+            key_of(task(3))
+        }
 
 
 # --- what is refused
 
 
 async def test_a_store_says_when_it_was_exported(store: Store, clock: FakeClock, tmp_path: Path) -> None:
-    assert await store.moved() is None
+    assert await store.transfer.moved() is None
     await export_store(store, tmp_path / "first", no_progress)
     clock.advance(timedelta(hours=1))
     await export_store(store, tmp_path / "second", no_progress)
-    assert await store.moved() == Moved(at=NOW)
+    assert await store.transfer.moved() == Moved(at=NOW)
     with pytest.raises(Conflict, match="was exported at 2026-01-01T00:00:00"):
         await import_store(store, tmp_path / "first", no_progress)
 
@@ -275,7 +277,7 @@ async def test_a_store_whose_tasks_somebody_holds_is_not_exported(
     if is_shared:
         with pytest.raises(DataInUse, match="Other processes of Trunkline"):
             await export_store(store, tmp_path / "file", no_progress)
-        assert await store.moved() is None
+        assert await store.transfer.moved() is None
         assert list(tmp_path.iterdir()) == []
         clock.advance(LEASE * 2)
     await export_store(store, tmp_path / "file", no_progress)
@@ -292,7 +294,7 @@ async def test_a_store_that_has_anything_takes_nothing(
     match table:
         case "agents":
             async with store.transaction() as tx:
-                await tx.insert_agent(FULL)
+                await tx.agents.insert(FULL)
         case "runs":
             await insert(store, new_run(7))
         case _:
@@ -334,6 +336,6 @@ async def test_an_export_that_fails_in_the_middle_leaves_the_store_in_use_and_no
     clock.advance(LEASE * 2)
     with pytest.raises(RuntimeError, match="on purpose"):
         await export_store(store, tmp_path / "file", fail)
-    assert await store.moved() is None
+    assert await store.transfer.moved() is None
     assert [path.name for path in tmp_path.iterdir() if "file" in path.name] == []
     await put(store, item(1, "goes on"))

@@ -51,7 +51,7 @@ def places(steps: Sequence[WaitingStep]) -> list[tuple[int, str, str]]:
 
 async def test_a_step_that_asks_is_given_with_all_that_it_asks(store: Store) -> None:
     await record(store, 1, asking(since=5))
-    assert await store.waiting_steps(limit=10) == [
+    assert await store.runs.waiting_steps(limit=10) == [
         WaitingStep(
             place=WaitPlace(Instant(5), run_id(1), "a"),
             workflow_id=id_of("w"),
@@ -70,7 +70,7 @@ async def test_a_step_that_asks_is_given_with_all_that_it_asks(store: Store) -> 
 async def test_the_oldest_come_first_and_pages_go_on_where_the_last_one_ended(store: Store) -> None:
     await record(store, 1, asking("a", since=7), asking("b", since=3))
     await record(store, 2, asking("a", since=5), asking("c", since=7))
-    every = places(await store.waiting_steps(limit=10))
+    every = places(await store.runs.waiting_steps(limit=10))
     assert every == [
         (3, run_id(1), "b"),
         (5, run_id(2), "a"),
@@ -78,21 +78,21 @@ async def test_the_oldest_come_first_and_pages_go_on_where_the_last_one_ended(st
         (7, run_id(2), "c"),
     ]
     seen: list[WaitingStep] = []
-    while page := await store.waiting_steps(limit=1, after=seen[-1].place if seen else None):
+    while page := await store.runs.waiting_steps(limit=1, after=seen[-1].place if seen else None):
         seen += page
     assert places(seen) == every
 
 
 async def test_kinds_and_workflows_can_be_asked_for(store: Store) -> None:
     await record(store, 1, asking("a", since=1), asking("b", since=2, kind="auth"), unknown("c", since=3))
-    assert [step.place.step for step in await store.waiting_steps(limit=9, kind="input")] == ["a"]
-    assert [step.place.step for step in await store.waiting_steps(limit=9, kind="auth")] == ["b"]
-    assert [step.place.step for step in await store.waiting_steps(limit=9, kind="outcome")] == ["c"]
-    assert len(await store.waiting_steps(limit=9, workflow="w")) == 3
-    assert await store.waiting_steps(limit=9, workflow="another") == []
-    assert [step.place.step for step in await store.waiting_steps(limit=9, workflow="w", kind="outcome")] == [
-        "c"
-    ]
+    assert [step.place.step for step in await store.runs.waiting_steps(limit=9, kind="input")] == ["a"]
+    assert [step.place.step for step in await store.runs.waiting_steps(limit=9, kind="auth")] == ["b"]
+    assert [step.place.step for step in await store.runs.waiting_steps(limit=9, kind="outcome")] == ["c"]
+    assert len(await store.runs.waiting_steps(limit=9, workflow="w")) == 3
+    assert await store.runs.waiting_steps(limit=9, workflow="another") == []
+    assert [
+        step.place.step for step in await store.runs.waiting_steps(limit=9, workflow="w", kind="outcome")
+    ] == ["c"]
 
 
 async def test_a_workflow_is_known_by_its_id_too(store: Store) -> None:
@@ -100,22 +100,22 @@ async def test_a_workflow_is_known_by_its_id_too(store: Store) -> None:
         workflow_id=id_of("w"), name="w", version=1, canonical=b"{}", source=b"", created_at=NOW
     )
     async with store.transaction() as tx:
-        await tx.insert_workflow_version(saved)
+        await tx.workflows.insert_version(saved)
     await record(store, 1, asking())
-    assert len(await store.waiting_steps(limit=9, workflow=id_of("w"), kind="input")) == 1
-    assert await store.waiting_steps(limit=9, workflow=id_of("v")) == []
+    assert len(await store.runs.waiting_steps(limit=9, workflow=id_of("w"), kind="input")) == 1
+    assert await store.runs.waiting_steps(limit=9, workflow=id_of("v")) == []
 
 
 async def test_a_step_that_waits_for_no_person_is_not_given(store: Store) -> None:
     retry = WaitingFor(kind="retry", text="Busy.", until=Instant(7))
     remote = WaitingFor(kind="remote", text="It works.")
     await record(store, 1, busy("a", "WAITING", retry), busy("b", "RUNNING", remote), busy("c", "COMPLETED"))
-    assert await store.waiting_steps(limit=9) == []
+    assert await store.runs.waiting_steps(limit=9) == []
 
 
 async def test_a_step_that_was_answered_waits_no_more(store: Store) -> None:
     await record(store, 1, asking("a", since=1), asking("b", since=2))
     await record(store, 1, busy("a", "RUNNING"), expected=1)
-    assert [step.place.step for step in await store.waiting_steps(limit=9)] == ["b"]
+    assert [step.place.step for step in await store.runs.waiting_steps(limit=9)] == ["b"]
     await record(store, 1, asking("a", since=9), busy("b", "FAILED"), expected=2)
-    assert places(await store.waiting_steps(limit=9)) == [(9, run_id(1), "a")]
+    assert places(await store.runs.waiting_steps(limit=9)) == [(9, run_id(1), "a")]

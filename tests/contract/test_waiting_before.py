@@ -41,8 +41,8 @@ async def test_a_step_that_waits_is_found_after_an_upgrade(open_store: OpenStore
     await downgrade_schema(url, "0004")
     await upgrade_schema(url)
     async with open_store() as store:
-        found = await store.waiting_steps(limit=9)
-        of_workflow = await store.waiting_steps(limit=9, workflow="w", kind="outcome")
+        found = await store.runs.waiting_steps(limit=9)
+        of_workflow = await store.runs.waiting_steps(limit=9, workflow="w", kind="outcome")
     assert [(step.place, step.waiting_for.text) for step in found] == [
         ((Instant(5), run_id(1), "a"), "Which\u0000?"),
         ((NOW, run_id(2), "a"), "Lost."),

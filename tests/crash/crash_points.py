@@ -26,14 +26,14 @@ KILLED = 137
 
 # Inside a transaction: whatever was written is never committed.
 IN_TRANSACTION = (
-    "insert_runs",
-    "put_inbox",
-    "claim_woken_runs",
-    "write_transitions",
-    "put_tasks",
-    "claim_tasks",
-    "write_answers",
-    "put_exchanges",
+    "runs.insert",
+    "input_queue.put",
+    "input_queue.claim_runs",
+    "runs.write_transitions",
+    "tasks.put",
+    "tasks.claim",
+    "tasks.write_answers",
+    "exchanges.put",
     "publish_tasks.before",
     "publish_tasks.after",
     "publish_results.before",
@@ -41,12 +41,12 @@ IN_TRANSACTION = (
 )
 # The same, where messages travel: the outbox and its relay, sent tasks that are remembered, leases.
 TRAVEL_POINTS = (
-    "put_outbox",
-    "put_dispatches",
-    "take_outbox",
-    "settle_dispatches",
-    "take_due_dispatches",
-    "hold_lease",
+    "outbox.put",
+    "dispatches.put",
+    "outbox.take",
+    "dispatches.settle",
+    "dispatches.take_due",
+    "leases.hold",
 )
 # Who commits what, and where it can end: inside, after, or with a commit that nobody is told of.
 COMMITS = ("executor", "bridge", "relay", "lease")
@@ -55,12 +55,12 @@ COMMIT_POINTS = tuple(
 )
 # Between the outbox and the topics, and between the topics and the offsets.
 BROKER_POINTS = ("produce.before", "produce.some", "produce.after", "arrive", "settle.before", "settle.after")
-TIMER_POINTS = ("take_due_timers",)
-STOP_POINTS = ("stop_tasks",)
+TIMER_POINTS = ("timers.fire_due",)
+STOP_POINTS = ("tasks.stop",)
 # Only where an agent has a breaker.
-BREAKER_POINTS = ("note_calls",)
+BREAKER_POINTS = ("agents.record_calls",)
 # At the start, in a transaction of its own, and after its commit.
-RECOVERY_POINTS = ("reclaim_tasks", "reclaimed")
+RECOVERY_POINTS = ("tasks.reclaim", "reclaimed")
 # Where something leaves the process, or comes in.
 EDGE_POINTS = ("commit.before", "commit.after", "post.before", "post.after")
 # Before a stream is asked for, when its head has come, and when it is over.
@@ -69,17 +69,20 @@ STREAM_POINTS = ("stream.before", "stream.begun", "stream.after")
 AGENT_POINTS = ("agent.received", "agent.answered")
 
 _WATCHED = frozenset(
-    {*IN_TRANSACTION, *TRAVEL_POINTS, *TIMER_POINTS, *STOP_POINTS, *BREAKER_POINTS, "reclaim_tasks"}
+    {*IN_TRANSACTION, *TRAVEL_POINTS, *TIMER_POINTS, *STOP_POINTS, *BREAKER_POINTS, "tasks.reclaim"}
 )
+_WATCHED_GROUPS = frozenset(point.partition(".")[0] for point in _WATCHED)
 # Whether or not they carry anything.
-_ALWAYS = frozenset({"reclaim_tasks", "hold_lease"})
-_WRITING = _WATCHED - {"claim_woken_runs", "reclaim_tasks"}
+_ALWAYS = frozenset({"tasks.reclaim", "leases.hold"})
+_WRITING = _WATCHED - {"input_queue.claim_runs", "tasks.reclaim"}
 # Whose transaction it is, by what is done in it.
 _ACTORS = {
-    **dict.fromkeys(("insert_runs", "put_inbox", "write_transitions", "take_due_timers"), "executor"),
-    **dict.fromkeys(("put_tasks", "claim_tasks", "write_answers", "stop_tasks"), "bridge"),
-    "take_outbox": "relay",
-    "hold_lease": "lease",
+    **dict.fromkeys(
+        ("runs.insert", "input_queue.put", "runs.write_transitions", "timers.fire_due"), "executor"
+    ),
+    **dict.fromkeys(("tasks.put", "tasks.claim", "tasks.write_answers", "tasks.stop"), "bridge"),
+    "outbox.take": "relay",
+    "leases.hold": "lease",
 }
 
 
@@ -152,17 +155,34 @@ class _CrashingTransaction:
 
     def __getattr__(self, name: str) -> object:
         attribute: object = getattr(self._inner, name)
-        if name not in _WATCHED:
+        return _CrashingGroup(attribute, name, self) if name in _WATCHED_GROUPS else attribute
+
+    def reached(self, point: str, arguments: tuple[object, ...], answer: object) -> None:
+        self.has_reclaimed = self.has_reclaimed or point == "tasks.reclaim"
+        if point in _ALWAYS or _carries(arguments, answer):
+            self.has_written = self.has_written or point in _WRITING
+            self.actor = self.actor or _ACTORS.get(point)
+            self._fuse.at(point)
+
+
+class _CrashingGroup:
+    """A group of a transaction, like `tasks`."""
+
+    def __init__(self, inner: object, name: str, transaction: _CrashingTransaction) -> None:
+        self._inner = inner
+        self._name = name
+        self._transaction = transaction
+
+    def __getattr__(self, name: str) -> object:
+        attribute: object = getattr(self._inner, name)
+        point = f"{self._name}.{name}"
+        if point not in _WATCHED:
             return attribute
         method = cast("Callable[..., Awaitable[object]]", attribute)
 
         async def watched(*arguments: object, **more: object) -> object:
             answer = await method(*arguments, **more)
-            self.has_reclaimed = self.has_reclaimed or name == "reclaim_tasks"
-            if name in _ALWAYS or _carries(arguments, answer):
-                self.has_written = self.has_written or name in _WRITING
-                self.actor = self.actor or _ACTORS.get(name)
-                self._fuse.at(name)
+            self._transaction.reached(point, arguments, answer)
             return answer
 
         return watched

@@ -38,7 +38,7 @@ FAILING = {"retry"}
 STREAMED = {"streamed"}
 STOPPED = {"cancel_call", "cancel_remote"}
 # An agent that never answers leaves no answer behind.
-NEVER_REACHED = {("cancel_call", point) for point in ("post.after", "agent.answered", "put_exchanges")}
+NEVER_REACHED = {("cancel_call", point) for point in ("post.after", "agent.answered", "exchanges.put")}
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
         (kind, "commit.after") for kind in MORE_KINDS if kind.name in {"nested_loop", "cancel_nested"}
     )
     for kind in KINDS:
-        inside = IN_TRANSACTION if kind.name in IN_DETAIL else ("write_transitions",)
+        inside = IN_TRANSACTION if kind.name in IN_DETAIL else ("runs.write_transitions",)
         yield from ((kind, point) for point in (*EDGE_POINTS, *AGENT_POINTS, *inside))
-        yield from ((kind, point) for point in ("insert_runs", "put_inbox") if kind.name in BEGINNING)
+        yield from ((kind, point) for point in ("runs.insert", "input_queue.put") if kind.name in BEGINNING)
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in TIMED)
         yield from ((kind, point) for point in STOP_POINTS if kind.name in STOPPED)
         yield from ((kind, point) for point in BREAKER_POINTS if kind.name in FAILING)
@@ -111,7 +111,7 @@ async def test_a_run_survives_another_end_while_it_recovers(
         assert found == [], f"ended at {point}, occurrence {occurrence}, of the second life"
 
 
-@pytest.mark.parametrize("point", [*EDGE_POINTS, *AGENT_POINTS, "write_transitions", "claim_tasks"])
+@pytest.mark.parametrize("point", [*EDGE_POINTS, *AGENT_POINTS, "runs.write_transitions", "tasks.claim"])
 async def test_many_runs_survive_together(
     point: str, scenario_of: TellStory, starter: ProcessStarter
 ) -> None:
@@ -126,7 +126,7 @@ async def test_many_runs_survive_together(
 
 
 @pytest.mark.parametrize(
-    ("point", "exists"), [("insert_runs", False), ("commit.before", False), ("commit.after", True)]
+    ("point", "exists"), [("runs.insert", False), ("commit.before", False), ("commit.after", True)]
 )
 async def test_a_run_that_nobody_was_told_of_is_there_whole_or_not_at_all(
     point: str,

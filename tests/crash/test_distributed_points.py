@@ -55,25 +55,25 @@ POINTS = (
     *STOP_POINTS,
     *STREAM_POINTS,
     *BREAKER_POINTS,
-    "reclaim_tasks",
+    "tasks.reclaim",
     "post.before",
     "post.after",
     *AGENT_POINTS,
 )
 # They come once or twice in a story, or not at all unless something has been lost; a lease is held every few seconds.
 SELDOM = {
-    "take_due_timers",
-    "stop_tasks",
-    "note_calls",
-    "insert_runs",
-    "take_due_dispatches",
+    "timers.fire_due",
+    "tasks.stop",
+    "agents.record_calls",
+    "runs.insert",
+    "dispatches.take_due",
     *STREAM_POINTS,
-    "hold_lease",
+    "leases.hold",
     "lease.commit.before",
     "lease.commit.after",
 }
 # Sent again only what is late: a step whose agent takes longer than that, or whose message is lost.
-UNCERTAIN = {"take_due_dispatches"}
+UNCERTAIN = {"dispatches.take_due"}
 
 
 @pytest.fixture(scope="session")

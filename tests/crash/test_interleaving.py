@@ -47,11 +47,15 @@ class _WaitingStore:
 
 
 class _WaitingTransaction:
-    def __init__(self, inner: Transaction) -> None:
+    """A transaction, or one of its groups."""
+
+    def __init__(self, inner: object) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> object:
         attribute: object = getattr(self._inner, name)
+        if not callable(attribute) and not isinstance(attribute, int):
+            return _WaitingTransaction(attribute)
         if not inspect.iscoroutinefunction(attribute):
             return attribute
         method = cast("Callable[..., Awaitable[object]]", attribute)

@@ -35,7 +35,7 @@ class SlowCommitStore:
         async with self._store.transaction(durable=durable) as tx:
             watched = _ObservedTransaction(tx)
             yield cast("Transaction", watched)
-            if watched.claimed:
+            if watched.tasks.claimed:
                 self.has_claimed.set()
                 await self.go_on.wait()
 
@@ -43,13 +43,22 @@ class SlowCommitStore:
 class _ObservedTransaction:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
-        self.claimed: Sequence[ClaimedTask] = ()
+        self.tasks = _WatchedTasks(tx)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._tx, name)
 
-    async def claim_tasks(self, *arguments: object) -> Sequence[ClaimedTask]:
-        self.claimed = await self._tx.claim_tasks(*arguments)  # pyright: ignore[reportArgumentType] - handed on
+
+class _WatchedTasks:
+    def __init__(self, tx: Transaction) -> None:
+        self._tasks = tx.tasks
+        self.claimed: Sequence[ClaimedTask] = ()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tasks, name)
+
+    async def claim(self, *arguments: object) -> Sequence[ClaimedTask]:
+        self.claimed = await self._tasks.claim(*arguments)  # pyright: ignore[reportArgumentType] - handed on
         return self.claimed
 
 

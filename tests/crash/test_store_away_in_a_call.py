@@ -25,14 +25,25 @@ class UnavailableStore:
         self._store = store
         self.refused = 0
 
+        self.agents = UnavailableAgents(self, store)
+
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
-    async def agent(self, name_or_id: str) -> Agent | None:
-        if self.refused < 2:
-            self.refused += 1
+
+class UnavailableAgents:
+    def __init__(self, away: UnavailableStore, store: Store) -> None:
+        self._away = away
+        self._agents = store.agents
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._agents, name)
+
+    async def get(self, name_or_id: str) -> Agent | None:
+        if self._away.refused < 2:
+            self._away.refused += 1
             raise Unavailable("on purpose")
-        return await self._store.agent(name_or_id)
+        return await self._agents.get(name_or_id)
 
 
 async def test_a_call_whose_agent_cannot_be_looked_up_waits_for_the_store(tmp_path: Path) -> None:

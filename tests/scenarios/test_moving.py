@@ -283,7 +283,7 @@ async def test_a_file_of_another_version_says_so(tmp_path: Path, capsys: pytest.
 async def test_no_secret_is_in_the_file_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
     file = await exported(tmp_path)
     async with open_sqlite(tmp_path / "source" / "trunkline.db") as store:
-        agent = await store.agent("Agent")
+        agent = await store.agents.get("Agent")
     assert agent is not None
     assert agent.secret is not None
     content = gzip.decompress(file.read_bytes())

@@ -17,7 +17,8 @@ from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
 from trunkline.services.agents.activity import AgentOverview, RecentActivity
 from trunkline.services.agents.inspection import CardView
-from trunkline.stores.port.activity import AgentMinute, EndedCall, Grade, begin_of
+from trunkline.stores.port.activity import AgentMinute, EndedCall, begin_of
+from trunkline.stores.port.agent_events import Grade
 
 
 class _Minute(msgspec.Struct):

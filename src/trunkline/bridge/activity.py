@@ -39,7 +39,7 @@ class ActivityRecorder:
     async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
         minutes = minutes_of(results)
         if minutes:
-            await tx.note_activity(self._bridge, minutes)
+            await tx.activity.record(self._bridge, minutes)
 
     def committed(self) -> None:
         """Nothing is kept here."""

@@ -70,7 +70,7 @@ class BreakerObserver:
 
     async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
         calls = [call for item in results if (call := _noted(item)) is not None]
-        self._changes = await tx.note_calls(calls) if calls else []
+        self._changes = await tx.agents.record_calls(calls) if calls else []
 
     def committed(self) -> None:
         for change in self._changes:

@@ -77,12 +77,12 @@ class AnswerWriter:
         answered = [update for update in updates if not isinstance(update, CallExchanges)]
         # Only the last answer of a task is written; what was reported before it is for the executor.
         answers = {update.claim.key: self._stored_answer(update) for update in answered}
-        lost = await tx.write_answers(self._owner, list(answers.values()))
+        lost = await tx.tasks.write_answers(self._owner, list(answers.values()))
         for key in lost:
             log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
         # After a turn that seemed to fail, what is not ours any more may have been written by it.
         written = lost if self._unsure else ()
-        await tx.put_exchanges(
+        await tx.exchanges.put(
             [
                 exchange
                 for update in updates
@@ -161,17 +161,17 @@ class TaskClaimer:
         tasks = [message for message in messages if isinstance(message, AgentTask)]
         stops = [message for message in messages if isinstance(message, CancelTask)]
         if tasks:
-            known = await tx.put_tasks([QueuedTask(task, encode(task)) for task in tasks])
+            known = await tx.tasks.put([QueuedTask(task, encode(task)) for task in tasks])
             if known:
                 # Sent again, so their results have not arrived.
                 await self._broker.publish_results(tx, [_results.decode(result) for result in known])
         if stops:
             keys = [TaskKey(message.task_id, message.attempt) for message in stops]
-            self._stopped += await tx.stop_tasks(self._owner, keys)
+            self._stopped += await tx.tasks.stop(self._owner, keys)
 
     async def reclaim(self, tx: Transaction) -> None:
         """Tasks that a process had claimed when it died are called again, are in doubt, or end as they were to end."""
-        left = await tx.reclaim_tasks(self._owner, RECLAIM_GRACE)
+        left = await tx.tasks.reclaim(self._owner, RECLAIM_GRACE)
         if left.in_doubt or left.gone:
             log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt), gone=left.gone)
         results = [_result_without_call(claim, "unknown", tx.now) for claim in left.in_doubt]
@@ -190,7 +190,7 @@ class TaskClaimer:
         if not results:
             return
         if not self._broker.hands_over_in_transaction:
-            await tx.keep_results(
+            await tx.tasks.keep_results(
                 {TaskKey(result.task_id, result.attempt): encode(result) for result in results}
             )
         await self._broker.publish_results(tx, results)
@@ -200,7 +200,7 @@ class TaskClaimer:
         if self._heartbeat is None or tx.now < self._next_check_at:
             return
         self._next_check_at = after(tx.now, _CHECK_EVERY)
-        self._to_cancel = await tx.stopping_tasks(self._owner)
+        self._to_cancel = await tx.tasks.stopping(self._owner)
         if self._heartbeat.has_stable_lease(tx.now):
             await self.reclaim(tx)
 
@@ -212,12 +212,12 @@ class TaskClaimer:
         self._more = bool(queued)
         is_open = not self._stopping.is_set()
         room = min(MAX_CLAIMS_PER_TURN, MAX_CALLS - self._calls.in_flight)
-        self._claimed = await tx.claim_tasks(self._owner, room, self._pools) if is_open and room > 0 else []
+        self._claimed = await tx.tasks.claim(self._owner, room, self._pools) if is_open and room > 0 else []
         self._more = self._more or len(self._claimed) == MAX_CLAIMS_PER_TURN
         if self._unsure and is_open and self._heartbeat is not None:
-            held = await tx.held_tasks(self._owner)
+            held = await tx.tasks.held(self._owner)
             self._claimed = [claim for claim in held if not self._calls.has(claim.key)]
-        self._next_poll = await tx.next_poll() if is_open else None
+        self._next_poll = await tx.tasks.next_poll() if is_open else None
 
     def committed(self) -> None:
         for claim in self._claimed:

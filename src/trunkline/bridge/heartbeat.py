@@ -45,7 +45,7 @@ class Heartbeat:
     async def beat(self) -> None:
         # A crash may undo a beat; no bridge takes over anything before the next one is due.
         async with self._store.transaction(durable=False) as tx:
-            await tx.hold_lease(self._owner, self._lease.lasts, PROCESS_NAME)
+            await tx.leases.hold(self._owner, self._lease.lasts, PROCESS_NAME)
             now = tx.now
         if self._beaten_at is not None and now > after(self._beaten_at, self._lease.lasts):
             self._stable_from = after(now, RECLAIM_GRACE)
@@ -84,7 +84,7 @@ class Heartbeat:
     async def _release(self) -> None:
         try:
             async with self._store.transaction() as tx:
-                await tx.release_lease(self._owner)
+                await tx.leases.release(self._owner)
         except Unavailable as exc:
             # It passes by itself.
             log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)

@@ -20,7 +20,7 @@ from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, StepError, fix_for
 from trunkline.services.runs.intake import START
 from trunkline.services.workflows import Workflows
-from trunkline.stores.base import InboxFilled, InboxItem, NewRun, Transaction, WorkflowVersion
+from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction, WorkflowVersion
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.workflow import CompiledWorkflow
@@ -47,7 +47,7 @@ class ChildRuns:
     async def write(self, tx: Transaction, turns: Sequence[Turn]) -> bool:
         """Writes what these turns mean for other runs; False: nothing."""
         self._begun = []
-        items: list[InboxItem] = []
+        items: list[QueuedInput] = []
         found: dict[tuple[str, int | None], _Found] = {}
         for turn in turns:
             for effect in turn.effects:
@@ -57,14 +57,14 @@ class ChildRuns:
                         found[key] = await self._find(*key)
                     items.append(self._begin(turn, effect, found[key]))
                 elif isinstance(effect, SendRunInput):
-                    items.append(InboxItem(effect.run_id, effect.key, encode_input(effect.item)))
+                    items.append(QueuedInput(effect.run_id, effect.key, encode_input(effect.item)))
             if turn.state.is_final and turn.state.parent is not None:
                 items.append(_end(turn.state, turn.state.parent))
         if self._begun:
-            await tx.insert_runs(self._begun)
+            await tx.runs.insert(self._begun)
         if items:
-            await tx.put_inbox(items)
-            await tx.announce(InboxFilled())
+            await tx.input_queue.put(items)
+            await tx.announce(InputsQueued())
         return bool(items)
 
     async def _find(self, name: str, version: int | None) -> _Found:
@@ -74,7 +74,7 @@ class ChildRuns:
         except (Invalid, NotFound) as exc:
             return StepError(code="workflow_unknown", message=exc.message, fix=fix_for("workflow_unknown"))
 
-    def _begin(self, turn: Turn, effect: StartChildRun, found: _Found) -> InboxItem:
+    def _begin(self, turn: Turn, effect: StartChildRun, found: _Found) -> QueuedInput:
         """The first input for the child, or the refusal for its parent."""
         parent = turn.state
         if not isinstance(found, StepError):
@@ -82,7 +82,7 @@ class ChildRuns:
             found = _unfit(workflow, effect) or found
         if isinstance(found, StepError):
             refused = ChildRefused(effect.step, effect.run_id, found)
-            return InboxItem(parent.id, _key(effect.run_id), encode_input(refused))
+            return QueuedInput(parent.id, _key(effect.run_id), encode_input(refused))
         saved = found[0]
         self._begun.append(
             NewRun(
@@ -99,7 +99,7 @@ class ChildRuns:
                 routing_version=parent.routing_version,
             )
         )
-        return InboxItem(effect.run_id, START, encode_input(RunRequested()))
+        return QueuedInput(effect.run_id, START, encode_input(RunRequested()))
 
     def committed(self) -> None:
         for run in self._begun:
@@ -134,7 +134,7 @@ def _unfit(workflow: CompiledWorkflow, effect: StartChildRun) -> StepError | Non
     )
 
 
-def _end(child: RunState, parent: ParentStep) -> InboxItem:
+def _end(child: RunState, parent: ParentStep) -> QueuedInput:
     ended = ChildEnded(
         parent.step,
         child.id,
@@ -142,4 +142,4 @@ def _end(child: RunState, parent: ParentStep) -> InboxItem:
         NO_OUTPUT if child.output is None else msgspec.Raw(child.output),
         child.error,
     )
-    return InboxItem(parent.run_id, _key(child.id), encode_input(ended))
+    return QueuedInput(parent.run_id, _key(child.id), encode_input(ended))

@@ -81,7 +81,7 @@ class RunDriver:
 
     async def work(self, tx: Transaction) -> None:
         self._turns = []
-        woken = await tx.claim_woken_runs(MAX_INPUTS_PER_TURN)
+        woken = await tx.input_queue.claim_runs(MAX_INPUTS_PER_TURN)
         self._more = sum(len(run.items) for run in woken) == MAX_INPUTS_PER_TURN
         if not woken:
             return
@@ -94,7 +94,7 @@ class RunDriver:
                 turn, transition = await self._decide(tx, run, state)
                 self._turns.append(turn)
                 transitions.append(transition)
-        moved = await tx.write_transitions(transitions)
+        moved = await tx.runs.write_transitions(transitions)
         self._turns = [turn for turn in self._turns if turn.state.id not in moved]
         for transition in transitions:
             self._timers.expect(transition.timers)
@@ -108,7 +108,7 @@ class RunDriver:
         if messages:
             await self._broker.publish_tasks(tx, messages)
         if self._events_topic:
-            await tx.put_outbox(_event_messages(self._events_topic, transitions, moved))
+            await tx.outbox.put(_event_messages(self._events_topic, transitions, moved))
         await tx.announce(
             RunsChanged(
                 [turn.state.id for turn in self._turns],

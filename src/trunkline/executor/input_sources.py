@@ -11,7 +11,7 @@ from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.machine.inputs import ResultArrived, encode_input
 from trunkline.messages import AgentResult
-from trunkline.stores.base import InboxItem, TaskKey, Timer, Transaction
+from trunkline.stores.base import QueuedInput, TaskKey, Timer, Transaction
 
 # After these the call may continue, or its answer may still come.
 _NOT_THE_END = frozenset({"working", "progress", "unknown"})
@@ -23,9 +23,9 @@ _NOW = Instant(0)
 
 async def queue_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
     """Puts results into the input queues of their runs; a result that was queued before is dropped by its key."""
-    await tx.put_inbox(
+    await tx.input_queue.put(
         [
-            InboxItem(RunId(result.run_id), _key(result), encode_input(ResultArrived(result)))
+            QueuedInput(RunId(result.run_id), _key(result), encode_input(ResultArrived(result)))
             for result in results
         ]
     )
@@ -38,7 +38,7 @@ async def queue_delivered_results(tx: Transaction, results: Sequence[AgentResult
         TaskKey(result.task_id, result.attempt) for result in results if result.status not in _NOT_THE_END
     }
     if ended:
-        await tx.settle_dispatches(ended)
+        await tx.dispatches.settle(ended)
 
 
 def _key(result: AgentResult) -> str:
@@ -56,8 +56,8 @@ class Timers:
 
     async def work(self, tx: Transaction) -> None:
         if self._look_at <= tx.now:
-            await tx.take_due_timers(_MAX_TIMERS_PER_TURN)
-            self._next = await tx.next_timer()
+            await tx.timers.fire_due(_MAX_TIMERS_PER_TURN)
+            self._next = await tx.timers.next_due()
             self._look_at = after(tx.now, _LOOK_EVERY)
             if self._next is not None:
                 self._look_at = min(self._look_at, self._next)

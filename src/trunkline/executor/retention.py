@@ -65,10 +65,10 @@ class Retention:
     async def _delete_old(self, stopping: asyncio.Event) -> None:
         total = 0
         async with self._store.transaction() as tx:
-            await tx.forget_activity(after(tx.now, -min(self._keep, ACTIVITY)))
+            await tx.activity.forget(after(tx.now, -min(self._keep, ACTIVITY)))
         while not stopping.is_set():
             async with self._store.transaction() as tx:
-                deleted = await tx.delete_finished_runs(after(tx.now, -self._keep), _RUNS_A_BATCH)
+                deleted = await tx.runs.delete_finished(after(tx.now, -self._keep), _RUNS_A_BATCH)
             total += deleted
             if deleted < _RUNS_A_BATCH:
                 break
@@ -80,7 +80,7 @@ class Retention:
     async def _delete_old_audit(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             async with self._store.transaction() as tx:
-                deleted = await tx.delete_audit(after(tx.now, -self._keep_audit), _ENTRIES_A_BATCH)
+                deleted = await tx.audit.delete(after(tx.now, -self._keep_audit), _ENTRIES_A_BATCH)
             if deleted < _ENTRIES_A_BATCH:
                 return
 
@@ -92,7 +92,7 @@ class Retention:
             if not runs:
                 return
             async with self._store.transaction() as tx:
-                gone = await tx.unknown_runs(runs)
+                gone = await tx.runs.unknown(runs)
             for run_id in gone:
                 await blobs.delete(run_id)
             last = runs[-1]

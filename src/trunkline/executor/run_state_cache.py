@@ -41,7 +41,7 @@ class RunStateCache:
             else:
                 missing.append(run.run_id)
         if missing:
-            for record, steps in await tx.load_runs(missing):
+            for record, steps in await tx.runs.load(missing):
                 states[record.id] = await self._build(record, steps)
         return states
 

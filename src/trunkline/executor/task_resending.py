@@ -42,7 +42,7 @@ class TaskResender:
     async def work(self, tx: Transaction) -> None:
         if tx.now < self._look_at:
             return
-        due = await tx.take_due_dispatches(_MAX_PER_TURN, MAX_PAUSE)
+        due = await tx.dispatches.take_due(_MAX_PER_TURN, MAX_PAUSE)
         self._sent = len(due)
         if due:
             await self._broker.resend_tasks(tx, [_tasks.decode(dispatch.payload) for dispatch in due])

@@ -64,7 +64,7 @@ class Workflows:
         """
         loaded = await self._load(text, source)
         async with self._store.transaction() as tx:
-            latest = await tx.latest_workflow_version(loaded.definition.name)
+            latest = await tx.workflows.latest_version(loaded.definition.name)
             if latest is not None and latest.canonical == loaded.canonical:
                 return SaveResult(latest, False, loaded.warnings)
             version = WorkflowVersion(
@@ -75,8 +75,8 @@ class Workflows:
                 source=text,
                 created_at=tx.now,
             )
-            await tx.insert_workflow_version(version)
-            await tx.put_audit([audit_entry("workflow", "save", version.name, version=version.version)])
+            await tx.workflows.insert_version(version)
+            await tx.audit.put([audit_entry("workflow", "save", version.name, version=version.version)])
         return SaveResult(version, True, loaded.warnings)
 
     async def check(self, text: bytes) -> ValidationResult:
@@ -89,7 +89,7 @@ class Workflows:
         return ValidationResult(workflow, (), loaded.warnings)
 
     async def get(self, name_or_id: str, version: int | None = None) -> WorkflowVersion:
-        found = await self._store.workflow(name_or_id, version)
+        found = await self._store.workflows.get(name_or_id, version)
         if found is None:
             what = "" if version is None else f" with a version {version}"
             raise NotFound(
@@ -102,20 +102,20 @@ class Workflows:
         self, *, limit: int, after: str | None = None, search: str | None = None
     ) -> Sequence[WorkflowVersion]:
         """The latest version of each, in the order of their names; `after` is the last name seen."""
-        return await self._store.workflows(limit=limit, after=after, search=search)
+        return await self._store.workflows.page(limit=limit, after=after, search=search)
 
     async def last_runs(
         self, versions: Sequence[WorkflowVersion], each: int
     ) -> Mapping[str, Sequence[LastRun]]:
         """By name, newest first."""
-        return await self._store.last_runs([version.name for version in versions], each=each)
+        return await self._store.workflows.last_runs([version.name for version in versions], each=each)
 
     async def versions(
         self, name_or_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[WorkflowVersion]:
         """Newest first; `before` is the last version seen."""
         latest = await self.get(name_or_id)
-        return await self._store.workflow_versions(latest.workflow_id, limit=limit, before=before)
+        return await self._store.workflows.versions(latest.workflow_id, limit=limit, before=before)
 
     async def compiled(self, workflow_id: str, version: int) -> CompiledWorkflow:
         """A version, ready to run."""
@@ -161,7 +161,7 @@ class Workflows:
         below = _ReachableWorkflows(set(), {})
         if not child_workflows(definition):
             return below
-        latest = await self._store.workflow(definition.name)
+        latest = await self._store.workflows.get(definition.name)
         itself: set[WorkflowReference] = {
             (definition.name, None),
             (definition.name, 1 + (latest.version if latest else 0)),
@@ -174,7 +174,7 @@ class Workflows:
                 if child in itself:
                     below.circles[first] = _cycle_text(definition.name, child, seen)
                     break
-                saved = await self._store.workflow(*child)
+                saved = await self._store.workflows.get(*child)
                 if saved is None:
                     below.unknown.add(child)
                     continue

@@ -1,4 +1,4 @@
-"""How many calls of which agent one transaction may let begin: what every store asks while it gives tasks away."""
+"""How many calls of which agent one transaction may begin: the same rules for every backend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from trunkline.agents.call_limits.limit_state import (
     next_call_at,
 )
 from trunkline.clock import Instant
-from trunkline.stores.base import BreakerChange, ClaimedTask, NotedCall
+from trunkline.stores.port.agents import BreakerChange, NotedCall
+from trunkline.stores.port.tasks import ClaimedTask
 
 NO_LIMIT = 2**31 - 1
 
@@ -34,7 +35,7 @@ def limiting(options: str | None) -> AgentOptions | None:
     return None if decoded.rate is None and decoded.breaker is None else decoded
 
 
-class Allowances:
+class CallAllowances:
     """Agents without a limit are not in it."""
 
     def __init__(self, now: Instant) -> None:
@@ -92,25 +93,25 @@ class Allowances:
         return after_calls_begun(self._before[agent], self._options[agent], self._begun[agent], self._now)
 
 
-def noted(
+def after_calls(
     states: Mapping[str, AgentLimitState], calls: Sequence[NotedCall], now: Instant
 ) -> tuple[dict[str, AgentLimitState], list[BreakerChange]]:
-    """The states that have changed by how these calls have ended, and what is worth telling of it."""
+    """The states that change by how these calls have ended, and the breakers that open or close."""
     ends: dict[str, list[CallEnd]] = {}
     policies: dict[str, BreakerPolicy] = {}
     for call in calls:
         ends.setdefault(call.agent, []).append(call.end)
         policies[call.agent] = call.policy
     changed: dict[str, AgentLimitState] = {}
-    news: list[BreakerChange] = []
+    breaker_changes: list[BreakerChange] = []
     for agent, ended in ends.items():
         state = states.get(agent, INITIAL_STATE)
         breaker = after_ended(state.breaker, policies[agent], ended, now)
         if breaker != state.breaker:
             changed[agent] = msgspec.structs.replace(state, breaker=breaker)
         if breaker.status != state.breaker.status:
-            news.append(BreakerChange(agent, breaker.status, breaker.reason))
-    return changed, news
+            breaker_changes.append(BreakerChange(agent, breaker.status, breaker.reason))
+    return changed, breaker_changes
 
 
 def breakers_of(rows: Iterable[tuple[str, str, BreakerStatus]]) -> dict[str, BreakerStatus]:
@@ -126,20 +127,3 @@ def earlier(first: Instant | None, second: Instant | None) -> Instant | None:
     """The earlier of two moments, if there is any."""
     moments = [moment for moment in (first, second) if moment is not None]
     return min(moments, default=None)
-
-
-def columns_of(agent: str, state: AgentLimitState) -> tuple[str | int | float | None, ...]:
-    """An agent's state in the order of its table's columns."""
-    breaker, bucket = state.breaker, state.bucket
-    return (
-        agent,
-        breaker.status,
-        breaker.failures,
-        breaker.recent,
-        breaker.probing,
-        breaker.opened_at,
-        breaker.retry_at,
-        breaker.reason,
-        None if bucket is None else bucket.tokens,
-        None if bucket is None else bucket.refilled_at,
-    )

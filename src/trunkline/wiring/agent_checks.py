@@ -48,7 +48,7 @@ class RegisteredAgentCheck:
     ) -> AgentCheckReport:
         subject = msgspec.structs.replace(self._subject(agent, target), sample=sample)
         report = await self._checker.check(subject, active=active)
-        latest = await self._store.latest_migrations([agent.id])
+        latest = await self._store.agent_events.latest_migrations([agent.id])
         state = decode_migration(latest.get(agent.id))
         if state is None or state.ready is None:
             return report

@@ -36,6 +36,6 @@ class ExportedStore:
 
 
 async def read_only_if_exported(store: Store) -> Store:
-    moved = await store.moved()
+    moved = await store.transfer.moved()
     # All but one of its methods are found by `__getattr__`, where the type checker cannot see them.
     return store if moved is None else cast("Store", ExportedStore(store, moved))

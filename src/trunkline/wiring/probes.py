@@ -40,7 +40,7 @@ class MetricsPage:
         self._metrics = metrics
 
     async def __call__(self) -> bytes:
-        backlog = await self._store.backlog()
+        backlog = await self._store.backlog.count()
         queues = {
             "inbox": backlog.inbox,
             "timers": backlog.timers,

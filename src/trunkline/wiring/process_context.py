@@ -88,7 +88,7 @@ async def open_process_context(
         store = await read_only_if_exported(interceptors.store(opened))
         transport = interceptors.transport(transports)
         clock = clock or SystemClock()
-        agent_cache = AgentCache(store, clock)
+        agent_cache = AgentCache(store.agents, clock)
         configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
         key = load_key(configured, settings.key_file)
         metrics = Metrics()
@@ -96,7 +96,7 @@ async def open_process_context(
         drift_recorder = DriftRecorder(store, metrics)
         registry = AgentRegistry(store, vault, agent_cache, drift_recorder)
         tokens = TokenProvider(transport, clock)
-        routes = RoutingTable(store, clock)
+        routes = RoutingTable(store.agent_events, clock)
         async with (
             BatchSender(transport) as batches,
             DialectNegotiator(transport, registry, clock, tokens) as negotiator,

@@ -35,7 +35,7 @@ from trunkline.id_generation import new_id
 from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.runs.intake import Intake
-from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
+from trunkline.stores.base import InputsQueued, Notice, PollsDue, RunsChanged
 from trunkline.stores.port.operations import Process
 from trunkline.telemetry import names
 from trunkline.wiring.messaging import Messaging
@@ -78,7 +78,7 @@ class BridgeRole:
             detached, context.agent_routes, context.store, context.clock, context.metrics
         )
         self._rollback_watch = RollbackWatch(
-            context.routing, context.store, migrations(context).roll_back_if, context.metrics
+            context.routing, context.store.comparisons, migrations(context).roll_back_if, context.metrics
         )
         self.answers = AnswerWriter(
             messaging.broker,
@@ -192,12 +192,12 @@ class ProcessRoles:
 
     def hear(self, notice: Notice) -> None:
         match notice:
-            case InboxFilled():
+            case InputsQueued():
                 # Perhaps a run that was begun, which has not moved yet.
                 self.context.watchers.notify_all()
                 if self.executor is not None:
                     self.front.wake()
-            case TasksRung():
+            case PollsDue():
                 if self.bridge is not None:
                     self._back.wake()
             case RunsChanged(run_ids, ended):

@@ -43,7 +43,7 @@ async def put(data: Path, *values: bytes | None, key: bytes | None = b"run-1") -
         for number, value in enumerate(values)
     ]
     async with open_store(load_settings({"data": data}), beside=True) as store, store.transaction() as tx:
-        await tx.put_dead_letters(letters)
+        await tx.dead_letters.put(letters)
     return [letter.id for letter in letters]
 
 
@@ -137,7 +137,7 @@ async def test_with_a_broker_a_letter_leaves_through_the_outbox(
                 async with session.post(url) as response:
                     assert response.status == 404
         async with store.transaction() as tx:
-            assert [(message.topic, message.value) for message in await tx.take_outbox(10)] == [
+            assert [(message.topic, message.value) for message in await tx.outbox.take(10)] == [
                 ("trunkline.tasks", b"a")
             ]
 

@@ -221,14 +221,25 @@ class UnavailableStore:
         self._store = store
         self.asked = 0
 
+        self.runs = UnavailableRuns(self, store)
+
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
-    async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
-        self.asked += 1
-        if self.asked in {2, 3}:
+
+class UnavailableRuns:
+    def __init__(self, away: UnavailableStore, store: Store) -> None:
+        self._away = away
+        self._runs = store.runs
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._runs, name)
+
+    async def status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
+        self._away.asked += 1
+        if self._away.asked in {2, 3}:
             raise Unavailable("on purpose")
-        return await self._store.run_status(run_id)
+        return await self._runs.status(run_id)
 
 
 async def test_a_stream_outlasts_a_store_that_is_away(tmp_path: Path) -> None:

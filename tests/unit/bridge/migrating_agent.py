@@ -56,8 +56,8 @@ class MigratingAgent(msgspec.Struct):
     ) -> int:
         """Its stamp; 0: `only_if` is not the last event any more."""
         async with self.store.transaction() as tx:
-            await tx.lock_agent_events()
-            latest = await tx.latest_migrations([self.agent.id])
+            await tx.agent_events.lock()
+            latest = await tx.agent_events.latest_migrations([self.agent.id])
             if only_if is not None and latest[self.agent.id].id != only_if:
                 return 0
             state = MigrationState(
@@ -68,7 +68,7 @@ class MigratingAgent(msgspec.Struct):
                 shadow_since=1,
                 row_version=row_version,
             )
-            (event,) = await tx.put_agent_events(
+            (event,) = await tx.agent_events.put(
                 [
                     NewAgentEvent(
                         agent_id=self.agent.id,
@@ -84,7 +84,7 @@ class MigratingAgent(msgspec.Struct):
         return event.id
 
     async def stages(self) -> list[str]:
-        events = await self.store.migrations_since(0)
+        events = await self.store.agent_events.migrations_since(0)
         return [msgspec.json.decode(event.data, type=MigrationState).stage for event in events]
 
     async def route(self, stamp: int, run_id: str = "") -> Route:
@@ -140,9 +140,9 @@ class MigratingAgent(msgspec.Struct):
 @asynccontextmanager
 async def migrating_agent(store: Store, clock: FakeClock, **fields: object) -> AsyncGenerator[MigratingAgent]:
     cards = FakeCardServer()
-    registry = AgentRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
+    registry = AgentRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store.agents, clock))
     tokens = TokenProvider(cards, clock)
-    routes = RoutingTable(store, clock)
+    routes = RoutingTable(store.agent_events, clock)
     spec = msgspec.convert({"name": "A", "url": URL, "protocol": "simple-a2a", **fields}, AgentSpec)
     agent = await registry.create(spec)
     async with (

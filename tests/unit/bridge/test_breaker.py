@@ -163,7 +163,7 @@ async def claimed(store: Store, number: int, options: AgentOptions = FRAGILE) ->
 
 
 async def failures(store: Store) -> int:
-    return (await store.agent_load("A")).state.breaker.failures
+    return (await store.agents.load("A")).state.breaker.failures
 
 
 async def test_an_opening_is_counted_and_told_once(store: Store) -> None:

@@ -171,7 +171,7 @@ async def test_an_answer_is_kept_until_its_result_has_arrived(store: Store) -> N
     await bridge.turn()
     assert bridge.published() == [(task(1).task_id, "success")]
     async with store.transaction() as tx:
-        kept = await tx.stored_results([claimed.key])
+        kept = await tx.tasks.results([claimed.key])
     assert kept == {claimed.key: encode(result_of(task(1), "success"))}
 
 
@@ -210,9 +210,9 @@ async def test_an_answer_whose_turn_failed_is_written_in_the_next(store: Store) 
     (claimed,) = await claim(store)
     bridge.calls.updates.append(finished(claimed, "success"))
     await bridge.turn(FailingPart())
-    assert (await store.backlog()).claimed_tasks == 1
+    assert (await store.backlog.count()).claimed_tasks == 1
     await bridge.turn()
-    assert (await store.backlog()).claimed_tasks == 0
+    assert (await store.backlog.count()).claimed_tasks == 0
     assert bridge.calls.updates == []
 
 
@@ -224,7 +224,7 @@ async def test_an_answer_that_comes_during_a_turn_waits_for_the_next(store: Stor
     await bridge.turn(LateUpdate(bridge.calls, finished(second, "success")))
     await bridge.turn()
     assert [task_id for task_id, _ in bridge.published()] == [first.key.task_id, second.key.task_id]
-    assert (await store.backlog()).claimed_tasks == 0
+    assert (await store.backlog.count()).claimed_tasks == 0
 
 
 class RecordingObserver:
@@ -251,9 +251,9 @@ async def test_exchanges_of_a_call_that_decides_nothing_are_kept_and_count_for_n
     exchange = ExchangeRecord(run_id, task(1).step, 1, b'{"kind": "send"}')
     bridge.calls.updates.append(CallExchanges(claim=claimed, exchanges=[exchange]))
     await bridge.turn()
-    assert (await store.backlog()).claimed_tasks == 1
+    assert (await store.backlog.count()).claimed_tasks == 1
     assert observer.noted == bridge.published() == []
-    stored = await store.exchanges(run_id, after=0, limit=2)
+    stored = await store.exchanges.page(run_id, after=0, limit=2)
     assert [record for _, record in stored] == [exchange.record]
 
 
@@ -262,7 +262,7 @@ async def test_an_agent_is_called_only_when_the_claim_is_durable(store: Store) -
     await queue(store, task(1))
     await bridge.turn(FailingPart())
     assert bridge.agent.called == []
-    assert (await store.backlog()).queued_tasks == 1
+    assert (await store.backlog.count()).queued_tasks == 1
     await bridge.turn()
     assert bridge.agent.called == [task(1)]
     await bridge.end()
@@ -274,7 +274,7 @@ async def test_a_bridge_that_is_to_stop_claims_nothing_more(store: Store) -> Non
     bridge.stopping.set()
     await bridge.turn()
     assert bridge.agent.called == []
-    assert (await store.backlog()).queued_tasks == 1
+    assert (await store.backlog.count()).queued_tasks == 1
 
 
 async def test_a_call_that_must_not_be_made_twice_is_told_as_unknown_and_that_is_kept(store: Store) -> None:
@@ -348,4 +348,4 @@ async def test_an_agent_that_goes_on_when_the_stop_comes_is_told(store: Store, c
     clock.advance(timedelta(seconds=1))
     await bridge.turn()
     assert bridge.published() == [(task(1).task_id, "cancelled")]
-    assert (await store.backlog()).claimed_tasks == 0
+    assert (await store.backlog.count()).claimed_tasks == 0

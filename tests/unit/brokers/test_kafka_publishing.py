@@ -25,7 +25,7 @@ def broker() -> KafkaBroker:
 
 async def outbox(store: Store) -> list[OutgoingMessage]:
     async with store.transaction() as tx:
-        return await tx.take_outbox(100)
+        return await tx.outbox.take(100)
 
 
 def tasks_in(messages: list[OutgoingMessage]) -> list[AgentTask]:
@@ -38,7 +38,7 @@ async def test_a_published_task_is_in_the_outbox_and_is_remembered(store: Store,
         await broker.publish_tasks(tx, [task(1)])
     assert tasks_in(await outbox(store)) == [task(1)]
     async with store.transaction() as tx:
-        assert await tx.dispatched([key_of(task(1))]) == {key_of(task(1)): encode(task(1))}
+        assert await tx.dispatches.payloads([key_of(task(1))]) == {key_of(task(1)): encode(task(1))}
 
 
 async def test_a_stop_is_not_remembered(store: Store, broker: KafkaBroker) -> None:
@@ -46,7 +46,7 @@ async def test_a_stop_is_not_remembered(store: Store, broker: KafkaBroker) -> No
     stop = CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1), agent="A")
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [stop])
-        assert await tx.dispatched([key_of(task(1))]) == {}
+        assert await tx.dispatches.payloads([key_of(task(1))]) == {}
     assert len(await outbox(store)) == 1
 
 

@@ -22,7 +22,7 @@ from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
 from trunkline.services.agents.cache import AgentCache
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
-from trunkline.stores.base import InboxItem, NewRun, RunRecord, Store, Transaction, WorkflowVersion
+from trunkline.stores.base import NewRun, QueuedInput, RunRecord, Store, Transaction, WorkflowVersion
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
@@ -33,7 +33,7 @@ class ExecutorHarness:
         self.store = store
         self.clock = clock
         self.published: list[TaskMessage] = []
-        self.workflows = Workflows(store, AgentCache(store, clock))
+        self.workflows = Workflows(store, AgentCache(store.agents, clock))
         self.watchers = RunWatchers()
         self.timers = Timers()
         self.driver = self.another_driver()
@@ -75,14 +75,14 @@ class ExecutorHarness:
             routing_version=routes,
         )
         async with self.store.transaction() as tx:
-            await tx.insert_runs([run])
+            await tx.runs.insert([run])
         await self.put(run_id, "start", RunRequested())
         return run_id
 
     async def put(self, run_id: RunId, key: str, item: Input | bytes) -> None:
         payload = item if isinstance(item, bytes) else encode_input(item)
         async with self.store.transaction() as tx:
-            await tx.put_inbox([InboxItem(run_id, key, payload)])
+            await tx.input_queue.put([QueuedInput(run_id, key, payload)])
 
     async def answer(
         self, task: AgentTask, status: ResultStatus, *, output: Json = None, error: StepError | None = None
@@ -114,13 +114,13 @@ class ExecutorHarness:
         return [task for task in self.published if isinstance(task, AgentTask) and task.step == step][-1]
 
     async def run(self, run_id: RunId) -> tuple[RunRecord, dict[str, StepState]]:
-        found = await self.store.run(run_id)
+        found = await self.store.runs.get(run_id)
         assert found is not None
         record, steps = found
         return record, {step.name: step for step in steps}
 
     async def history(self, run_id: RunId) -> list[str]:
-        events = await self.store.events(run_id, after=0, limit=1_000)
+        events = await self.store.runs.events(run_id, after=0, limit=1_000)
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         return [event.type for event in events]
 

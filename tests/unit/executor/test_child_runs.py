@@ -51,7 +51,7 @@ async def test_the_end_of_a_child_lets_its_parent_go_on(executor: ExecutorHarnes
     await executor.answer(executor.task("work"), "success", output={"text": "done"})
     await executor.turn()
     assert (await executor.run(child_run_id(parent, "c", 1)))[0].status == "COMPLETED"
-    assert (await executor.store.backlog()).without_wake_reason == 0
+    assert (await executor.store.backlog.count()).without_wake_reason == 0
     await executor.turn()
     assert (await executor.run(parent))[1]["c"].output == b'{"text":"done"}'
     assert executor.task("after").run_id == parent
@@ -82,7 +82,7 @@ async def test_a_decision_that_is_not_written_begins_no_child(executor: Executor
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
     executor.driver.rolled_back()
-    assert len(await executor.store.runs(limit=10)) == 1
+    assert len(await executor.store.runs.page(limit=10)) == 1
     await executor.turn()
     assert (await executor.run(child_run_id(run_id, "c", 1)))[0].status == "PENDING"
 
@@ -144,7 +144,7 @@ async def test_a_child_that_cannot_begin_is_a_failure_of_the_step(
     assert (record.status, steps["c"].status) == ("FAILED", "FAILED")
     assert isinstance(record.error, StepError)
     assert (record.error.code, record.error.step) == (code, "c")
-    assert len(await executor.store.runs(limit=10)) == 1
+    assert len(await executor.store.runs.page(limit=10)) == 1
 
 
 async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(executor: ExecutorHarness) -> None:
@@ -155,11 +155,11 @@ async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(executor:
         back, version=2, canonical=back.canonical.replace(b'"x"', b'"a"'), source=b""
     )
     async with executor.store.transaction() as tx:
-        await tx.insert_workflow_version(circle)
+        await tx.workflows.insert_version(circle)
     run_id = await executor.accept(version)
     for _ in range(3 * MAX_DEPTH):
         await executor.turn()
-    runs = await executor.store.runs(limit=100)
+    runs = await executor.store.runs.page(limit=100)
     assert {run.status for run in runs} == {"FAILED"}
     assert sorted(run.depth for run in runs) == list(range(MAX_DEPTH + 1))
     error = (await executor.run(run_id))[0].error

@@ -131,7 +131,7 @@ async def test_a_decision_that_fails_ends_its_own_run_and_no_other(executor: Exe
     assert (record.status, record.error.code, steps["a"].status) == ("FAILED", "internal_error", "CANCELLED")
     assert (await executor.run(healthy))[1]["b"].status == "RUNNING"
     assert CancelTask(task_id=f"{poisoned}/a/0", attempt=1, run_id=poisoned, agent="A") in executor.published
-    assert (await executor.store.backlog()).timers == 0
+    assert (await executor.store.backlog.count()).timers == 0
 
 
 async def test_an_input_that_cannot_be_read_ends_its_own_run_and_no_other(executor: ExecutorHarness) -> None:
@@ -141,7 +141,7 @@ async def test_an_input_that_cannot_be_read_ends_its_own_run_and_no_other(execut
     await executor.turn()
     assert (await executor.run(broken))[0].status == "FAILED"
     assert (await executor.run(healthy))[0].status == "PAUSED"
-    assert (await executor.store.backlog()).inbox == 0
+    assert (await executor.store.backlog.count()).inbox == 0
 
 
 async def test_a_run_whose_workflow_cannot_be_used_any_more_ends_and_no_other(
@@ -157,7 +157,7 @@ async def test_a_run_whose_workflow_cannot_be_used_any_more_ends_and_no_other(
         created_at=executor.clock.now(),
     )
     async with executor.store.transaction() as tx:
-        await tx.insert_workflow_version(refused)
+        await tx.workflows.insert_version(refused)
     run_id = await executor.accept(refused)
     await executor.put(healthy, "pause/1", PauseRequested())
     await executor.turn()
@@ -215,7 +215,7 @@ async def test_more_inputs_than_a_turn_takes_are_taken_in_the_next(executor: Exe
         await executor.put(run_id, f"pause/{number}", PauseRequested())
     await executor.turn()
     assert executor.driver.next_wake() == 0
-    assert (await executor.store.backlog()).inbox == 8
+    assert (await executor.store.backlog.count()).inbox == 8
     await executor.turn()
     assert executor.driver.next_wake() is None
-    assert (await executor.store.backlog()).inbox == 0
+    assert (await executor.store.backlog.count()).inbox == 0

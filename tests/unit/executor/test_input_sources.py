@@ -24,7 +24,7 @@ def key_of(task: AgentTask) -> TaskKey:
 async def dispatch(executor: ExecutorHarness, task: AgentTask) -> None:
     """As a broker does that can lose messages."""
     async with executor.store.transaction() as tx:
-        await tx.put_dispatches(
+        await tx.dispatches.put(
             [Dispatch(key_of(task), RunId(task.run_id), encode(task))], timedelta(seconds=30)
         )
 
@@ -45,7 +45,7 @@ async def arrive(executor: ExecutorHarness, task: AgentTask, status: ResultStatu
 
 async def is_sent_again(executor: ExecutorHarness, task: AgentTask) -> bool:
     async with executor.store.transaction() as tx:
-        return key_of(task) in await tx.dispatched([key_of(task)])
+        return key_of(task) in await tx.dispatches.payloads([key_of(task)])
 
 
 async def test_a_result_wakes_its_run_and_its_task_is_not_sent_again(executor: ExecutorHarness) -> None:

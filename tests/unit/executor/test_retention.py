@@ -29,7 +29,7 @@ async def sweep_down_to(executor: ExecutorHarness, runs: int, keep: timedelta, f
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(Retention(executor.store, keep, files).run(stopping))
-        while len(await executor.store.runs(limit=1_000)) > runs:
+        while len(await executor.store.runs.page(limit=1_000)) > runs:
             # The next turn at the writer is the sweeper's.
             async with executor.store.transaction():
                 await asyncio.sleep(0)
@@ -45,17 +45,17 @@ async def test_runs_that_ended_long_ago_are_deleted_and_all_others_stay(
     await finished(executor)
     await executor.start(ONE)
     await sweep_down_to(executor, 2, timedelta(days=1), BlobFolder(tmp_path))
-    assert (await executor.store.backlog()).runs_by_status == {"COMPLETED": 1, "RUNNING": 1}
+    assert (await executor.store.backlog.count()).runs_by_status == {"COMPLETED": 1, "RUNNING": 1}
 
 
 async def test_the_files_of_a_run_go_with_it(executor: ExecutorHarness, tmp_path: Path) -> None:
     files = BlobFolder(tmp_path)
     await finished(executor)
-    (old,) = await executor.store.runs(limit=10)
+    (old,) = await executor.store.runs.page(limit=10)
     kept = await files.put(old.id, b"an old file")
     executor.clock.advance(timedelta(days=2))
     await executor.start(ONE)
-    young = next(run for run in await executor.store.runs(limit=10) if run.id != old.id)
+    young = next(run for run in await executor.store.runs.page(limit=10) if run.id != old.id)
     also_kept = await files.put(young.id, b"a young file")
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
@@ -75,12 +75,12 @@ async def test_what_agents_had_to_do_is_forgotten_after_a_day(
             agent="A", minute=minute_of(executor.clock.now()), calls=1, failures=0, total_ms=1, longest_ms=1
         )
         async with executor.store.transaction() as tx:
-            await tx.note_activity("a bridge", [noted])
+            await tx.activity.record("a bridge", [noted])
         executor.clock.advance(timedelta(hours=20))
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(Retention(executor.store, timedelta(days=30), BlobFolder(tmp_path)).run(stopping))
-        while len(left := await executor.store.agent_minutes(0, ["A"])) > 1:
+        while len(left := await executor.store.activity.minutes(0, ["A"])) > 1:
             await asyncio.sleep(0.01)
         stopping.set()
     assert [each.minute - begin for each in left] == [20 * 60]
@@ -91,22 +91,22 @@ async def test_who_has_changed_what_is_forgotten_in_its_own_time(
 ) -> None:
     for name in ("old", "young"):
         async with executor.store.transaction() as tx:
-            await tx.put_audit([audit_entry("agent", "create", name)])
+            await tx.audit.put([audit_entry("agent", "create", name)])
         executor.clock.advance(timedelta(days=20))
     keeps_runs = Retention(executor.store, timedelta(0), BlobFolder(tmp_path), keep_audit=timedelta(days=30))
     await finished(executor)
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(keeps_runs.run(stopping))
-        while await executor.store.audit(limit=1, subject="old"):
+        while await executor.store.audit.page(limit=1, subject="old"):
             await asyncio.sleep(0.01)
         stopping.set()
-    assert await executor.store.audit(limit=1, subject="young") != []
-    assert (await executor.store.backlog()).runs_by_status == {"COMPLETED": 1}
+    assert await executor.store.audit.page(limit=1, subject="young") != []
+    assert (await executor.store.backlog.count()).runs_by_status == {"COMPLETED": 1}
 
 
 async def test_a_period_of_zero_keeps_everything(executor: ExecutorHarness, tmp_path: Path) -> None:
     await finished(executor)
     executor.clock.advance(timedelta(days=1_000))
     await Retention(executor.store, timedelta(0), BlobFolder(tmp_path)).run(asyncio.Event())
-    assert (await executor.store.backlog()).runs_by_status == {"COMPLETED": 1}
+    assert (await executor.store.backlog.count()).runs_by_status == {"COMPLETED": 1}

@@ -59,5 +59,5 @@ async def test_a_run_that_was_deleted_meanwhile_is_missing(executor: ExecutorHar
     await executor.answer(executor.task("a"), "success")
     await executor.turn()
     async with executor.store.transaction() as tx:
-        await tx.delete_finished_runs(after(executor.clock.now(), timedelta(seconds=1)), 10)
+        await tx.runs.delete_finished(after(executor.clock.now(), timedelta(seconds=1)), 10)
         assert await RunStateCache(executor.workflows).load(tx, [WokenRun(run_id, 2, [])]) == {}

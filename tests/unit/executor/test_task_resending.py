@@ -32,7 +32,7 @@ async def sent(executor: ExecutorHarness, broker: KafkaBroker) -> AgentTask:
     await executor.start(ONE)
     async with executor.store.transaction() as tx:
         await broker.publish_tasks(tx, [executor.task("a")])
-        await tx.take_outbox(10)
+        await tx.outbox.take(10)
     return executor.task("a")
 
 
@@ -42,7 +42,7 @@ async def turn(executor: ExecutorHarness, resends: TaskResender) -> list[AgentTa
         await resends.work(tx)
     resends.committed()
     async with executor.store.transaction() as tx:
-        return [decode_task(message.value) for message in await tx.take_outbox(10)]
+        return [decode_task(message.value) for message in await tx.outbox.take(10)]
 
 
 async def test_a_task_whose_result_does_not_come_is_sent_again_ever_more_rarely(

@@ -34,7 +34,7 @@ async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
 
 @pytest.fixture
 def directory(store: Store, clock: FakeClock) -> AgentCache:
-    return AgentCache(store, clock)
+    return AgentCache(store.agents, clock)
 
 
 @pytest.fixture

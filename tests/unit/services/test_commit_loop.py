@@ -25,7 +25,7 @@ class Writer:
 
     async def work(self, tx: Transaction) -> None:
         self.heard.append("work")
-        await tx.put_outbox([OutgoingMessage("topic", "key", b"value")])
+        await tx.outbox.put([OutgoingMessage("topic", "key", b"value")])
 
     def committed(self) -> None:
         self.heard.append("committed")
@@ -55,7 +55,7 @@ async def test_a_turn_that_fails_is_never_told_as_committed_and_leaves_nothing(
         await loop.run()
     assert first.heard == second.heard == ["work", "rolled back"]
     assert loop.trouble == "on purpose"
-    assert (await store.backlog()).outbox == 0
+    assert (await store.backlog.count()).outbox == 0
 
 
 async def test_parts_hear_of_a_commit_when_it_is_durable_and_all_have_worked(

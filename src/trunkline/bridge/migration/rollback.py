@@ -31,7 +31,7 @@ from trunkline.clock import seconds_between
 from trunkline.errors import NotFound, Unavailable
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.stores.base import Transaction
-from trunkline.stores.port.agent_events import AgentRecordReads
+from trunkline.stores.port.agent_events import ComparisonReads
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 
@@ -76,10 +76,10 @@ class _FailingTarget(msgspec.Struct, frozen=True):
 
 class RollbackWatch:
     def __init__(
-        self, routes: RoutingTable, store: AgentRecordReads, roll_back: RollBack, metrics: Metrics
+        self, routes: RoutingTable, comparisons: ComparisonReads, roll_back: RollBack, metrics: Metrics
     ) -> None:
         self._routes = routes
-        self._store = store
+        self._comparisons = comparisons
         self._roll_back = roll_back
         self._metrics = metrics
         self._suspects: list[_FailingTarget] = []
@@ -89,7 +89,7 @@ class RollbackWatch:
         noted = [call for item in results if item.route is not None and (call := _observed(item)) is not None]
         if not noted:
             return
-        stored = await tx.side_calls({call.agent_id for call in noted})
+        stored = await tx.comparisons.lock_calls({call.agent_id for call in noted})
         windows = {place: decode_window(calls) for place, calls in stored.items()}
         changed: dict[tuple[str, EndpointName], CallWindow] = {}
         for call in noted:
@@ -98,7 +98,7 @@ class RollbackWatch:
             changed[place] = after_calls(
                 before, call.migration.rollout_since, [call.end], call.migration.state.limits
             )
-        await tx.put_side_calls({place: encode_window(window) for place, window in changed.items()})
+        await tx.comparisons.put_calls({place: encode_window(window) for place, window in changed.items()})
         windows |= changed
         self._suspects = [
             suspect
@@ -134,7 +134,7 @@ class RollbackWatch:
         """Acts on what bridges that are gone have noted."""
         await self._routes.refresh()
         for agent_id in self._routes.agents_in_rollout():
-            calls = await self._store.calls_of_sides(agent_id)
+            calls = await self._comparisons.calls(agent_id)
             windows: dict[tuple[str, EndpointName], CallWindow] = {
                 (agent_id, side): decode_window(window) for side, window in calls.items()
             }

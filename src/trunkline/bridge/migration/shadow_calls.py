@@ -155,7 +155,7 @@ class ShadowCalls:
             try:
                 # Worth no wait for the disk: a power cut may take the last ones.
                 async with self._store.transaction(durable=False) as tx:
-                    await tx.put_comparisons(records, MAX_COMPARISONS)
+                    await tx.comparisons.put(records, MAX_COMPARISONS)
             except Unavailable:
                 await asyncio.sleep(_RETRY_PAUSE)
             else:

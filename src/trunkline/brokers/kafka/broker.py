@@ -24,12 +24,22 @@ RESEND_AFTER = timedelta(seconds=30)
 PoolOf: TypeAlias = Callable[[str], Awaitable[str | None]]
 
 
+class OutboxPut(Protocol):
+    async def put(self, messages: Sequence[OutgoingMessage]) -> None: ...
+
+
+class DispatchPut(Protocol):
+    async def put(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None: ...
+
+
 class OutboxTransaction(Protocol):
     """What publishing needs of a store's transaction."""
 
-    async def put_outbox(self, messages: Sequence[OutgoingMessage]) -> None: ...
+    @property
+    def outbox(self) -> OutboxPut: ...
 
-    async def put_dispatches(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None: ...
+    @property
+    def dispatches(self) -> DispatchPut: ...
 
 
 class KafkaBroker:
@@ -55,14 +65,14 @@ class KafkaBroker:
             else:
                 outgoing.append(encode_task(message, self._names.tasks_of(pool)))
         if dispatches:
-            await tx.put_dispatches(dispatches, self._resend_after)
+            await tx.dispatches.put(dispatches, self._resend_after)
         if outgoing:
-            await tx.put_outbox(outgoing)
+            await tx.outbox.put(outgoing)
 
     async def resend_tasks(self, tx: OutboxTransaction, tasks: Sequence[AgentTask]) -> None:
         """Sends tasks again that are among the dispatches already. An agent may have moved to another pool since."""
         pools = await self._pools(tasks)
-        await tx.put_outbox(
+        await tx.outbox.put(
             [
                 encode_task(msgspec.structs.replace(task, pool=pool), self._names.tasks_of(pool))
                 for task, pool in zip(tasks, pools, strict=True)
@@ -74,7 +84,7 @@ class KafkaBroker:
 
     async def _put(self, tx: OutboxTransaction, outgoing: Sequence[OutgoingMessage]) -> None:
         if outgoing:
-            await tx.put_outbox(outgoing)
+            await tx.outbox.put(outgoing)
 
     async def _pools(self, messages: Sequence[TaskMessage]) -> list[str | None]:
         pools = {agent: await self._pool_of(agent) for agent in {message.agent for message in messages}}

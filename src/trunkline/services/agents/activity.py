@@ -10,7 +10,8 @@ from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.stores.base import AgentLoad, Store
-from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, Grade, begin_of, minute_of
+from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, begin_of, minute_of
+from trunkline.stores.port.agent_events import Grade
 
 # As long as minutes are kept.
 MAX_MINUTES = 24 * 60
@@ -45,8 +46,8 @@ class AgentActivityReader:
         """Of all these agents, with as many questions to the store as of one."""
         names = [agent.name for agent in agents]
         activities = await self._activities(names, minutes)
-        loads = await self._store.agent_loads(names)
-        grades = await self._store.last_grades([agent.id for agent in agents])
+        loads = await self._store.agents.loads(names)
+        grades = await self._store.checks.last_grades([agent.id for agent in agents])
         return [
             AgentOverview(
                 agent=agent,
@@ -65,15 +66,15 @@ class AgentActivityReader:
     async def calls(self, name: str, *, limit: int, before: CallPlace | None = None) -> Sequence[EndedCall]:
         """The last attempts on an agent that have ended, newest first. Raises `NotFound`."""
         agent = await self._registry.get(name)
-        return await self._store.agent_calls(agent.name, limit=limit, before=before)
+        return await self._store.activity.calls(agent.name, limit=limit, before=before)
 
     async def _activities(self, names: Sequence[str], minutes: int) -> dict[str, RecentActivity]:
         this = minute_of(self._clock.now())
         since = this - minutes + 1
         found: dict[str, list[AgentMinute]] = {name: [] for name in names}
-        for each in await self._store.agent_minutes(since, names):
+        for each in await self._store.activity.minutes(since, names):
             found[each.agent].append(each)
-        last = await self._store.last_calls(names)
+        last = await self._store.activity.last_calls(names)
         return {
             name: RecentActivity(
                 begin=begin_of(since), end=begin_of(this + 1), minutes=found[name], last_call=last.get(name)

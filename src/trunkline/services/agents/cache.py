@@ -7,10 +7,11 @@ A change made in this process is seen at once, one made by another process after
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant, after
+from trunkline.stores.port.agents import AgentReads
 from trunkline.system_clock import SystemClock
 
 # Short enough that an operator does not notice, long enough that a busy agent costs no reads.
@@ -19,20 +20,14 @@ FRESH_FOR = timedelta(seconds=2)
 _MAX_ENTRIES = 10_000
 
 
-class AgentReader(Protocol):
-    """What the directory needs of a store."""
-
-    async def agent(self, name_or_id: str) -> Agent | None: ...
-
-
 class _CachedAgent(NamedTuple):
     agent: Agent | None
     stale_at: Instant
 
 
 class AgentCache:
-    def __init__(self, store: AgentReader, clock: Clock | None = None) -> None:
-        self._store = store
+    def __init__(self, agents: AgentReads, clock: Clock | None = None) -> None:
+        self._agents = agents
         self._clock = clock or SystemClock()
         self._entries: dict[str, _CachedAgent] = {}
         self._changes = 0
@@ -49,7 +44,7 @@ class AgentCache:
         if entry is not None and now < entry.stale_at:
             return entry.agent
         changes = self._changes
-        agent = await self._store.agent(name)
+        agent = await self._agents.get(name)
         # Something was written while we read: what we have may be of before.
         if changes == self._changes:
             if len(self._entries) >= _MAX_ENTRIES:

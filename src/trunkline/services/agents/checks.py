@@ -65,7 +65,7 @@ class Checks:
     async def list(self, name: str, *, limit: int, before: str | None = None) -> Sequence[CheckRecord]:
         """Newest first."""
         agent = await self._registry.get(name)
-        return await self._store.checks(agent.id, limit=limit, before=before)
+        return await self._store.checks.page(agent.id, limit=limit, before=before)
 
     async def get(self, name: str, check: str) -> CheckRecord:
         for record in await self.list(name, limit=KEPT_CHECKS):

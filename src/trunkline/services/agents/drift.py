@@ -69,8 +69,8 @@ class DriftRecorder:
                 report=encode(report),
             )
             # Before anything else is locked.
-            await tx.lock_agent_events()
-            before = await tx.put_check(record, KEPT_CHECKS)
+            await tx.agent_events.lock()
+            before = await tx.checks.put(record, KEPT_CHECKS)
             changes = [] if before is None else _changes(agent, before, report)
             written = await put_new_events(tx, self._store, changes)
         self.report_events(written)
@@ -98,13 +98,13 @@ def card_change(agent: Agent, before: Dialect | None, dialect: Dialect | None) -
 async def put_new_events(tx: Transaction, store: Store, events: list[NewAgentEvent]) -> list[AgentEvent]:
     """Those that nobody has noted yet: a card is looked at by bridges and by checks. The caller holds the lock."""
     new = [event for event in events if not await _is_recorded(store, event)]
-    return await tx.put_agent_events(new) if new else []
+    return await tx.agent_events.put(new) if new else []
 
 
 async def _is_recorded(store: Store, event: NewAgentEvent) -> bool:
     if event.kind != "card_changed":
         return False
-    for known in await store.agent_events(limit=20, agent_id=event.agent_id):
+    for known in await store.agent_events.page(limit=20, agent_id=event.agent_id):
         if known.kind == event.kind:
             return _card_changes.decode(known.data).digest == _card_changes.decode(event.data).digest
     return False

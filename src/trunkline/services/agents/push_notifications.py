@@ -27,7 +27,7 @@ from trunkline.jsontypes import encode
 from trunkline.messages import TaskKey
 from trunkline.protocols import PushTarget
 from trunkline.services.runs.stored_exchanges import StoredExchange, StoredRequest, StoredResponse
-from trunkline.stores.base import ExchangeRecord, Store, TasksRung
+from trunkline.stores.base import ExchangeRecord, PollsDue, Store
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.redaction import REDACTED
@@ -148,10 +148,10 @@ class PushNotifications:
             self._metrics.agent_pushes.labels("refused").inc()
             return "refused"
         async with self._store.transaction() as tx:
-            asked = await tx.ask_soon(key)
+            asked = await tx.tasks.poll_soon(key)
             if asked:
-                await tx.put_exchanges([_record_of(key, self._public_url or "", tx.now)])
-                await tx.announce(TasksRung())
+                await tx.exchanges.put([_record_of(key, self._public_url or "", tx.now)])
+                await tx.announce(PollsDue())
         if asked:
             for wake in self._wakes:
                 wake()

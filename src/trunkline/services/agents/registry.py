@@ -59,13 +59,13 @@ class AgentRegistry:
         secret = self._vault.seal(spec.auth_config, owner=agent_id) if spec.auth_config else None
         async with self._store.transaction() as tx:
             agent = _described(agent_id, spec, secret, created_at=tx.now, updated_at=tx.now)
-            await tx.insert_agent(agent)
-            await tx.put_audit([audit_entry("agent", "create", agent.name)])
+            await tx.agents.insert(agent)
+            await tx.audit.put([audit_entry("agent", "create", agent.name)])
         self._agent_cache.forget(agent.name)
         return agent
 
     async def get(self, name_or_id: str) -> Agent:
-        agent = await self._store.agent(name_or_id)
+        agent = await self._store.agents.get(name_or_id)
         if agent is None:
             raise NotFound(
                 f"There is no agent {name_or_id!r}.", fix="See which there are: trunkline agents list."
@@ -76,7 +76,7 @@ class AgentRegistry:
         self, *, limit: int, after: str | None = None, protocol: str | None = None
     ) -> Sequence[Agent]:
         """In the order of their names; `after` is the last name seen."""
-        return await self._store.agents(limit=limit, after=after, protocol=protocol)
+        return await self._store.agents.page(limit=limit, after=after, protocol=protocol)
 
     async def replace(self, name_or_id: str, spec: AgentSpec, if_match: int | None = None) -> Agent:
         """
@@ -93,26 +93,26 @@ class AgentRegistry:
         agent = await self.get(name_or_id)
         _compare(agent, if_match)
         async with self._store.transaction() as tx:
-            await refuse_while_migrating(tx, agent, "it cannot be removed")
+            await refuse_while_migrating(tx.agent_events, agent, "it cannot be removed")
             # Written as it is: the comparison and the deletion are one transaction.
-            if if_match is not None and not await tx.update_agent(agent, if_match):
+            if if_match is not None and not await tx.agents.update(agent, if_match):
                 raise _stale(agent, if_match)
-            if not await tx.delete_agent(agent.id):
+            if not await tx.agents.delete(agent.id):
                 raise NotFound(f"There is no agent {name_or_id!r} any more.")
-            await tx.put_audit([audit_entry("agent", "delete", agent.name)])
+            await tx.audit.put([audit_entry("agent", "delete", agent.name)])
         self._agent_cache.forget(agent.name)
 
     async def load_of(self, agent: Agent) -> AgentLoad:
         """What it has to do, and what bridges know of it together."""
-        return await self._store.agent_load(agent.name)
+        return await self._store.agents.load(agent.name)
 
     async def reset(self, name_or_id: str) -> Agent:
         """Closes its breaker and fills its bucket: tasks that wait for it may go at once."""
         agent = await self.get(name_or_id)
-        before = (await self._store.agent_load(agent.name)).state.breaker.status
+        before = (await self._store.agents.load(agent.name)).state.breaker.status
         async with self._store.transaction() as tx:
-            await tx.reset_agent(agent.name)
-            await tx.put_audit([audit_entry("agent", "reset", agent.name, breaker=before)])
+            await tx.agents.reset_limits(agent.name)
+            await tx.audit.put([audit_entry("agent", "reset", agent.name, breaker=before)])
         log.info(names.AGENT_RESET, agent=agent.name, breaker=before)
         return agent
 
@@ -127,8 +127,8 @@ class AgentRegistry:
         async with self._store.transaction() as tx:
             if change is not None:
                 # Before the agent's row, as everywhere.
-                await tx.lock_agent_events()
-            written = await tx.update_agent(msgspec.structs.replace(agent, dialect=dialect), agent.version)
+                await tx.agent_events.lock()
+            written = await tx.agents.update(msgspec.structs.replace(agent, dialect=dialect), agent.version)
             if written and change is not None:
                 news = await put_new_events(tx, self._store, [change])
         self._agent_cache.forget(agent.name)
@@ -152,11 +152,11 @@ class AgentRegistry:
                 return agent
             async with self._store.transaction() as tx:
                 if _affects_migration(agent, unsaved):
-                    await refuse_while_migrating(tx, agent, _FIXED_MEANWHILE)
+                    await refuse_while_migrating(tx.agent_events, agent, _FIXED_MEANWHILE)
                 changed = msgspec.structs.replace(unsaved, version=agent.version + 1, updated_at=tx.now)
-                written = await tx.update_agent(changed, agent.version)
+                written = await tx.agents.update(changed, agent.version)
                 if written:
-                    await tx.put_audit(
+                    await tx.audit.put(
                         [audit_entry("agent", "change", changed.name, changed=_changes(agent, unsaved))]
                     )
             if written:

@@ -29,10 +29,10 @@ class DeadLetters:
 
     async def list(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
         """Newest first."""
-        return await self._store.dead_letters(limit=limit, before=before)
+        return await self._store.dead_letters.page(limit=limit, before=before)
 
     async def get(self, letter_id: str) -> DeadLetter:
-        return _found(await self._store.dead_letter(letter_id), letter_id)
+        return _found(await self._store.dead_letters.get(letter_id), letter_id)
 
     async def replay(self, letter_id: str) -> DeadLetter:
         """Sends the record to its topic again, as it came; if it is still no good, it comes back as another letter."""
@@ -42,16 +42,16 @@ class DeadLetters:
                 fix="Replay it where TRUNKLINE_BROKER is kafka://…, or discard it.",
             )
         async with self._store.transaction() as tx:
-            letter = _found(await tx.take_dead_letter(letter_id), letter_id)
-            await tx.put_outbox([replayed_record(letter)])
-            await tx.put_audit([_audited("replay", letter)])
+            letter = _found(await tx.dead_letters.take(letter_id), letter_id)
+            await tx.outbox.put([replayed_record(letter)])
+            await tx.audit.put([_audited("replay", letter)])
         log.info(names.DEAD_LETTER_REPLAYED, letter_id=letter.id, topic=letter.topic)
         return letter
 
     async def discard(self, letter_id: str) -> None:
         async with self._store.transaction() as tx:
-            letter = _found(await tx.take_dead_letter(letter_id), letter_id)
-            await tx.put_audit([_audited("discard", letter)])
+            letter = _found(await tx.dead_letters.take(letter_id), letter_id)
+            await tx.audit.put([_audited("discard", letter)])
         log.info(
             names.DEAD_LETTER_DISCARDED,
             letter_id=letter.id,

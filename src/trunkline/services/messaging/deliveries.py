@@ -101,7 +101,7 @@ class Deliveries(Generic[AnyMessage]):
         elif deliveries:
             await self._take(tx, [delivery.message for delivery in deliveries])
         if self._dead:
-            await tx.put_dead_letters([dead_letter(dead.record, dead.reason, tx.now) for dead in self._dead])
+            await tx.dead_letters.put([dead_letter(dead.record, dead.reason, tx.now) for dead in self._dead])
 
     def committed(self) -> None:
         for dead in self._dead:
@@ -193,11 +193,11 @@ def _refusal(exc: Exception) -> str:
 
 
 async def _dispatched(tx: Transaction, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
-    return await tx.dispatched(keys)
+    return await tx.dispatches.payloads(keys)
 
 
 async def _stored_results(tx: Transaction, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
-    return await tx.stored_results(keys)
+    return await tx.tasks.results(keys)
 
 
 _TASKS: RecordCodec[TaskMessage] = RecordCodec(read_task, _dispatched, decode_task)

@@ -30,7 +30,7 @@ class OrphanMessages:
 
     async def find(self, tx: Transaction, messages: Sequence[RunMessage]) -> dict[RunId, bool]:
         """The runs that do not exist; True for those that can have existed."""
-        unknown = await tx.unknown_runs({RunId(message.run_id) for message in messages})
+        unknown = await tx.runs.unknown({RunId(message.run_id) for message in messages})
         return {run_id: self._can_be_deleted(run_id, tx) for run_id in unknown}
 
     def _can_be_deleted(self, run_id: RunId, tx: Transaction) -> bool:

@@ -88,7 +88,7 @@ class Relay:
         while in_vain < _MAX_HELD_BATCHES:
             try:
                 async with self._store.transaction(durable=False) as tx:
-                    taken = await tx.take_outbox(_MAX_BATCH)
+                    taken = await tx.outbox.take(_MAX_BATCH)
                     kept = await self._send(tx, taken) if taken else 0
             except Unavailable as exc:
                 self._log_unavailable(exc)
@@ -113,7 +113,7 @@ class Relay:
         self._update_holds(ready, undelivered)
         kept = [*held, *(message for message, _ in undelivered)]
         if kept:
-            await tx.put_outbox(kept)
+            await tx.outbox.put(kept)
         return len(kept)
 
     async def _produce(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:

@@ -124,7 +124,7 @@ class StartCommandConsumer:
         try:
             async with self._store.transaction() as tx:
                 letters = [dead_letter(record, reason, tx.now) for record, (_, reason) in dead]
-                await tx.put_dead_letters(letters)
+                await tx.dead_letters.put(letters)
         except Unavailable as exc:
             log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
             return False

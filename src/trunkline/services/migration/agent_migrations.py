@@ -118,17 +118,17 @@ class MigrationRepository:
 
     async def get(self, name: str, tx: Transaction | None = None) -> AgentMigration:
         """As it is now; inside a transaction that holds the lock, as it stays."""
-        agent = await self._store.agent(name)
+        agent = await self._store.agents.get(name)
         if agent is None:
             raise NotFound(f"There is no agent {name!r}.", fix="See which there are: trunkline agents list.")
-        latest = await (tx or self._store).latest_migrations([agent.id])
+        latest = await (tx or self._store).agent_events.latest_migrations([agent.id])
         return _agent_migration(agent, latest)
 
     async def all(self, tx: Transaction | None = None) -> list[AgentMigration]:
         migrations: list[AgentMigration] = []
         after = None
-        while page := await self._store.agents(limit=_PAGE, after=after):
-            latest = await (tx or self._store).latest_migrations([agent.id for agent in page])
+        while page := await self._store.agents.page(limit=_PAGE, after=after):
+            latest = await (tx or self._store).agent_events.latest_migrations([agent.id for agent in page])
             migrations += [_agent_migration(agent, latest) for agent in page]
             after = page[-1].name
         return migrations
@@ -159,7 +159,7 @@ async def write_changes(
     states: Mapping[str, MigrationState],
     reason: ChangeReason,
 ) -> list[StageChange]:
-    events = await tx.put_agent_events(
+    events = await tx.agent_events.put(
         [
             NewAgentEvent(
                 agent_id=migration.agent.id,
@@ -172,7 +172,7 @@ async def write_changes(
             for migration in migrations
         ]
     )
-    await tx.put_audit([_audited(migration, states[migration.agent.id], reason) for migration in migrations])
+    await tx.audit.put([_audited(migration, states[migration.agent.id], reason) for migration in migrations])
     return [StageChange(agent=event.agent, state=states[event.agent_id], event=event) for event in events]
 
 

@@ -154,7 +154,7 @@ class Migrations:
             raise_if_any([Finding(path="why", message="must be given where a refusal is overruled")])
         checks = await self._readiness.check_targets(migrations)
         async with self._store.transaction() as tx:
-            await tx.lock_agent_events()
+            await tx.agent_events.lock()
             if all_of_them:
                 present = [
                     migration
@@ -173,7 +173,7 @@ class Migrations:
                 if migration.state is not None and migration.state.stage != "cut_over"
             ]
             refuse_unready(blocked, force=force)
-            first = await tx.last_agent_event() + 1
+            first = await tx.agent_events.last_id() + 1
             states = {
                 migration.agent.id: transitions.cut_over(
                     state_of_target(migration), first + place, forced=bool(blocked[migration.agent.name])
@@ -198,7 +198,7 @@ class Migrations:
         """Runs that start from now on call the source again; runs in progress keep their endpoint."""
         _check_why(reason)
         async with self._store.transaction() as tx:
-            await tx.lock_agent_events()
+            await tx.agent_events.lock()
             migration = await self._repository.get(name, tx)
             state = migration.state
             if state is not None and state.stage == "rolled_back":
@@ -217,7 +217,7 @@ class Migrations:
         False: the last event of the agent's migration is no longer `only_if`, or its stage cannot be rolled back.
         """
         async with self._store.transaction() as tx:
-            await tx.lock_agent_events()
+            await tx.agent_events.lock()
             migration = await self._repository.get(agent_id, tx)
             if (
                 migration.event is None
@@ -237,7 +237,7 @@ class Migrations:
         """Rolls back every agent that still has a source, and names those that have none."""
         _check_why(reason)
         async with self._store.transaction() as tx:
-            await tx.lock_agent_events()
+            await tx.agent_events.lock()
             migrations = await self._repository.all(tx)
             back = {
                 migration.agent.id: transitions.rolled_back(migration.state)
@@ -260,7 +260,7 @@ class Migrations:
     async def finish(self, name: str, reason: ChangeReason) -> StageChange:
         """Registers the target as the agent's own endpoint, irrevocably. Raises `Conflict`."""
         async with self._store.transaction() as tx:
-            await tx.lock_agent_events()
+            await tx.agent_events.lock()
             change = await self._finish(tx, await self._repository.get(name, tx), reason)
         await self._repository.report([change])
         return change
@@ -270,7 +270,7 @@ class Migrations:
         changed: list[StageChange] = []
         refused: list[RefusedChange] = []
         async with self._store.transaction() as tx:
-            await tx.lock_agent_events()
+            await tx.agent_events.lock()
             for migration in _at(await self._repository.all(tx), "cut_over"):
                 try:
                     changed.append(await self._finish(tx, migration, reason))
@@ -297,9 +297,9 @@ class Migrations:
             version=agent.version + 1,
             updated_at=tx.now,
         )
-        if not await tx.update_agent(row, agent.version):
+        if not await tx.agents.update(row, agent.version):
             raise Conflict(f"The agent {agent.name!r} was changed at the same moment.", fix="Try again.")
-        await tx.forget_sides(agent.id)
+        await tx.comparisons.delete_calls(agent.id)
         changes = await write_changes(
             tx, [migration], {agent.id: transitions.finished(state, row.version)}, reason
         )
@@ -314,7 +314,7 @@ class Migrations:
                 f"The agent {agent.name!r} was cut over {age:.0f} s ago: not every process knows of it yet.",
                 fix=f"Try again in {_KNOWN_BY_ALL.total_seconds():.0f} s.",
             )
-        older = await self._store.unfinished_runs_before(state.cut_over_at)
+        older = await self._store.runs.unfinished_before(state.cut_over_at)
         if older:
             raise Conflict(
                 f"{older} unfinished runs were accepted before the agent {agent.name!r} was cut over and may still"
@@ -331,9 +331,9 @@ class Migrations:
         decide: Callable[[Transaction, AgentMigration, int], MigrationState],
     ) -> StageChange:
         async with self._store.transaction() as tx:
-            await tx.lock_agent_events()
+            await tx.agent_events.lock()
             migration = await self._repository.get(name, tx)
-            state = decide(tx, migration, await tx.last_agent_event() + 1)
+            state = decide(tx, migration, await tx.agent_events.last_id() + 1)
             changes = await write_changes(tx, [migration], {migration.agent.id: state}, reason)
         await self._repository.report(changes)
         return changes[0]

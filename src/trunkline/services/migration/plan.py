@@ -99,22 +99,22 @@ class MigrationPlan:
 
     async def entries(self, *, limit: int, after: str | None = None) -> list[MigrationPlanEntry]:
         """In the order of their names; `after` is the last name seen."""
-        agents = await self._store.agents(limit=limit, after=after)
-        latest = await self._store.latest_migrations([agent.id for agent in agents])
+        agents = await self._store.agents.page(limit=limit, after=after)
+        latest = await self._store.agent_events.latest_migrations([agent.id for agent in agents])
         reads = await self._reads()
         return [await self._entry(agent, latest.get(agent.id), reads) for agent in agents]
 
     async def state(self, agent: Agent) -> MigrationState | None:
         """The state of the agent's migration."""
-        return decode_migration((await self._store.latest_migrations([agent.id])).get(agent.id))
+        return decode_migration((await self._store.agent_events.latest_migrations([agent.id])).get(agent.id))
 
     async def status(self, name: str) -> MigrationDetail:
         agent = await self._agent(name)
-        event = (await self._store.latest_migrations([agent.id])).get(agent.id)
+        event = (await self._store.agent_events.latest_migrations([agent.id])).get(agent.id)
         entry = await self._entry(agent, event, await self._reads())
         old_runs = 0
         if entry.state is not None and entry.state.stage == "cut_over":
-            old_runs = await self._store.unfinished_runs_before(entry.state.cut_over_at)
+            old_runs = await self._store.runs.unfinished_before(entry.state.cut_over_at)
         return MigrationDetail(entry=entry, old_runs=old_runs)
 
     async def events(
@@ -125,14 +125,14 @@ class MigrationPlan:
         removed.
         """
         if name is None:
-            return await self._store.agent_events(limit=limit, before=before)
-        agent = await self._store.agent(name)
+            return await self._store.agent_events.page(limit=limit, before=before)
+        agent = await self._store.agents.get(name)
         if agent is not None:
-            return await self._store.agent_events(limit=limit, before=before, agent_id=agent.id)
-        if await self._store.agent_events(limit=1, agent=name):
-            return await self._store.agent_events(limit=limit, before=before, agent=name)
-        if await self._store.agent_events(limit=1, agent_id=name):
-            return await self._store.agent_events(limit=limit, before=before, agent_id=name)
+            return await self._store.agent_events.page(limit=limit, before=before, agent_id=agent.id)
+        if await self._store.agent_events.page(limit=1, agent=name):
+            return await self._store.agent_events.page(limit=limit, before=before, agent=name)
+        if await self._store.agent_events.page(limit=1, agent_id=name):
+            return await self._store.agent_events.page(limit=limit, before=before, agent_id=name)
         raise NotFound(
             f"There is no agent {name!r}, and nothing has happened to one of that name.",
             fix="See which there are and were: trunkline agents list, trunkline agents migrate history.",
@@ -142,10 +142,10 @@ class MigrationPlan:
         self, name: str, *, limit: int, before: str | None = None, verdict: str | None = None
     ) -> Sequence[ComparisonRecord]:
         agent = await self._agent(name)
-        return await self._store.comparisons(agent.id, limit=limit, before=before, verdict=verdict)
+        return await self._store.comparisons.page(agent.id, limit=limit, before=before, verdict=verdict)
 
     async def _agent(self, name: str) -> Agent:
-        agent = await self._store.agent(name)
+        agent = await self._store.agents.get(name)
         if agent is None:
             raise NotFound(f"There is no agent {name!r}.", fix="See which there are: trunkline agents list.")
         return agent
@@ -154,16 +154,16 @@ class MigrationPlan:
         self, agent: Agent, event: AgentEvent | None, reads: dict[str, list[_WorkflowReads]]
     ) -> MigrationPlanEntry:
         state = decode_migration(event)
-        checks = await self._store.checks(agent.id, limit=_LOOKED_AT)
+        checks = await self._store.checks.page(agent.id, limit=_LOOKED_AT)
         target = None if state is None or state.stage == "finished" else state.target
         of_target = None
         if target is not None:
-            of_target = await self._store.last_check(agent.id, target.url, target.protocol)
+            of_target = await self._store.checks.last(agent.id, target.url, target.protocol)
         last = of_target if target is not None else next(iter(checks), None)
         counts: dict[str, int] = {}
         if state is not None and state.shadow_since:
-            counts = await self._store.comparison_counts(agent.id, state.shadow_since)
-        calls = {} if state is None else await self._store.calls_of_sides(agent.id)
+            counts = await self._store.comparisons.counts(agent.id, state.shadow_since)
+        calls = {} if state is None else await self._store.comparisons.calls(agent.id)
         found = reads.get(agent.name, [])
         return MigrationPlanEntry(
             agent=agent.name,
@@ -186,7 +186,7 @@ class MigrationPlan:
         found: dict[str, list[_WorkflowReads]] = {}
         read: dict[str, tuple[int, dict[str, _WorkflowReads]]] = {}
         after = None
-        while page := await self._store.workflows(limit=_PAGE, after=after):
+        while page := await self._store.workflows.page(limit=_PAGE, after=after):
             for workflow in page:
                 known = self._read.get(workflow.workflow_id)
                 if known is None or known[0] != workflow.version:

@@ -89,7 +89,7 @@ class CutoverReadiness:
         if state is not None and state.target is not None:
             checked = checks.get((migration.agent.id, encode(state.target)))
             if state.shadow_since:
-                counts = await self._store.comparison_counts(migration.agent.id, state.shadow_since)
+                counts = await self._store.comparisons.counts(migration.agent.id, state.shadow_since)
         return list(blockers_of(migration.agent, state, checked, counts))
 
 

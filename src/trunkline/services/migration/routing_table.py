@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Protocol
 
 import msgspec
 import structlog
@@ -20,7 +19,7 @@ from trunkline.agents.migration import MigrationState
 from trunkline.agents.migration.routing import MigrationHistory, MigrationRevision
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Unavailable
-from trunkline.stores.port.agent_events import AgentEvent
+from trunkline.stores.port.agent_events import AgentEventReads
 from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names
 
@@ -32,17 +31,9 @@ FRESH_FOR = timedelta(seconds=2)
 _states: msgspec.json.Decoder[MigrationState] = msgspec.json.Decoder(MigrationState)
 
 
-class MigrationEventReads(Protocol):
-    """What the routing table needs of a store."""
-
-    async def last_agent_event(self) -> int: ...
-
-    async def migrations_since(self, after: int) -> list[AgentEvent]: ...
-
-
 class RoutingTable:
-    def __init__(self, store: MigrationEventReads, clock: Clock | None = None) -> None:
-        self._store = store
+    def __init__(self, events: AgentEventReads, clock: Clock | None = None) -> None:
+        self._events = events
         self._clock = clock or SystemClock()
         self._histories: dict[str, MigrationHistory] = {}
         # Everything up to this event is in `_histories`.
@@ -90,9 +81,9 @@ class RoutingTable:
 
     async def _read(self) -> None:
         now = self._clock.now()
-        last = await self._store.last_agent_event()
+        last = await self._events.last_id()
         # Other kinds of events count, too: a routing version is the last event of any kind.
-        events = [] if last == self._known else await self._store.migrations_since(self._known)
+        events = [] if last == self._known else await self._events.migrations_since(self._known)
         for event in events:
             history = self._histories.setdefault(event.agent_id, MigrationHistory())
             history.add(event.id, event.agent, _states.decode(event.data))

@@ -11,7 +11,7 @@ from trunkline.agents.migration import MigrationStage, MigrationState
 from trunkline.errors import Conflict
 from trunkline.jsontypes import encode
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import AgentEvent, AgentRecordWrites
+from trunkline.stores.port.agent_events import AgentEvent, AgentEventWrites
 
 _PAGE = 1_000
 _states = msgspec.json.Decoder(MigrationState)
@@ -26,10 +26,10 @@ def decode_migration(event: AgentEvent | None) -> MigrationState | None:
     return None if event is None else _states.decode(event.data)
 
 
-async def refuse_while_migrating(tx: AgentRecordWrites, agent: Agent, refused: str) -> None:
+async def refuse_while_migrating(events: AgentEventWrites, agent: Agent, refused: str) -> None:
     """Raises `Conflict` while the agent migrates. No migration can start until the transaction ends, either."""
-    await tx.lock_agent_events()
-    migrating = await _open_migrations(tx, [agent.id])
+    await events.lock()
+    migrating = await _open_migrations(events, [agent.id])
     if migrating:
         stage = migrating[agent.id].stage.replace("_", " ")
         raise Conflict(
@@ -39,8 +39,8 @@ async def refuse_while_migrating(tx: AgentRecordWrites, agent: Agent, refused: s
         )
 
 
-async def _open_migrations(tx: AgentRecordWrites, agent_ids: Collection[str]) -> dict[str, MigrationState]:
-    latest = await tx.latest_migrations(agent_ids)
+async def _open_migrations(events: AgentEventWrites, agent_ids: Collection[str]) -> dict[str, MigrationState]:
+    latest = await events.latest_migrations(agent_ids)
     states = {agent_id: _states.decode(event.data) for agent_id, event in latest.items()}
     return {agent_id: state for agent_id, state in states.items() if state.is_open}
 
@@ -49,8 +49,8 @@ async def stages_of(store: Store) -> dict[str, MigrationStage]:
     """The stage of each agent that migrates or has migrated, by its name."""
     stages: dict[str, MigrationStage] = {}
     after = None
-    while page := await store.agents(limit=_PAGE, after=after):
-        latest = await store.latest_migrations([agent.id for agent in page])
+    while page := await store.agents.page(limit=_PAGE, after=after):
+        latest = await store.agent_events.latest_migrations([agent.id for agent in page])
         names = {agent.id: agent.name for agent in page}
         stages |= {names[agent_id]: _states.decode(event.data).stage for agent_id, event in latest.items()}
         after = page[-1].name

@@ -60,4 +60,4 @@ class AuditLog:
         subject: str | None = None,
     ) -> Sequence[AuditEntry]:
         """Newest first; `before` is the last id seen."""
-        return await self._store.audit(limit=limit, before=before, who=who, kind=kind, subject=subject)
+        return await self._store.audit.page(limit=limit, before=before, who=who, kind=kind, subject=subject)

@@ -48,7 +48,7 @@ class ProcessHeartbeat:
     async def _try_to_beat(self) -> None:
         try:
             async with self._store.transaction(durable=False) as tx:
-                await tx.note_process(self._process, LASTS, _KEPT)
+                await tx.processes.heartbeat(self._process, LASTS, _KEPT)
         except Unavailable as exc:
             # Once for each change: it is tried again all the time.
             if self._trouble != exc.message:
@@ -60,7 +60,7 @@ class ProcessHeartbeat:
     async def _leave(self) -> None:
         try:
             async with self._store.transaction(durable=False) as tx:
-                await tx.forget_process(self._process.id)
+                await tx.processes.delete(self._process.id)
         except Unavailable as exc:
             # It counts as gone soon all the same.
             log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)

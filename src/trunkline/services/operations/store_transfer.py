@@ -65,11 +65,11 @@ async def export_store(store: Store, path: Path, progress: Progress) -> StoreExp
     """The store is for reading only afterwards; one that has moved before can be exported again."""
     with open_writer(path) as archive:
         async with store.transaction() as tx:
-            await tx.mark_moved()
+            await tx.transfer.mark_moved()
             archive.begin(tx.now)
             for table in TABLES:
                 done = 0
-                async for batch in tx.dump(table):
+                async for batch in tx.transfer.dump(table):
                     archive.add(table, batch)
                     done += len(batch)
                     progress(table.name, done)
@@ -99,7 +99,7 @@ async def import_store(
 
 
 async def _refuse_if_moved(store: Store) -> None:
-    moved = await store.moved()
+    moved = await store.transfer.moved()
     if moved is not None:
         raise Conflict(
             f"What this store held was exported at {rfc3339(moved.at)}; it is for reading only.",
@@ -109,7 +109,7 @@ async def _refuse_if_moved(store: Store) -> None:
 
 async def _refuse_unless_empty(tx: Transaction) -> None:
     for table in TABLES:
-        async with aclosing(tx.dump(table)) as batches:
+        async with aclosing(tx.transfer.dump(table)) as batches:
             async for _ in batches:
                 raise Conflict(
                     f"This store has {table.name.replace('_', ' ')} already: an import never mixes.",
@@ -140,7 +140,7 @@ class _RowImporter:
         elif table is OUTBOX and not self._travels:
             await self._stop_as_told(rows)
             return
-        await self._tx.load(table, rows)
+        await self._tx.transfer.load(table, rows)
         if table is TASKS:
             await self._take_up([row for row in rows if row[TASKS.place("status")] in _LIVE])
 
@@ -151,20 +151,20 @@ class _RowImporter:
     async def _take_up(self, live: Sequence[TableRow]) -> None:
         """Tasks that have not ended: their messages and the stops that were sent after them may be lost."""
         run, payload = TASKS.place("run_id"), TASKS.place("payload")
-        await self._tx.stop_tasks(_OWNER, [_key(row) for row in live if row[run] not in self.unfinished])
+        await self._tx.tasks.stop(_OWNER, [_key(row) for row in live if row[run] not in self.unfinished])
         if self._travels:
             sent = [
                 Dispatch(_key(row), RunId(str(row[run])), _bytes(row[payload]))
                 for row in live
                 if row[run] in self.unfinished
             ]
-            await self._tx.put_dispatches(sent, _FIRST_PAUSE)
+            await self._tx.dispatches.put(sent, _FIRST_PAUSE)
 
     async def _stop_as_told(self, rows: Sequence[TableRow]) -> None:
         """Of the messages that nobody will send, only those that stop a task are not known otherwise."""
         messages = [each for row in rows for each in unpack_messages(_bytes(row[OUTBOX.place("messages")]))]
         stops = [stop for message in messages if (stop := _stop_in(message)) is not None]
-        await self._tx.stop_tasks(_OWNER, [TaskKey(stop.task_id, stop.attempt) for stop in stops])
+        await self._tx.tasks.stop(_OWNER, [TaskKey(stop.task_id, stop.attempt) for stop in stops])
 
 
 def _key(row: TableRow) -> TaskKey:
@@ -192,7 +192,7 @@ def _stop_in(message: OutgoingMessage) -> CancelTask | None:
 
 async def _hand_over(tx: Transaction, take_results: TakeResults) -> None:
     """Tasks that were sent reach the bridge here, and results that were kept for them the executor."""
-    while due := await tx.take_due_dispatches(_MAX_BATCH, _FIRST_PAUSE):
-        kept = await tx.put_tasks([QueuedTask(decode_task(each.payload), each.payload) for each in due])
+    while due := await tx.dispatches.take_due(_MAX_BATCH, _FIRST_PAUSE):
+        kept = await tx.tasks.put([QueuedTask(decode_task(each.payload), each.payload) for each in due])
         await take_results(tx, [decode_result(result) for result in kept])
-        await tx.settle_dispatches({each.key for each in due})
+        await tx.dispatches.settle({each.key for each in due})

@@ -61,7 +61,7 @@ class SystemMonitor:
         """Answers also while the store or the broker is away: that is when people look."""
         try:
             processes = await self._processes()
-            queues = await self._store.queues(MAX_COUNTED)
+            queues = await self._store.backlog.queues(MAX_COUNTED)
             pools = await self._pools(processes)
         except Unavailable:
             # Readiness says why, with the same words.
@@ -83,7 +83,7 @@ class SystemMonitor:
         """This one too, which has not said so yet or, where it alone has the store, never does."""
         others: Sequence[SeenProcess] = ()
         if self._setup.store == "postgresql":
-            others = await self._store.processes(limit=_MAX_PROCESSES)
+            others = await self._store.processes.page(limit=_MAX_PROCESSES)
             if any(process.id == self._this.id for process in others):
                 return others
         seen = SeenProcess(**msgspec.structs.asdict(self._this), seen_at=self._clock.now(), alive=True)
@@ -94,7 +94,7 @@ class SystemMonitor:
         if self._setup.broker == "memory":
             return ()
         bridges = {process.pool for process in processes if "bridge" in process.roles and process.pool}
-        return sorted({*bridges, *await self._store.pools(limit=_MAX_POOLS)})[:_MAX_POOLS]
+        return sorted({*bridges, *await self._store.agents.pools(limit=_MAX_POOLS)})[:_MAX_POOLS]
 
 
 def _missing_roles(processes: Collection[SeenProcess]) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Inbox:
         workflow: str | None = None,
     ) -> list[InboxEntry]:
         """Oldest first."""
-        found = await self._store.waiting_steps(limit=limit, after=after, kind=kind, workflow=workflow)
+        found = await self._store.runs.waiting_steps(limit=limit, after=after, kind=kind, workflow=workflow)
         return [
             InboxEntry(
                 id=inbox_item_id(step.place.run_id, step.place.step, step.attempts, step.replies),
@@ -80,7 +80,7 @@ class Inbox:
         Raises `NotFound` also for what was answered meanwhile, or waits no more.
         """
         run_id, _, rest = item.partition(".")
-        found = await self._store.run(RunId(run_id))
+        found = await self._store.runs.get(RunId(run_id))
         if found is not None:
             record, steps = found
             for step in [*steps, *await self._items(record.id, rest)]:
@@ -96,7 +96,7 @@ class Inbox:
         place = parse_item_name(rest.partition("]")[0] + "]")
         if place is None:
             return []
-        return await self._store.items(run_id, place[0], limit=1, after=place[1] - 1)
+        return await self._store.runs.items(run_id, place[0], limit=1, after=place[1] - 1)
 
     async def _entry(self, record: RunRecord, step: StepState) -> InboxEntry:
         waiting = step.waiting_for

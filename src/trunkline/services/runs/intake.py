@@ -11,7 +11,7 @@ from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.services.commit_loop import CommitLoop
-from trunkline.stores.base import ExistingRun, InboxFilled, InboxItem, NewRun, Transaction
+from trunkline.stores.base import ExistingRun, InputsQueued, NewRun, QueuedInput, Transaction
 from trunkline.stores.port.operations import NewAuditEntry
 
 START = "start"
@@ -32,7 +32,7 @@ class Intake:
         self._loop = loop
         self._patience = patience.total_seconds()
         self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None], NewAuditEntry | None]] = []
-        self._items: list[tuple[InboxItem, asyncio.Future[None], NewAuditEntry | None]] = []
+        self._items: list[tuple[QueuedInput, asyncio.Future[None], NewAuditEntry | None]] = []
         # How many of each the present turn carries; more may come while it waits for the store.
         self._carried = (0, 0)
         self._answers: list[ExistingRun | None] = []
@@ -55,7 +55,7 @@ class Intake:
         self._runs.append((run, encode_input(request), future, audit))
         return await self._accepted(future)
 
-    async def put(self, item: InboxItem, audit: NewAuditEntry | None = None) -> None:
+    async def put(self, item: QueuedInput, audit: NewAuditEntry | None = None) -> None:
         self._check()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._items.append((item, future, audit))
@@ -88,7 +88,7 @@ class Intake:
         audit = [entry for *_, entry in self._items if entry is not None]
         self._carried = (len(runs), len(items))
         if runs:
-            self._answers = await tx.insert_runs([run for run, *_ in runs])
+            self._answers = await tx.runs.insert([run for run, *_ in runs])
             # A repeated request has changed nothing.
             audit += [
                 entry
@@ -96,15 +96,15 @@ class Intake:
                 if entry is not None and existing is None
             ]
             items += [
-                InboxItem(run.id, START, request)
+                QueuedInput(run.id, START, request)
                 for (run, request, *_), existing in zip(runs, self._answers, strict=True)
                 if existing is None
             ]
         if items:
-            await tx.put_inbox(items)
-            await tx.announce(InboxFilled())
+            await tx.input_queue.put(items)
+            await tx.announce(InputsQueued())
         if audit:
-            await tx.put_audit(audit)
+            await tx.audit.put(audit)
 
     def committed(self) -> None:
         runs, items = self._carried

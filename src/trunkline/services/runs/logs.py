@@ -115,7 +115,7 @@ async def _next(lines: AsyncIterator[RunLogLine]) -> RunLogLine | None:
 
 
 async def _events(store: Store, run_id: RunId, after: int, wanted: LogFilter) -> AsyncGenerator[RunLogLine]:
-    while page := await store.events(run_id, after=after, limit=_PAGE, step=wanted.step):
+    while page := await store.runs.events(run_id, after=after, limit=_PAGE, step=wanted.step):
         for record in page:
             line = _event_line(record)
             if wanted.attempt is None or line.attempt in (None, wanted.attempt):
@@ -126,7 +126,7 @@ async def _events(store: Store, run_id: RunId, after: int, wanted: LogFilter) ->
 async def _exchanges(
     store: Store, run_id: RunId, after: int, wanted: LogFilter
 ) -> AsyncGenerator[RunLogLine]:
-    while page := await store.exchanges(
+    while page := await store.exchanges.page(
         run_id, after=after, limit=_PAGE, step=wanted.step, attempt=wanted.attempt
     ):
         for row, record in page:

@@ -71,7 +71,7 @@ class RunQueries:
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         touched = {step.name: step for step in steps}
         has_items = any(plan.for_each is not None for plan in compiled.steps.values())
-        counts = await self._store.item_counts(run_id) if has_items else {}
+        counts = await self._store.runs.item_counts(run_id) if has_items else {}
         return RunView(
             record,
             [
@@ -94,7 +94,7 @@ class RunQueries:
         child = child_run_of(record.id, plan, step)
         if child is None:
             return StepView(step, plan.agent, items, plan.definition.workflow)
-        found = await self._store.run_status(child)
+        found = await self._store.runs.status(child)
         status = None if found is None else found[0]
         return StepView(step, plan.agent, items, plan.definition.workflow, ChildRunView(child, status))
 
@@ -105,7 +105,7 @@ class RunQueries:
         if state.name not in compiled.steps:
             return _item_view(run_id, compiled.steps[step_of_item(state.name)], state)
         plan = compiled.steps[state.name]
-        counts = await self._store.item_counts(run_id) if plan.for_each is not None else {}
+        counts = await self._store.runs.item_counts(run_id) if plan.for_each is not None else {}
         return await self._view(record, plan, state, counts.get(state.name, {}))
 
     async def items(
@@ -121,7 +121,7 @@ class RunQueries:
                 f"Run {run_id} has no step {step} with items.",
                 fix=f"Its steps with for_each: {', '.join(loops) or 'none'}.",
             )
-        found = await self._store.items(run_id, step, limit=limit, after=after, statuses=statuses)
+        found = await self._store.runs.items(run_id, step, limit=limit, after=after, statuses=statuses)
         return [_item_view(run_id, plan, state) for state in found]
 
     async def list(
@@ -133,13 +133,13 @@ class RunQueries:
         self, run_id: RunId, *, after: int, limit: int, step: str | None = None
     ) -> list[EventRecord]:
         await self.status(run_id)
-        return await self._store.events(run_id, after=after, limit=limit, step=step)
+        return await self._store.runs.events(run_id, after=after, limit=limit, step=step)
 
     async def exchanges(
         self, run_id: RunId, *, after: int, limit: int, step: str | None = None, attempt: int | None = None
     ) -> list[tuple[int, bytes]]:
         await self.status(run_id)
-        return await self._store.exchanges(run_id, after=after, limit=limit, step=step, attempt=attempt)
+        return await self._store.exchanges.page(run_id, after=after, limit=limit, step=step, attempt=attempt)
 
     async def log(self, run_id: RunId, after: LogPosition, wanted: LogFilter) -> AsyncGenerator[RunLogLine]:
         """What is known of it, line by line; to be closed."""
@@ -148,7 +148,7 @@ class RunQueries:
 
     async def status(self, run_id: RunId) -> tuple[RunStatus, int]:
         """The run's status and the number of its last event."""
-        found = await self._store.run_status(run_id)
+        found = await self._store.runs.status(run_id)
         if found is None:
             raise _no_run(run_id)
         return found
@@ -171,7 +171,7 @@ class RunQueries:
                 await watch.changed(min(left, _MAX_SLEEP))
 
     async def _found(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:
-        found = await self._store.run(run_id)
+        found = await self._store.runs.get(run_id)
         if found is None:
             raise _no_run(run_id)
         return found
@@ -181,7 +181,7 @@ class RunQueries:
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         place = parse_item_name(step)
         if place is not None:
-            for item in await self._store.items(run_id, place[0], limit=1, after=place[1] - 1):
+            for item in await self._store.runs.items(run_id, place[0], limit=1, after=place[1] - 1):
                 if item.name == step:
                     return record, item
         if step not in compiled.steps:

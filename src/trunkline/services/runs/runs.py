@@ -35,7 +35,7 @@ from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.retry import completed_outputs, given_inputs, kept_outputs, partly_done_steps
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
-from trunkline.stores.base import InboxItem, NewRun, RunRecord, Store, WorkflowVersion
+from trunkline.stores.base import NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
 from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
@@ -163,7 +163,7 @@ class Runs(RunQueries):
         lists: dict[str, msgspec.Raw] = {}
         if isinstance(run_input, msgspec.UnsetType):
             for step in partly_done_steps(compiled, steps, kept, from_step):
-                done = await self._store.items(run_id, step.name, limit=MAX_ITEMS)
+                done = await self._store.runs.items(run_id, step.name, limit=MAX_ITEMS)
                 lists[step.name] = msgspec.Raw(step.input or b"[]")
                 kept |= completed_outputs(done)
         other_input = not isinstance(run_input, msgspec.UnsetType)
@@ -255,7 +255,7 @@ class Runs(RunQueries):
         outcome: str | None = None,
     ) -> None:
         entry = audit_entry("run", action, run_id, step=step, outcome=outcome)
-        await self._intake.put(InboxItem(run_id, key, encode_input(item)), entry)
+        await self._intake.put(QueuedInput(run_id, key, encode_input(item)), entry)
 
 
 def _check_input(workflow: CompiledWorkflow, run_input: Json) -> None:

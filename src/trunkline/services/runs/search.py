@@ -19,7 +19,8 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId, first_run_id
 from trunkline.machine.state import RunStatus
 from trunkline.stores.base import RunRecord, Store, WorkflowVersion
-from trunkline.stores.port.run_filters import RunFilter, SavedVersion, VersionKey
+from trunkline.stores.port.run_filters import RunFilter, VersionKey
+from trunkline.stores.port.workflows import SavedVersion
 from trunkline.workflow import definition_from_canonical
 
 # A version takes about a kilobyte here.
@@ -62,7 +63,7 @@ class RunFinder:
     ) -> list[ListedRun]:
         """Newest first; `before` is the last id seen."""
         pages = [
-            await self._store.runs(limit=limit, before=before, where=where, payloads=payloads)
+            await self._store.runs.page(limit=limit, before=before, where=where, payloads=payloads)
             for where in await self._filters(search)
         ]
         merged = heapq.merge(*pages, key=lambda record: record.id, reverse=True)
@@ -84,7 +85,7 @@ class RunFinder:
         )
         if search.workflow is None and search.agent is None and search.text is None:
             return [given]
-        saved = await self._store.saved_versions()
+        saved = await self._store.workflows.all_versions()
         chosen = None
         if search.workflow is not None:
             chosen = _of_workflow(saved, search.workflow)
@@ -109,7 +110,7 @@ class RunFinder:
         for workflow_id, numbers in unknown.items():
             before = max(numbers) + 1
             while before > min(numbers):
-                batch = await self._store.workflow_versions(workflow_id, limit=_BATCH, before=before)
+                batch = await self._store.workflows.versions(workflow_id, limit=_BATCH, before=before)
                 await self._learn(batch)
                 before = min((saved.version for saved in batch), default=0)
         return [
@@ -121,7 +122,7 @@ class RunFinder:
     async def _agents_of(self, workflow_id: str, version: int) -> tuple[str, ...]:
         key = workflow_id, version
         if key not in self._agents:
-            saved = await self._store.workflow(workflow_id, version)
+            saved = await self._store.workflows.get(workflow_id, version)
             await self._learn([] if saved is None else [saved])
         return self._agents.get(key, ())
 

@@ -49,15 +49,15 @@ class ApiKeys:
         text = _PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
         async with self._store.transaction() as tx:
             key = ApiKey(id=new_id(), name=name, role=role, digest=digest_of(text), created_at=tx.now)
-            await tx.insert_key(key)
-            await tx.put_audit([audit_entry("key", "create", name, role=role)])
+            await tx.keys.insert(key)
+            await tx.audit.put([audit_entry("key", "create", name, role=role)])
         return key, text
 
     async def revoke(self, name_or_id: str) -> ApiKey:
         async with self._store.transaction() as tx:
-            key = await tx.revoke_key(name_or_id)
+            key = await tx.keys.revoke(name_or_id)
             if key is not None:
-                await tx.put_audit([audit_entry("key", "revoke", key.name, role=key.role)])
+                await tx.audit.put([audit_entry("key", "revoke", key.name, role=key.role)])
         if key is None:
             raise NotFound(
                 f"There is no key {name_or_id} in use.", fix="See which there are: trunkline keys list."
@@ -77,7 +77,7 @@ class ApiKeys:
     async def _all(self) -> AsyncGenerator[ApiKey]:
         last: str | None = None
         while True:
-            page = await self._store.keys(limit=_PAGE, after=last)
+            page = await self._store.keys.page(limit=_PAGE, after=last)
             for key in page:
                 yield key
             if len(page) < _PAGE:
@@ -103,7 +103,7 @@ class ApiKeyLookup:
         # A clock that was set back makes nothing last longer.
         if key is not None and read_at <= now < after(read_at, _REMEMBERED):
             return key
-        key = await self._store.key(digest)
+        key = await self._store.keys.get(digest)
         if key is None:
             self._known.pop(digest, None)
         else:

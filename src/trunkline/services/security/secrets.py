@@ -66,22 +66,22 @@ class Secrets:
     async def set(self, name: str, value: str) -> Secret:
         """Raises `Invalid`, which never says the value."""
         _check(name, value)
-        earlier = await self._store.secret(name)
+        earlier = await self._store.secrets.get(name)
         hidden = () if earlier is None else self._hidden(earlier)
         before: list[Json] = [text for text in hidden if text != value]
         content: JsonObject = {"value": value, "before": before[:1]}
         async with self._store.transaction() as tx:
-            secret = await tx.set_secret(name, self._vault.seal(content, owner=_owner(name)))
-            await tx.put_audit([audit_entry("secret", "set", name, version=secret.version)])
+            secret = await tx.secrets.put(name, self._vault.seal(content, owner=_owner(name)))
+            await tx.audit.put([audit_entry("secret", "set", name, version=secret.version)])
         self._forget(name)
         log.info(names.SECRET_SET, secret=name, version=secret.version)
         return secret
 
     async def remove(self, name: str) -> None:
         async with self._store.transaction() as tx:
-            removed = await tx.remove_secret(name)
+            removed = await tx.secrets.delete(name)
             if removed:
-                await tx.put_audit([audit_entry("secret", "remove", name)])
+                await tx.audit.put([audit_entry("secret", "remove", name)])
         self._forget(name)
         if not removed:
             raise NotFound(f"There is no secret {name!r}.", fix=LIST_THEM)
@@ -89,7 +89,7 @@ class Secrets:
 
     async def list(self, *, limit: int, after: str | None = None) -> Sequence[Secret]:
         """In the order of their names; `after` is the last name seen."""
-        return await self._store.secrets(limit=limit, after=after)
+        return await self._store.secrets.page(limit=limit, after=after)
 
     async def open(self, name: str) -> OpenedSecret | None:
         """
@@ -103,7 +103,7 @@ class Secrets:
         if kept is not None and kept.read_at <= now < after(kept.read_at, _FRESH_FOR):
             return kept.opened
         changes = self._changes
-        secret = await self._store.secret(name)
+        secret = await self._store.secrets.get(name)
         if secret is None:
             self._kept.pop(name, None)
             return None

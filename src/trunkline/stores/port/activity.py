@@ -1,4 +1,4 @@
-"""What a store keeps of agents' latest work: sums for every minute, and how the last attempts have ended."""
+"""The latest work of agents: sums for every minute, and how the last calls have ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.stores.port.tasks import AgentLoad
 
 _MICROSECONDS = 60_000_000
 
@@ -49,7 +48,7 @@ class EndedCall(msgspec.Struct, frozen=True, kw_only=True):
     run_id: RunId
     step: str
     attempt: int
-    # None: it was broken off before anybody noted it.
+    # None: it was interrupted before this was recorded.
     called_at: Instant | None
     ended_at: Instant
     outcome: str
@@ -60,49 +59,25 @@ class EndedCall(msgspec.Struct, frozen=True, kw_only=True):
         return CallPlace(self.ended_at, self.row)
 
 
-class Grade(msgspec.Struct, frozen=True, kw_only=True):
-    """What the last check of an agent has found, in short."""
-
-    check_id: str
-    at: Instant
-    grade: str
-    passed: bool
-
-
-class ActivityWrites(Protocol):
-    async def note_activity(self, bridge: str, minutes: Sequence[AgentMinute]) -> None:
-        """Adds to what this bridge has noted of the same agents and minutes."""
-        ...
-
-    async def forget_activity(self, before: Instant) -> None:
-        """Minutes that had ended by then. The last calls go with their runs."""
-        ...
-
-
 class ActivityReads(Protocol):
-    async def agent_minutes(self, since: int, agents: Collection[str]) -> list[AgentMinute]:
-        """Of these agents, each from that minute on, oldest first; of all bridges together."""
+    async def minutes(self, since: int, agents: Collection[str]) -> list[AgentMinute]:
+        """Of these agents, each from that minute on, oldest first; all bridges added up."""
         ...
 
-    async def agent_calls(
-        self, agent: str, *, limit: int, before: CallPlace | None = None
-    ) -> list[EndedCall]:
-        """The last that have ended, newest first; costs what it gives."""
+    async def calls(self, agent: str, *, limit: int, before: CallPlace | None = None) -> list[EndedCall]:
+        """The last calls that have ended, newest first; reads about `limit` rows."""
         ...
 
     async def last_calls(self, agents: Collection[str]) -> dict[str, EndedCall]:
-        """The last one of each agent that has any."""
-        ...
-
-    async def agent_loads(self, agents: Collection[str]) -> dict[str, AgentLoad]:
-        """As `agent_load`, of many."""
-        ...
-
-    async def last_grades(self, agent_ids: Collection[str]) -> dict[str, Grade]:
-        """Of the last check of each agent that has been checked, as it is registered or as it is to be."""
+        """The last call of each agent that has any."""
         ...
 
 
-def step_of(task_id: str) -> str:
-    """A task's id is its run's id, its step and a number, with slashes between them."""
-    return task_id.partition("/")[2].rpartition("/")[0]
+class ActivityWrites(Protocol):
+    async def record(self, bridge: str, minutes: Sequence[AgentMinute]) -> None:
+        """Add to what this bridge has recorded for the same agents and minutes."""
+        ...
+
+    async def forget(self, before: Instant) -> None:
+        """Delete the minutes that had ended by then. The last calls are deleted with their runs."""
+        ...

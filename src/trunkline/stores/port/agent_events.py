@@ -1,6 +1,7 @@
 """
-What a store keeps of agents beside their rows: what has happened to them, how they were checked, how the calls of each
-side have ended while an agent moves, and how its two sides have answered the same task.
+The history of agents: their events, their checks, and what is recorded while an agent migrates.
+
+The last of these is how the calls of each side have ended, and how both sides have answered the same task.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class NewAgentEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentEvent(NewAgentEvent, frozen=True, kw_only=True):
-    """Something that has happened to an agent, for good: events are added and never changed."""
+    """Something that has happened to an agent: events are added and never changed."""
 
     # From 1, without gaps; none appears after a greater one has been seen.
     id: int
@@ -73,59 +74,29 @@ class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
     record: bytes
 
 
-class AgentRecordWrites(Protocol):
-    async def lock_agent_events(self) -> None:
-        """Nobody else adds an agent event until this transaction ends. To be asked for before `side_calls`."""
-        ...
+class Grade(msgspec.Struct, frozen=True, kw_only=True):
+    """What the last check of an agent has found, in short."""
 
-    async def last_agent_event(self) -> int:
-        """The id of the last event, as this transaction sees it; 0: there is none."""
-        ...
-
-    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
-        """The last event of kind `migration` of each that has one, as this transaction sees it."""
-        ...
-
-    async def put_agent_events(self, events: Sequence[NewAgentEvent]) -> list[AgentEvent]:
-        """Locks first where that has not been done."""
-        ...
-
-    async def put_check(self, check: CheckRecord, keep: int) -> CheckRecord | None:
-        """
-        Keeps the last `keep` checks of an agent; the last one before that asked the same (url, protocol, active), if
-        there is one.
-        """
-        ...
-
-    async def put_comparisons(self, comparisons: Sequence[ComparisonRecord], keep: int) -> None:
-        """Keeps the last `keep` comparisons of an agent."""
-        ...
-
-    async def side_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
-        """How the last calls have ended, as `put_side_calls` has written it; held until the transaction ends."""
-        ...
-
-    async def put_side_calls(self, calls: Mapping[tuple[str, Side], bytes]) -> None: ...
-
-    async def forget_sides(self, agent_id: str) -> None:
-        """What is known of the calls of both sides."""
-        ...
+    check_id: str
+    at: Instant
+    grade: str
+    passed: bool
 
 
-class AgentRecordReads(Protocol):
-    async def last_agent_event(self) -> int:
-        """The id of the last event; 0: there is none."""
+class AgentEventReads(Protocol):
+    async def last_id(self) -> int:
+        """The id of the last event; 0 when there is none."""
         ...
 
     async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
-        """The last event of kind `migration` of each that has one."""
+        """The last event of kind `migration` of each agent that has one."""
         ...
 
     async def migrations_since(self, after: int) -> list[AgentEvent]:
         """All events of kind `migration` after that id, oldest first."""
         ...
 
-    async def agent_events(
+    async def page(
         self,
         *,
         limit: int,
@@ -136,24 +107,74 @@ class AgentRecordReads(Protocol):
         """Newest first; `before` is the last id seen, `agent` the name that it had at that time."""
         ...
 
-    async def checks(self, agent_id: str, *, limit: int, before: str | None = None) -> list[CheckRecord]:
+
+class AgentEventWrites(Protocol):
+    async def lock(self) -> None:
+        """No other transaction adds an event until this one ends. Call it before `ComparisonWrites.lock_calls`."""
+        ...
+
+    async def last_id(self) -> int:
+        """Like `AgentEventReads.last_id`, as this transaction sees it."""
+        ...
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        """Like `AgentEventReads.latest_migrations`, as this transaction sees it."""
+        ...
+
+    async def put(self, events: Sequence[NewAgentEvent]) -> list[AgentEvent]:
+        """Locks first unless `lock` was called."""
+        ...
+
+
+class CheckReads(Protocol):
+    async def page(self, agent_id: str, *, limit: int, before: str | None = None) -> list[CheckRecord]:
         """Newest first; `before` is the last id seen."""
         ...
 
-    async def last_check(self, agent_id: str, url: str, protocol: str) -> CheckRecord | None: ...
+    async def last(self, agent_id: str, url: str, protocol: str) -> CheckRecord | None: ...
 
-    async def comparisons(
+    async def last_grades(self, agent_ids: Collection[str]) -> dict[str, Grade]:
+        """Of the last check of each agent that was checked, at whichever URL and in whichever protocol."""
+        ...
+
+
+class CheckWrites(Protocol):
+    async def put(self, check: CheckRecord, keep: int) -> CheckRecord | None:
+        """
+        Keep the last `keep` checks of an agent.
+
+        Returns the last one before with the same url, protocol and active, if there is one.
+        """
+        ...
+
+
+class ComparisonReads(Protocol):
+    async def page(
         self, agent_id: str, *, limit: int, before: str | None = None, verdict: str | None = None
     ) -> list[ComparisonRecord]:
         """Newest first; `before` is the last id seen."""
         ...
 
-    async def comparison_counts(self, agent_id: str, since: int) -> dict[str, int]:
-        """How many of each verdict are kept of the shadow that this agent event began."""
+    async def counts(self, agent_id: str, since: int) -> dict[str, int]:
+        """How many comparisons of each verdict are stored for the shadow that this agent event began."""
         ...
 
-    async def calls_of_sides(self, agent_id: str) -> dict[Side, bytes]: ...
+    async def calls(self, agent_id: str) -> dict[Side, bytes]:
+        """How the last calls of each side have ended, as `ComparisonWrites.put_calls` has written it."""
+        ...
 
-    async def unfinished_runs_before(self, routes: int) -> int:
-        """How many unfinished runs were accepted before this agent event was known."""
+
+class ComparisonWrites(Protocol):
+    async def put(self, comparisons: Sequence[ComparisonRecord], keep: int) -> None:
+        """Keep the last `keep` comparisons of an agent."""
+        ...
+
+    async def lock_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
+        """How the last calls have ended, as `put_calls` has written it; locked until the transaction ends."""
+        ...
+
+    async def put_calls(self, calls: Mapping[tuple[str, Side], bytes]) -> None: ...
+
+    async def delete_calls(self, agent_id: str) -> None:
+        """What is known of the calls of both sides."""
         ...

@@ -1,12 +1,25 @@
-"""What a store promises about named secrets: it keeps them sealed, and never learns what is in them."""
+"""Keys of the API and named secrets. The store holds digests and sealed values only."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from trunkline.clock import Instant
+
+KeyRole = Literal["viewer", "operator", "admin"]
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key of the API: never the key itself, only its digest."""
+
+    id: str
+    name: str
+    role: KeyRole
+    digest: bytes
+    created_at: Instant
+    revoked_at: Instant | None = None
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,19 +32,39 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: Instant
 
 
-class SecretWrites(Protocol):
-    async def set_secret(self, name: str, sealed: bytes) -> Secret:
-        """New, or in the place of the one before."""
+class KeyReads(Protocol):
+    async def get(self, digest: bytes) -> ApiKey | None:
+        """The key with that digest, revoked or not."""
         ...
 
-    async def remove_secret(self, name: str) -> bool:
-        """False: there was none."""
+    async def page(self, *, limit: int, after: str | None = None) -> list[ApiKey]:
+        """In the order of their creation; `after` is the last id seen."""
+        ...
+
+
+class KeyWrites(Protocol):
+    async def insert(self, key: ApiKey) -> None:
+        """Raises `AlreadyExists` when a key of that name is in use."""
+        ...
+
+    async def revoke(self, name_or_id: str) -> ApiKey | None:
+        """The key as it is now; None when no such key is in use."""
         ...
 
 
 class SecretReads(Protocol):
-    async def secrets(self, *, limit: int, after: str | None = None) -> list[Secret]:
+    async def get(self, name: str) -> Secret | None: ...
+
+    async def page(self, *, limit: int, after: str | None = None) -> list[Secret]:
         """In the order of their names; `after` is the last name seen."""
         ...
 
-    async def secret(self, name: str) -> Secret | None: ...
+
+class SecretWrites(Protocol):
+    async def put(self, name: str, sealed: bytes) -> Secret:
+        """Create it, or replace the value."""
+        ...
+
+    async def delete(self, name: str) -> bool:
+        """False when there is no such secret."""
+        ...

@@ -1,6 +1,4 @@
-"""
-What a store keeps for those who run the system: who has changed what, which processes live, and how much waits.
-"""
+"""For operators: the audit log, the processes of the system, and how much is waiting."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from trunkline.agents.call_limits.breaker import BreakerStatus
 from trunkline.clock import Instant
 from trunkline.machine.state import RunStatus
 
@@ -60,6 +59,26 @@ class SeenProcess(Process, frozen=True, kw_only=True):
     alive: bool
 
 
+class Backlog(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts for the metrics."""
+
+    runs_by_status: dict[str, int]
+    queued_tasks: int
+    claimed_tasks: int
+    remote_tasks: int
+    inbox: int
+    timers: int
+    outbox: int = 0
+    dead_letters: int = 0
+    # Queued for an agent whose secret is missing, so that it cannot be called.
+    tasks_without_secret: int = 0
+    queued_by_agent: dict[str, int] = {}
+    # Of the agents that have one.
+    breakers: dict[str, BreakerStatus] = {}
+    # Unfinished runs that nothing will ever wake; must be 0.
+    without_wake_reason: int
+
+
 class Queues(msgspec.Struct, frozen=True, kw_only=True):
     """
     How much waits where, and for what.
@@ -88,24 +107,8 @@ class Queues(msgspec.Struct, frozen=True, kw_only=True):
     dead_letters: int
 
 
-class OversightWrites(Protocol):
-    async def put_audit(self, entries: Sequence[NewAuditEntry]) -> None: ...
-
-    async def delete_audit(self, before: Instant, limit: int) -> int:
-        """Those written before that time, oldest first; how many."""
-        ...
-
-    async def note_process(self, process: Process, lasts: timedelta, keep: timedelta) -> None:
-        """It lives, for that long from now at least. One that has not been heard of for `keep` is forgotten."""
-        ...
-
-    async def forget_process(self, process_id: str) -> None:
-        """At a stop."""
-        ...
-
-
-class OversightReads(Protocol):
-    async def audit(
+class AuditReads(Protocol):
+    async def page(
         self,
         *,
         limit: int,
@@ -117,12 +120,34 @@ class OversightReads(Protocol):
         """Newest first; `before` is the last id seen."""
         ...
 
-    async def processes(self, *, limit: int) -> list[SeenProcess]:
-        """Those that have said that they live and have not stopped; the last to start first."""
+
+class AuditWrites(Protocol):
+    async def put(self, entries: Sequence[NewAuditEntry]) -> None: ...
+
+    async def delete(self, before: Instant, limit: int) -> int:
+        """Delete entries written before that time, oldest first; returns how many."""
         ...
 
-    async def pools(self, *, limit: int) -> list[str]:
-        """Those that agents are in, by name."""
+
+class ProcessReads(Protocol):
+    async def page(self, *, limit: int) -> list[SeenProcess]:
+        """Processes that have sent a heartbeat and have not stopped; the last to start first."""
+        ...
+
+
+class ProcessWrites(Protocol):
+    async def heartbeat(self, process: Process, lasts: timedelta, keep: timedelta) -> None:
+        """The process is alive for at least `lasts` from now. Processes not seen for `keep` are deleted."""
+        ...
+
+    async def delete(self, process_id: str) -> None:
+        """When it stops."""
+        ...
+
+
+class BacklogReads(Protocol):
+    async def count(self) -> Backlog:
+        """Exact, and slow where there are many runs."""
         ...
 
     async def queues(self, most: int) -> Queues:

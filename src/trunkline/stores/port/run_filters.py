@@ -1,9 +1,9 @@
 """
-What a list of runs can be asked for, and how it is found: by walks through indexes, newest run first.
+Filters for lists of runs, and the index scans that answer them, newest run first.
 
-Ids begin with the time, so a list pages by id and a span of time is a span of ids. Every walk has its own index, in
-which what it looks for stands together in that order; the newest of all walks are the page. So a page costs what it
-gives, however many runs there are.
+Ids begin with the time, so a list pages by id and a span of time is a span of ids. Every scan has its own index, in
+which the matching runs stand together in that order; the newest of all scans are the page. So a page reads about as
+many rows as it returns, however many runs there are.
 """
 
 from __future__ import annotations
@@ -20,12 +20,6 @@ from trunkline.machine.state import RUN_STATUSES, RunStatus
 class VersionKey(NamedTuple):
     """One version of a workflow."""
 
-    name: str
-    version: int
-
-
-class SavedVersion(NamedTuple):
-    workflow_id: str
     name: str
     version: int
 
@@ -54,8 +48,8 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
 ANY_RUN = RunFilter()
 
 
-class Walk(NamedTuple):
-    """What is the same for all that one walk looks at; the rest is sorted out on the way."""
+class IndexScan(NamedTuple):
+    """What all runs of one scan have in common; the rest of the filter is checked row by row."""
 
     name: str | None = None
     version: int | None = None
@@ -64,17 +58,19 @@ class Walk(NamedTuple):
     has_parent: bool | None = None
 
 
-def walks(where: RunFilter) -> list[Walk]:
+def index_scans(where: RunFilter) -> list[IndexScan]:
     """All of one kind, so that one statement can do them."""
     statuses = where.statuses or RUN_STATUSES
     if where.parent is not None or where.correlation_id is not None:
         # Few have the same: there is nothing to divide.
-        return [Walk()]
+        return [IndexScan()]
     if where.versions is not None:
         kinds = (False, True) if where.with_children else (False,)
-        return [Walk(*key, status, kind) for key, status, kind in product(where.versions, statuses, kinds)]
+        return [
+            IndexScan(*key, status, kind) for key, status, kind in product(where.versions, statuses, kinds)
+        ]
     if where.workflows is not None:
-        return [Walk(name) for name in where.workflows]
+        return [IndexScan(name) for name in where.workflows]
     if not where.with_children:
-        return [Walk(status=status, has_parent=False) for status in statuses]
-    return [Walk(status=status) for status in where.statuses] or [Walk()]
+        return [IndexScan(status=status, has_parent=False) for status in statuses]
+    return [IndexScan(status=status) for status in where.statuses] or [IndexScan()]

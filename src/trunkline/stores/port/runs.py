@@ -1,37 +1,18 @@
-"""What a store keeps of workflows and runs, as its port hands it over."""
+"""Runs with their steps and events, and the steps that wait for a person."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import ParentStep, RunState, RunStatus, StepState, WaitingFor
+from trunkline.machine.state import ParentStep, RunState, RunStatus, StepState, StepStatus, WaitingFor
 from trunkline.messages import StepError, TraceContext
-
-
-class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """One immutable version of a workflow."""
-
-    workflow_id: str
-    name: str
-    version: int
-    # The definition as `workflow.load_workflow` canonicalised it: equal content, equal bytes.
-    canonical: bytes
-    # What the user wrote, as it was written.
-    source: bytes
-    created_at: Instant
-
-
-class LastRun(NamedTuple):
-    """What a list of workflows shows of a run."""
-
-    id: RunId
-    status: RunStatus
-    created_at: Instant
+from trunkline.stores.port.input_queue import Timer
+from trunkline.stores.port.run_filters import ANY_RUN, RunFilter
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,32 +79,6 @@ class EventRecord(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class InboxItem(msgspec.Struct, frozen=True):
-    """Something for a run to take in. A second item with the same key for the same run is dropped."""
-
-    run_id: RunId
-    key: str
-    payload: bytes
-
-
-class WokenRun(msgspec.Struct):
-    """A run that has something to take in; claimed until the transaction ends."""
-
-    run_id: RunId
-    version: int
-    # (row, payload), oldest first.
-    items: list[tuple[int, bytes]]
-
-
-class Timer(msgspec.Struct, frozen=True):
-    """Puts `payload` into the run's inbox under `key` when it is due."""
-
-    run_id: RunId
-    key: str
-    due: Instant
-    payload: bytes
-
-
 WaitKind = Literal["input", "auth", "outcome"]
 
 
@@ -158,3 +113,99 @@ class Transition(msgspec.Struct, kw_only=True):
     applied: Sequence[int]
     timers: Sequence[Timer] = ()
     dropped_timers: Sequence[str] = ()
+
+
+class RunReads(Protocol):
+    async def get(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+        """With its steps; the items of a step are read by `items`."""
+        ...
+
+    async def page(
+        self,
+        *,
+        limit: int,
+        before: RunId | None = None,
+        where: RunFilter = ANY_RUN,
+        payloads: bool = True,
+    ) -> list[RunRecord]:
+        """
+        Newest first; `before` is the last id seen. Reads about `limit` rows.
+
+        Without `payloads`, input and output are not read and both are empty.
+        """
+        ...
+
+    async def status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
+        """The status and the number of the last event."""
+        ...
+
+    async def items(
+        self,
+        run_id: RunId,
+        step: str,
+        *,
+        limit: int,
+        after: int = -1,
+        statuses: Sequence[StepStatus] = (),
+    ) -> list[StepState]:
+        """
+        The step's items that have started, in their order; `after` is the last index seen.
+
+        With `statuses` only those in one of them. All rows of the run's steps are scanned either way.
+        """
+        ...
+
+    async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
+        """How many items of each step are in which status; those that have not started are missing."""
+        ...
+
+    async def events(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[EventRecord]:
+        """
+        Oldest first. Reads about `limit` rows.
+
+        With `step`, the run's events behind `after` are scanned within the store until there are enough.
+        """
+        ...
+
+    async def waiting_steps(
+        self,
+        *,
+        limit: int,
+        after: WaitPlace | None = None,
+        kind: WaitKind | None = None,
+        workflow: str | None = None,
+    ) -> list[WaitingStep]:
+        """Steps that wait for a person, oldest first; reads about `limit` rows. `workflow` is a name or an id."""
+        ...
+
+    async def unfinished_before(self, routes: int) -> int:
+        """How many unfinished runs were accepted before this agent event was known."""
+        ...
+
+
+class RunWrites(Protocol):
+    async def insert(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
+        """
+        For each run: None when it was inserted, or the earlier run with the same idempotency key.
+
+        Where a commit can succeed without its caller knowing, a run whose id exists counts as inserted too.
+        """
+        ...
+
+    async def unknown(self, run_ids: Collection[RunId]) -> set[RunId]:
+        """Those of them that do not exist (any more)."""
+        ...
+
+    async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+        """With all their steps, items included."""
+        ...
+
+    async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
+        """Write those whose run still has the expected version; returns the run ids of the others."""
+        ...
+
+    async def delete_finished(self, before: Instant, limit: int) -> int:
+        """Delete whole runs with all that belongs to them; returns how many."""
+        ...

@@ -1,16 +1,15 @@
-"""What a store keeps of tasks and calls, as its port hands it over."""
+"""Tasks for agents, who has claimed them, and the leases of those who claim."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Literal, Protocol
 
 import msgspec
 
 from trunkline.agents import BreakerPolicy
-from trunkline.agents.call_limits.breaker import BreakerStatus, CallEnd
-from trunkline.agents.call_limits.limit_state import AgentLimitState
 from trunkline.clock import Instant
-from trunkline.ids import RunId
 from trunkline.messages import AgentTask, TaskKey
 
 # `in_doubt`: may have been called, must not be called again; whoever called it may still bring the answer.
@@ -42,7 +41,7 @@ class ClaimedTask(msgspec.Struct, frozen=True, kw_only=True):
     # When the agent was called first; None: it has not been called yet.
     called_at: Instant | None = None
     polls: int = 0
-    # The agent's, where it has one: how the call ends is to be noted (`note_calls`).
+    # The agent's, where it has one: how the call ends is to be noted (`AgentWrites.record_calls`).
     breaker: BreakerPolicy | None = None
     # Let through to see whether the agent works again.
     is_probe: bool = False
@@ -54,7 +53,7 @@ class StoppedTask(msgspec.Struct, frozen=True, kw_only=True):
 
     `queued` ones are done now; `claimed` ones are in somebody's hands; `remote` ones were claimed by this call, so
     that the agent can be told; `done` ones are told only if the agent waits for a reply. Whoever holds one may die
-    before it has ended: `reclaim_tasks` remembers that it is to end.
+    before it has ended: `reclaim` remembers that it is to end.
     """
 
     claim: ClaimedTask
@@ -102,36 +101,90 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
         return "done" if self.poll_at is None else "remote"
 
 
-class NotedCall(msgspec.Struct, frozen=True):
-    """How a call of an agent with a breaker has ended."""
+class TaskWrites(Protocol):
+    async def put(self, queued: Sequence[QueuedTask]) -> list[bytes]:
+        """
+        A known task stays as it is, whatever its status; a task of a run that has ended or is gone is dropped.
 
-    agent: str
-    policy: BreakerPolicy
-    end: CallEnd
+        Returns the stored results of known tasks: whoever sends a task again does not have its result.
+        """
+        ...
+
+    async def claim(
+        self, owner: str, limit: int, pools: Collection[str | None] | None = None
+    ) -> list[ClaimedTask]:
+        """
+        Queued tasks whose agents have a free slot, and remote tasks that are due to be polled.
+
+        Only of these pools (None in it: tasks without a pool), or of all. Nothing for an owner whose lease has
+        passed, and nothing for an agent whose secret is missing: its tasks wait until the secret is set.
+
+        Of queued tasks no more than the agent's rate and breaker let through at this moment; a token is taken for
+        each. Remote tasks are polled at any time.
+        """
+        ...
+
+    async def stopping(self, owner: str) -> list[ClaimedTask]:
+        """Claimed by `owner`, and to end: they were stopped, or their run has ended."""
+        ...
+
+    async def held(self, owner: str) -> list[ClaimedTask]:
+        """Claimed by `owner`, and not to end: what it has to call, also after a commit that seemed to fail."""
+        ...
+
+    async def stop(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+        """An unknown task leaves a tombstone, so that it is never called; it is not returned."""
+        ...
+
+    async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        """
+        Returns the keys of tasks that `owner` does not hold any more: nothing of them is written.
+
+        A task that is to end, and whose agent goes on with it, stays claimed, so that the agent can be told.
+        """
+        ...
+
+    async def reclaim(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
+        """
+        Take over the tasks of owners that are gone: queue them again, or poll them where the agent has taken them.
+
+        A task that must not be called again is in doubt instead. An owner is gone when its lease has passed; where
+        one process owns the store, every other owner is gone. Does nothing while the database has been up for less
+        than `grace`: owners could not renew their leases while it was down.
+        """
+        ...
+
+    async def next_poll(self) -> Instant | None:
+        """
+        When there will be something to claim without a notice: a remote task to poll, or a queued one that its
+        agent's rate or breaker has kept `claim` of this transaction from taking.
+        """
+        ...
+
+    async def poll_soon(self, key: TaskKey) -> bool:
+        """
+        A remote task is due to be polled at once; a claimed one as soon as it is remote, if it ever is.
+
+        False when it is neither.
+        """
+        ...
+
+    async def results(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        """The encoded results, for messages that only refer to them; settled ones are missing."""
+        ...
+
+    async def keep_results(self, results: Mapping[TaskKey, bytes]) -> None:
+        """Store results of tasks that have ended without an answer, as `TaskAnswer.result` does for the others."""
+        ...
 
 
-class BreakerChange(msgspec.Struct, frozen=True):
-    """A breaker that has opened or closed."""
+class LeaseWrites(Protocol):
+    """Where one process owns the store, its lease never ends."""
 
-    agent: str
-    status: BreakerStatus
-    reason: str | None = None
+    async def hold(self, owner: str, lasts: timedelta, process: str = "") -> None:
+        """Claims of `owner`, which people know as `process`, are its own for that long from now."""
+        ...
 
-
-class AgentLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent has to do, and what bridges know of it together."""
-
-    at: Instant
-    # Claimed by a bridge, or taken by the agent.
-    in_flight: int
-    queued: int
-    state: AgentLimitState
-
-
-class ExchangeRecord(msgspec.Struct, frozen=True):
-    """One HTTP exchange of a step: `record` is JSON text, already redacted and cut."""
-
-    run_id: RunId
-    step: str
-    attempt: int
-    record: bytes
+    async def release(self, owner: str) -> None:
+        """When it stops: other owners may take its tasks at once."""
+        ...

@@ -1,18 +1,20 @@
 """
-The tables that go along when everything moves from one store to another, column by column.
+Moving everything from one store to another: the tables that are copied, column by column.
 
-Not among them: the agents' secrets, named secrets and the API's keys, which are given again on the other side; leases,
-which end with the processes that held them, and the list of those processes; what bridges knew of agents together
-(`agent_states`, `agent_sides`), which they find out anew; and what agents had to do minute by minute
-(`agent_minutes`), which is forgotten soon.
+Not copied: the agents' secrets, named secrets and the API's keys, which are set again in the new store; leases, which
+end with the processes that held them, and the list of those processes; what bridges knew of agents together
+(`agent_states`, `agent_sides`), which they find out again; and what agents had to do minute by minute
+(`agent_minutes`), which is deleted after a day.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import Protocol, TypeAlias
 
 import msgspec
+
+from trunkline.clock import Instant
 
 Value: TypeAlias = str | bytes | int | None
 # The values in the order of the table's columns.
@@ -144,14 +146,14 @@ AUDIT = Table(
     uuids=frozenset({"id"}),
 )
 
-# In the order in which they travel.
+# In the order in which they are copied.
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, EVENTS, INBOX, TIMERS, DISPATCHES, TASKS, EXCHANGES,
     DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT,
 )  # fmt: skip
 
 
-class Batches:
+class RowBatches:
     """Collects rows into batches that fit into memory, however long a row is."""
 
     def __init__(self) -> None:
@@ -170,3 +172,31 @@ class Batches:
             yield self._rows
         self._rows = []
         self._bytes = 0
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything was exported at this time: the store is read-only."""
+
+    at: Instant
+
+
+class TransferReads(Protocol):
+    async def moved(self) -> Moved | None: ...
+
+
+class TransferWrites(Protocol):
+    async def mark_moved(self) -> None:
+        """
+        No other transaction writes until this one ends; afterwards the store is read-only.
+
+        Raises `DataInUse` while other processes use the store. A store that has moved before stays as it is.
+        """
+        ...
+
+    def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
+        """All rows, in an order in which they can be loaded elsewhere; read it to the end."""
+        ...
+
+    async def load(self, table: Table, rows: Sequence[TableRow]) -> None:
+        """What `dump` returned, of any backend, into an empty table."""
+        ...

@@ -1,39 +1,50 @@
 """
-Doorbells between processes: LISTEN and NOTIFY, each on a connection of its own.
+Notifications between processes: LISTEN and NOTIFY, each on a connection of its own.
 
-A bell is rung after the commit and not within it: transactions with a NOTIFY commit one after the other, each waiting
-for the disk, over the whole cluster. So a ring may be lost; nobody relies on it.
+A notice is sent after the commit and not within it: transactions with a NOTIFY commit one after the other, each waiting
+for the disk, over the whole cluster. So a notice may be lost, and every receiver also reads the store by time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from trunkline.errors import TrunklineError
-from trunkline.stores.base import InboxFilled, Notice
+from trunkline.ids import RunId
+from trunkline.stores.port.messaging import InputsQueued, Notice, PollsDue, RunsChanged
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.stores.postgres.database.session import Session
-from trunkline.stores.postgres.notice_texts import CHANNEL, read, written
 
-_RING = f"SELECT pg_notify('{CHANNEL}', text) FROM unnest($1::text[]) AS text"  # noqa: S608 - a constant
-# Nothing is lost with a ring that a crash of the server swallows.
-_UNHURRIED = {"synchronous_commit": "off"}
+_CHANNEL = "trunkline"
+
+_INPUTS_QUEUED = "i"
+_POLLS_DUE = "t"
+_RUNS_CHANGED = re.compile(r"r([0-9]+):((?:[0-9A-Za-z_-]{22})+)")
+# A payload of NOTIFY has less than 8,000 bytes; an id takes 22.
+_MOST_IDS = 300
+_ID_LENGTH = 22
+
+_NOTIFY = f"SELECT pg_notify('{_CHANNEL}', text) FROM unnest($1::text[]) AS text"  # noqa: S608 - a constant
+# A crash of the server may lose a notice, so nothing waits for the disk.
+_SENDER_SETTINGS = {"synchronous_commit": "off"}
 _RETRY_SECONDS = 0.5
-# A line that died without a word is found out by asking.
+# A connection that was lost silently is found by asking.
 _ASK_EVERY_SECONDS = 10.0
 
 
-class Bell:
-    """Rings what has been committed; while one ring is on its way, those that follow gather for the next."""
+class NoticeSender:
+    """Sends what has been committed; while one statement is under way, the notices that follow gather for the next."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._waiting: list[Notice] = []
         self._work = asyncio.Event()
 
-    def ring(self, notices: Iterable[Notice]) -> None:
+    def send(self, notices: Iterable[Notice]) -> None:
         self._waiting.extend(notices)
         if self._waiting:
             self._work.set()
@@ -45,37 +56,37 @@ class Bell:
             while True:
                 await self._work.wait()
                 self._work.clear()
-                texts = written(self._waiting)
+                texts = encode_notices(self._waiting)
                 self._waiting = []
                 if db is None or db.is_closed:
                     db = await self._connected()
                 if db is not None and texts:
-                    await _ring(db, texts)
+                    await _notify(db, texts)
         finally:
             if db is not None:
                 db.terminate()
 
     async def _connected(self) -> Session | None:
         try:
-            return await connect(self._url, _UNHURRIED)
+            return await connect(self._url, _SENDER_SETTINGS)
         except TrunklineError:
-            # Whoever needs the store says so; what was to be rung is found by looking.
+            # Those who need the store report that it is away; the receivers find the changes by reading it.
             return None
 
 
-async def _ring(db: Session, texts: list[str]) -> None:
+async def _notify(db: Session, texts: list[str]) -> None:
     try:
-        await db.rows(_RING, texts)
+        await db.rows(_NOTIFY, texts)
     except TrunklineError:
         db.terminate()
 
 
-class Ear:
-    """Hears every notice, over lost connections."""
+class NoticeListener:
+    """Receives every notice, and connects again when the connection is lost."""
 
-    def __init__(self, url: str, hear: Callable[[Notice], None]) -> None:
+    def __init__(self, url: str, on_notice: Callable[[Notice], None]) -> None:
         self._url = url
-        self._hear = hear
+        self._on_notice = on_notice
         self._tried = asyncio.Event()
 
     async def tried(self) -> None:
@@ -88,7 +99,7 @@ class Ear:
             try:
                 await self._listen()
             except TrunklineError:
-                # As above: others say that the store is away.
+                # Those who need the store report that it is away.
                 self._tried.set()
             await asyncio.sleep(_RETRY_SECONDS)
 
@@ -96,10 +107,10 @@ class Ear:
         db = await connect(self._url)
         ended = asyncio.Event()
         try:
-            await db.listen(CHANNEL, self._take, ended.set)
+            await db.listen(_CHANNEL, self._take, ended.set)
             self._tried.set()
-            # Something may have been rung while nobody listened.
-            self._hear(InboxFilled())
+            # A notice may have been sent before we listened.
+            self._on_notice(InputsQueued())
             while not ended.is_set():
                 try:
                     async with asyncio.timeout(_ASK_EVERY_SECONDS):
@@ -110,18 +121,66 @@ class Ear:
             db.terminate()
 
     def _take(self, text: str) -> None:
-        notice = read(text)
+        notice = decode_notice(text)
         if notice is not None:
-            self._hear(notice)
+            self._on_notice(notice)
 
 
 @asynccontextmanager
-async def listening(url: str, hear: Callable[[Notice], None]) -> AsyncGenerator[None]:
-    ear = Ear(url, hear)
-    task = asyncio.create_task(ear.run())
+async def listening(url: str, on_notice: Callable[[Notice], None]) -> AsyncGenerator[None]:
+    listener = NoticeListener(url, on_notice)
+    task = asyncio.create_task(listener.run())
     try:
-        await ear.tried()
+        await listener.tried()
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def encode_notices(notices: Iterable[Notice]) -> list[str]:
+    """All of them in few texts."""
+    inputs_queued = polls_due = False
+    changed: set[RunId] = set()
+    ended: set[RunId] = set()
+    for notice in notices:
+        match notice:
+            case InputsQueued():
+                inputs_queued = True
+            case PollsDue():
+                polls_due = True
+            case RunsChanged():
+                changed.update(notice.run_ids)
+                ended.update(notice.ended)
+    # Those that have ended come first, and their number before them.
+    ids = [*(_short(run_id) for run_id in ended), *(_short(run_id) for run_id in changed - ended)]
+    texts = [
+        text for text, is_meant in ((_INPUTS_QUEUED, inputs_queued), (_POLLS_DUE, polls_due)) if is_meant
+    ]
+    for start in range(0, len(ids), _MOST_IDS):
+        chunk = ids[start : start + _MOST_IDS]
+        texts.append(f"r{min(max(len(ended) - start, 0), len(chunk))}:{''.join(chunk)}")
+    return texts
+
+
+def decode_notice(text: str) -> Notice | None:
+    """None for a text that is not ours."""
+    if text == _INPUTS_QUEUED:
+        return InputsQueued()
+    if text == _POLLS_DUE:
+        return PollsDue()
+    match = _RUNS_CHANGED.fullmatch(text)
+    if match is None:
+        return None
+    ids = list(_long(match[2]))
+    return RunsChanged(ids, frozenset(ids[: int(match[1])]))
+
+
+def _short(run_id: str) -> str:
+    return urlsafe_b64encode(bytes.fromhex(run_id.replace("-", ""))).decode().rstrip("=")
+
+
+def _long(ids: str) -> Iterator[RunId]:
+    for start in range(0, len(ids), _ID_LENGTH):
+        digits = urlsafe_b64decode(ids[start : start + _ID_LENGTH] + "==").hex()
+        yield RunId(f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}")

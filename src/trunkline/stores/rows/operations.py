@@ -1,49 +1,44 @@
-"""Entries of the audit and processes as the columns that every store has for them."""
+"""Keys, secrets, entries of the audit log, and processes."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from trunkline.clock import Instant, after
-from trunkline.stores.port.operations import AuditEntry, AuditKind, NewAuditEntry, Process, SeenProcess
+from trunkline.stores.port.credentials import ApiKey, Secret
+from trunkline.stores.port.operations import AuditEntry, NewAuditEntry, Process, SeenProcess
+from trunkline.stores.rows import Row, Value
 
 
-def written_entry(entry: NewAuditEntry, now: Instant) -> tuple[str | int | bytes | None, ...]:
-    return (entry.id, now, entry.who, entry.kind, entry.action, entry.subject, entry.detail)
+def api_key(row: Row) -> ApiKey:
+    key_id, name, role, digest, created_at, revoked_at = row
+    return ApiKey(
+        id=key_id, name=name, role=role, digest=digest, created_at=created_at, revoked_at=revoked_at
+    )
 
 
-def read_entry(
-    entry_id: str, at: int, who: str | None, kind: AuditKind, action: str, subject: str, detail: bytes
-) -> AuditEntry:
+def api_key_values(key: ApiKey) -> tuple[Value, ...]:
+    return (key.id, key.name, key.role, key.digest, key.created_at, key.revoked_at)
+
+
+def secret_record(row: Row) -> Secret:
+    name, sealed, version, created_at, updated_at = row
+    return Secret(name=name, sealed=sealed, version=version, created_at=created_at, updated_at=updated_at)
+
+
+def audit_entry(row: Row) -> AuditEntry:
+    entry_id, at, who, kind, action, subject, detail = row
     return AuditEntry(
         id=entry_id, at=Instant(at), who=who, kind=kind, action=action, subject=subject, detail=detail
     )
 
 
-def written_process(process: Process, now: Instant, lasts: timedelta) -> tuple[str | int | None, ...]:
-    return (
-        process.id,
-        process.name,
-        ",".join(process.roles),
-        process.pool,
-        process.version,
-        process.started_at,
-        now,
-        after(now, lasts),
-    )
+def audit_values(entry: NewAuditEntry, now: Instant) -> tuple[Value, ...]:
+    return (entry.id, now, entry.who, entry.kind, entry.action, entry.subject, entry.detail)
 
 
-def read_process(
-    now: Instant,
-    process_id: str,
-    name: str,
-    roles: str,
-    pool: str | None,
-    version: str,
-    started_at: int,
-    seen_at: int,
-    until: int,
-) -> SeenProcess:
+def process_record(row: Row, now: Instant) -> SeenProcess:
+    process_id, name, roles, pool, version, started_at, seen_at, until = row
     return SeenProcess(
         id=process_id,
         name=name,
@@ -53,4 +48,17 @@ def read_process(
         started_at=Instant(started_at),
         seen_at=Instant(seen_at),
         alive=until > now,
+    )
+
+
+def process_values(process: Process, now: Instant, lasts: timedelta) -> tuple[Value, ...]:
+    return (
+        process.id,
+        process.name,
+        ",".join(process.roles),
+        process.pool,
+        process.version,
+        process.started_at,
+        now,
+        after(now, lasts),
     )

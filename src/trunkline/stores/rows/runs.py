@@ -1,13 +1,208 @@
-"""A trace context as the two columns that every store has for it."""
+"""Workflows, runs and steps."""
 
 from __future__ import annotations
 
-from trunkline.messages import TraceContext
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.jsontypes import encode
+from trunkline.machine.state import ParentStep, StepState, WaitingFor
+from trunkline.messages import StepError, TraceContext
+from trunkline.stores.port.runs import NewRun, RunRecord, Transition, WaitingStep, WaitPlace
+from trunkline.stores.port.workflows import WorkflowVersion
+from trunkline.stores.rows import Row, Value
+
+_errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
+_waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
+_warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
+_contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
 
 
-def written_trace(trace: TraceContext | None) -> tuple[str | None, str | None]:
-    return (None, None) if trace is None else (trace.traceparent, trace.tracestate)
+def workflow_version(row: Row) -> WorkflowVersion:
+    workflow_id, name, version, canonical, source, created_at = row
+    return WorkflowVersion(
+        workflow_id=workflow_id,
+        name=name,
+        version=version,
+        canonical=canonical,
+        source=source,
+        created_at=Instant(created_at),
+    )
 
 
-def read_trace(traceparent: str | None, tracestate: str | None) -> TraceContext | None:
-    return None if traceparent is None else TraceContext(traceparent, tracestate)
+def workflow_version_values(version: WorkflowVersion) -> tuple[Value, ...]:
+    return (version.workflow_id, version.version, version.canonical, version.source, version.created_at)
+
+
+def new_run_values(run: NewRun) -> tuple[Value, ...]:
+    """
+    Id, workflow id, name and version, input, correlation id, idempotency key, request digest, retry_of, created_at,
+    traceparent, tracestate, parent id and step, depth, routes.
+    """
+    return (
+        run.id,
+        run.workflow_id,
+        run.workflow_name,
+        run.workflow_version,
+        run.input,
+        run.correlation_id,
+        run.idempotency_key,
+        run.request_digest,
+        run.retry_of,
+        run.created_at,
+        *((None, None) if run.trace is None else (run.trace.traceparent, run.trace.tracestate)),
+        *(run.parent or (None, None)),
+        run.depth,
+        run.routing_version,
+    )
+
+
+def record_of_new_run(run: NewRun) -> RunRecord:
+    """A run as it is read back after it was inserted."""
+    return RunRecord(
+        id=run.id,
+        workflow_id=run.workflow_id,
+        workflow_name=run.workflow_name,
+        workflow_version=run.workflow_version,
+        status="PENDING",
+        version=0,
+        seq=0,
+        input=run.input,
+        correlation_id=run.correlation_id,
+        created_at=run.created_at,
+        retry_of=run.retry_of,
+        trace=run.trace,
+        parent=run.parent,
+        depth=run.depth,
+        routing_version=run.routing_version,
+    )
+
+
+def run_record(row: Row) -> RunRecord:
+    (
+        run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
+        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
+        tracestate, parent_id, parent_step, depth, routes,
+    ) = row  # fmt: skip
+    return RunRecord(
+        id=run_id,
+        workflow_id=workflow_id,
+        workflow_name=workflow_name,
+        workflow_version=workflow_version,
+        status=status,
+        version=version,
+        seq=seq,
+        input=input_,
+        correlation_id=correlation_id,
+        created_at=created_at,
+        output=output,
+        error=None if error is None else _errors.decode(error),
+        paused=bool(paused),
+        retry_of=retry_of,
+        cancel_requested_at=cancel_requested_at,
+        started_at=started_at,
+        finished_at=finished_at,
+        contexts={} if contexts is None else _contexts.decode(contexts),
+        trace=None if traceparent is None else TraceContext(traceparent, tracestate),
+        parent=None if parent_id is None else ParentStep(parent_id, parent_step),
+        depth=depth,
+        routing_version=routes,
+    )
+
+
+def transition_values(transition: Transition) -> tuple[Value, ...]:
+    """
+    Id, expected version, status, version, seq, output, error, paused, contexts, cancel_requested_at, started_at,
+    finished_at.
+    """
+    state = transition.state
+    return (
+        state.id,
+        transition.expected_version,
+        state.status,
+        state.version,
+        state.seq,
+        state.output,
+        _json(state.error),
+        int(state.paused),
+        encode(state.contexts) if state.contexts else None,
+        state.cancel_requested_at,
+        state.started_at,
+        state.finished_at,
+    )
+
+
+def step_values(run_id: RunId, step: StepState, workflow: str) -> tuple[Value, ...]:
+    """
+    Run id, the columns that `step_state` reads, and by which a step that waits for a person is found: waiting_kind,
+    waiting_since, waiting_workflow.
+    """
+    waiting = step.waiting_for
+    if waiting is None or not waiting.is_for_a_person:
+        wait = (None, None, None)
+    else:
+        wait = (waiting.kind, waiting.since or step.started_at, workflow)
+    return (
+        run_id,
+        step.name,
+        step.status,
+        step.attempts,
+        step.answered_failures,
+        step.replies,
+        step.protocol,
+        step.context_id,
+        step.remote_task_id,
+        step.reply,
+        step.input,
+        step.output,
+        _json(step.error),
+        _json(step.warnings or None),
+        _json(step.waiting_for),
+        step.started_at,
+        step.finished_at,
+        *wait,
+    )
+
+
+def step_state(row: Row) -> StepState:
+    (
+        name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
+        output, error, warnings, waiting_for, started_at, finished_at,
+    ) = row  # fmt: skip
+    return StepState(
+        name=name,
+        status=status,
+        attempts=attempts,
+        answered_failures=answered_failures,
+        replies=replies,
+        protocol=protocol,
+        context_id=context_id,
+        remote_task_id=remote_task_id,
+        reply=reply,
+        input=input_,
+        output=output,
+        error=None if error is None else _errors.decode(error),
+        warnings=() if warnings is None else _warnings.decode(warnings),
+        waiting_for=None if waiting_for is None else _waits.decode(waiting_for),
+        started_at=started_at,
+        finished_at=finished_at,
+    )
+
+
+def waiting_step(row: Row) -> WaitingStep:
+    since, run_id, step, workflow_id, name, version, attempts, replies, protocol, waiting_for = row
+    return WaitingStep(
+        place=WaitPlace(since, run_id, step),
+        workflow_id=workflow_id,
+        workflow_name=name,
+        workflow_version=version,
+        attempts=attempts,
+        replies=replies,
+        protocol=protocol,
+        waiting_for=_waits.decode(waiting_for),
+    )
+
+
+def _json(value: object) -> bytes | None:
+    return None if value is None else encode(value)

@@ -1,7 +1,7 @@
 """
-What was committed lately, in memory: the few things that are read again and again, at the speed of a dictionary.
+A cache of what was committed lately: the few things that are read again and again.
 
-One process owns the file and writes it through one store, so nothing changes behind our back. A read on the second
+One process owns the file and writes it through one store, so the cache cannot become stale. A read on the second
 connection costs much more than its statement: each commit makes that connection drop all the pages it has.
 """
 
@@ -14,21 +14,21 @@ from typing import Generic, TypeVar
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus
-from trunkline.stores.base import WorkflowVersion
+from trunkline.stores.port.workflows import WorkflowVersion
 
-# Those that somebody waits for are among the latest; a run takes a quarter of a kilobyte.
+# Runs that a client waits for are among the latest; each takes a quarter of a kilobyte.
 _MOST_STATUSES = 4_096
 # Each with its source, which is some kilobytes long.
 _MOST_WORKFLOWS = 64
 
-# Before everything: look.
+# Before everything: read it.
 NOT_KNOWN = Instant(0)
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Latest(Generic[Key, Value]):
+class LatestValues(Generic[Key, Value]):
     """The values that were put last, up to a number of them."""
 
     def __init__(self, most: int) -> None:
@@ -48,7 +48,7 @@ class Latest(Generic[Key, Value]):
         self._values.clear()
 
 
-class Changes:
+class CacheChanges:
     """What one transaction has changed of it."""
 
     def __init__(self, no_poll_before: Instant | None) -> None:
@@ -58,27 +58,32 @@ class Changes:
         self.workflows = False
         self.deletions = False
 
-    def copy(self) -> Changes:
-        copied = Changes(self.no_poll_before)
-        copied.statuses = self.statuses.copy()
-        copied.workflows, copied.deletions = self.workflows, self.deletions
+    def copy(self) -> CacheChanges:
+        copied = CacheChanges(self.no_poll_before)
+        copied.restore(self)
         return copied
+
+    def restore(self, earlier: CacheChanges) -> None:
+        """Back to what `copy` returned."""
+        self.no_poll_before = earlier.no_poll_before
+        self.statuses = earlier.statuses.copy()
+        self.workflows, self.deletions = earlier.workflows, earlier.deletions
 
     def expect_poll(self, at: Instant) -> None:
         self.no_poll_before = at if self.no_poll_before is None else min(self.no_poll_before, at)
 
 
-class Recent:
+class CommittedCache:
     def __init__(self) -> None:
-        self.statuses: Latest[RunId, tuple[RunStatus, int]] = Latest(_MOST_STATUSES)
-        self.workflows: Latest[tuple[str, int | None], WorkflowVersion] = Latest(_MOST_WORKFLOWS)
+        self.statuses: LatestValues[RunId, tuple[RunStatus, int]] = LatestValues(_MOST_STATUSES)
+        self.workflows: LatestValues[tuple[str, int | None], WorkflowVersion] = LatestValues(_MOST_WORKFLOWS)
         self.no_poll_before: Instant | None = NOT_KNOWN
 
-    def begin(self) -> Changes:
-        return Changes(self.no_poll_before)
+    def begin(self) -> CacheChanges:
+        return CacheChanges(self.no_poll_before)
 
-    def take(self, changes: Changes) -> None:
-        """Called when the changes are durable, before anybody else can read."""
+    def take(self, changes: CacheChanges) -> None:
+        """Called when the changes are durable, before any other read."""
         self.no_poll_before = changes.no_poll_before
         if changes.deletions:
             self.statuses.clear()

@@ -67,7 +67,7 @@ class BrokenRegistry(AgentRegistry):
 async def registry(tmp_path: Path) -> AsyncIterator[BrokenRegistry]:
     clock = FakeClock()
     async with open_sqlite(tmp_path / "trunkline.db", clock=clock) as store:
-        yield BrokenRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
+        yield BrokenRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store.agents, clock))
 
 
 def dialects_of(registry: AgentRegistry) -> DialectNegotiator:

@@ -98,7 +98,7 @@ class ResolverSetup(msgspec.Struct):
 async def opened(folder: Path) -> AsyncGenerator[ResolverSetup]:
     clock, cards = FakeClock(), FakeCardServer()
     async with open_sqlite(folder / "trunkline.db", clock=clock) as store:
-        registry = CountingRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
+        registry = CountingRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store.agents, clock))
         tokens = TokenProvider(cards, clock)
         async with DialectNegotiator(cards, registry, clock, tokens) as dialects:
             yield ResolverSetup(cards, clock, registry, AgentResolver(dialects, registry, tokens))

@@ -31,7 +31,9 @@ class RollbackSetup:
     def __init__(self, migrating: MigratingAgent) -> None:
         self.migrating = migrating
         self.metrics = Metrics()
-        self.watch = RollbackWatch(migrating.routes, migrating.store, self._roll_back, self.metrics)
+        self.watch = RollbackWatch(
+            migrating.routes, migrating.store.comparisons, self._roll_back, self.metrics
+        )
         self.asked: list[tuple[str, str, int]] = []
         self.is_away = False
 
@@ -54,7 +56,9 @@ class RollbackSetup:
             await asyncio.sleep(0)
 
     async def window(self, side: Side = "new") -> CallWindow:
-        return decode_window((await self.migrating.store.calls_of_sides(self.migrating.agent.id)).get(side))
+        return decode_window(
+            (await self.migrating.store.comparisons.calls(self.migrating.agent.id)).get(side)
+        )
 
 
 @pytest.fixture

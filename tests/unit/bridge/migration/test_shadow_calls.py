@@ -66,7 +66,7 @@ class Bridge:
     async def compared(self, number: int = 1) -> Sequence[AnswerComparison]:
         """Oldest first."""
         while True:
-            found = await self.migrating.store.comparisons(self.migrating.agent.id, limit=1_000)
+            found = await self.migrating.store.comparisons.page(self.migrating.agent.id, limit=1_000)
             if len(found) >= number:
                 records = sorted(found, key=lambda each: each.id)
                 return [msgspec.json.decode(each.record, type=AnswerComparison) for each in records]
@@ -93,7 +93,7 @@ async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(b
     assert found == AnswerComparison(verdict="agree", old_protocol="simple-a2a", new_protocol="jsonrpc-2.0")
     ((claim, route),) = bridge.target.asked
     assert (claim.task, route.agent.url, route.endpoint) == (finished.claim.task, TARGET.url, "new")
-    (record,) = await bridge.migrating.store.comparisons(bridge.migrating.agent.id, limit=2)
+    (record,) = await bridge.migrating.store.comparisons.page(bridge.migrating.agent.id, limit=2)
     assert (record.run_id, record.step, record.since) == (finished.claim.task.run_id, "s", 1)
     while (
         bridge.metrics.registry.get_sample_value(

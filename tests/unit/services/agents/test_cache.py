@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import cast
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from trunkline.clock import Instant
 from trunkline.services.agents.cache import FRESH_FOR, AgentCache
 from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.stores.base import Store
+from trunkline.stores.port.agents import AgentReads
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +25,7 @@ async def change_behind_the_back(store: Store, agent: Agent) -> Agent:
     """As another process does it."""
     changed = msgspec.structs.replace(agent, url="http://elsewhere", version=agent.version + 1)
     async with store.transaction() as tx:
-        assert await tx.update_agent(changed, agent.version)
+        assert await tx.agents.update(changed, agent.version)
     return changed
 
 
@@ -64,7 +66,7 @@ async def test_an_unknown_name_is_remembered_for_two_seconds(
     assert await directory.get("A") is None
     agent = Agent(id="1", name="A", url="http://a", created_at=Instant(1), updated_at=Instant(1))
     async with store.transaction() as tx:
-        await tx.insert_agent(agent)
+        await tx.agents.insert(agent)
     assert await directory.get("A") is None
     clock.advance(FRESH_FOR)
     assert await directory.get("A") == agent
@@ -73,19 +75,19 @@ async def test_an_unknown_name_is_remembered_for_two_seconds(
 async def test_what_was_read_while_a_change_was_written_is_not_kept(store: Store, clock: FakeClock) -> None:
     old = Agent(id="1", name="A", url="http://a", created_at=Instant(1), updated_at=Instant(1))
     async with store.transaction() as tx:
-        await tx.insert_agent(old)
+        await tx.agents.insert(old)
 
     class SlowReads:
-        """A store in which a change is committed between a read and its return."""
+        """Agents of which one is changed between a read and its return."""
 
-        async def agent(self, name_or_id: str) -> Agent | None:
-            found = await store.agent(name_or_id)
+        async def get(self, name_or_id: str) -> Agent | None:
+            found = await store.agents.get(name_or_id)
             if found == old:
                 await change_behind_the_back(store, old)
                 directory.forget("A")
             return found
 
-    directory = AgentCache(SlowReads(), clock)
+    directory = AgentCache(cast("AgentReads", SlowReads()), clock)
     assert await directory.get("A") == old
     seen = await directory.get("A")
     assert seen is not None

@@ -62,7 +62,7 @@ def report(grade: Grade = "A", *, verdict: Verdict = "passed", digest: str | Non
 
 
 async def kinds(store: Store) -> list[str]:
-    return [event.kind for event in await store.agent_events(limit=100)]
+    return [event.kind for event in await store.agent_events.page(limit=100)]
 
 
 async def test_a_grade_that_changes_is_an_event_and_counted(
@@ -72,11 +72,11 @@ async def test_a_grade_that_changes_is_an_event_and_counted(
     await drifts.record_check(agent, report())
     assert await kinds(store) == []
     record = await drifts.record_check(agent, report("F", verdict="failed"))
-    (event,) = await store.agent_events(limit=9)
+    (event,) = await store.agent_events.page(limit=9)
     assert (event.kind, event.who) == ("grade_changed", "trunkline")
     assert event.why == f"The grade at {URL} was A and is F; worse: echoes-id."
     assert b'agent_drift_total{agent_name="a",kind="grade"} 1.0' in metrics.render()
-    assert await store.last_check(agent.id, URL, "jsonrpc-2.0") == record
+    assert await store.checks.last(agent.id, URL, "jsonrpc-2.0") == record
 
 
 async def test_checks_of_different_sides_are_not_compared(
@@ -94,7 +94,7 @@ async def test_a_check_that_another_version_has_kept_is_no_reason_to_fail(
 ) -> None:
     record = await drifts.record_check(agent, report())
     async with store.transaction() as tx:
-        await tx.put_check(msgspec.structs.replace(record, id=f"f{record.id[1:]}", report=b'{"v": 2}'), 9)
+        await tx.checks.put(msgspec.structs.replace(record, id=f"f{record.id[1:]}", report=b'{"v": 2}'), 9)
     await drifts.record_check(agent, report("F"))
     assert await kinds(store) == []
 

@@ -29,13 +29,13 @@ async def put(store: Store, **fields: object) -> DeadLetter:
     )
     letter = msgspec.structs.replace(letter, **fields)
     async with store.transaction() as tx:
-        await tx.put_dead_letters([letter])
+        await tx.dead_letters.put([letter])
     return letter
 
 
 async def outbox(store: Store) -> list[OutgoingMessage]:
     async with store.transaction() as tx:
-        return await tx.take_outbox(10)
+        return await tx.outbox.take(10)
 
 
 @pytest.mark.parametrize("key", [b"run-1", "schlüssel".encode(), b"\xff\xfe", b"\x00", None])
@@ -45,7 +45,7 @@ async def test_a_replay_sends_the_record_as_it_came(store: Store, key: bytes | N
     (sent,) = await outbox(store)
     assert (sent.topic, sent.value, sent.headers) == (letter.topic, letter.value, letter.headers)
     assert sent.record_key == key
-    assert await store.dead_letters(limit=10) == []
+    assert await store.dead_letters.page(limit=10) == []
 
 
 async def test_a_letter_is_sent_on_once(store: Store) -> None:
@@ -61,7 +61,7 @@ async def test_where_nothing_travels_nothing_is_sent_on(store: Store) -> None:
     letter = await put(store)
     with pytest.raises(Conflict, match="no topic"):
         await DeadLetters(store, can_replay=False).replay(letter.id)
-    assert await store.dead_letter(letter.id) == letter
+    assert await store.dead_letters.get(letter.id) == letter
     assert await outbox(store) == []
 
 

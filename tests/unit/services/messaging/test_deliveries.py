@@ -25,7 +25,7 @@ from trunkline.messages import (
 from trunkline.messages.codec import LONGEST_VALUE, encode_result, encode_task
 from trunkline.services.commit_loop import CommitPart
 from trunkline.services.messaging.deliveries import Deliveries, result_deliveries, task_deliveries
-from trunkline.stores.base import DeadLetter, InboxItem, QueuedTask, Store, TaskAnswer, Transaction
+from trunkline.stores.base import DeadLetter, QueuedInput, QueuedTask, Store, TaskAnswer, Transaction
 from trunkline.telemetry.metrics import Metrics
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ class RecordingTaker:
 
     async def _take(self, tx: Transaction, names: Sequence[str]) -> None:
         self.calls += 1
-        await tx.put_inbox([InboxItem(RunId("r"), name, b"{}") for name in names])
+        await tx.input_queue.put([QueuedInput(RunId("r"), name, b"{}") for name in names])
         for name in names:
             if name in self.refused:
                 raise ValueError(f"no column can hold it\nDETAIL: the secret in {name}")
@@ -111,7 +111,7 @@ async def turn(store: Store, *parts: CommitPart) -> None:
 
 
 async def letters(store: Store) -> list[DeadLetter]:
-    return sorted(await store.dead_letters(limit=1_000), key=lambda letter: letter.offset)
+    return sorted(await store.dead_letters.page(limit=1_000), key=lambda letter: letter.offset)
 
 
 def count(metrics: Metrics, line: str) -> bool:
@@ -222,7 +222,7 @@ async def test_what_the_store_refuses_is_found_among_the_others_and_put_aside(st
 async def test_of_a_record_that_is_refused_nothing_is_written_and_of_the_others_all(store: Store) -> None:
     async def take(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
         tasks = [message for message in messages if isinstance(message, AgentTask)]
-        await tx.put_tasks([QueuedTask(each, encode(each)) for each in tasks])
+        await tx.tasks.put([QueuedTask(each, encode(each)) for each in tasks])
         if any(each.run_id == task(2).run_id for each in tasks):
             raise ValueError("on purpose")
 
@@ -232,8 +232,8 @@ async def test_of_a_record_that_is_refused_nothing_is_written_and_of_the_others_
         await turn(store, deliveries)
     await turn(store, deliveries)
     async with store.transaction() as tx:
-        await tx.hold_lease("me", timedelta(minutes=1))
-        claimed = await tx.claim_tasks("me", 10)
+        await tx.leases.hold("me", timedelta(minutes=1))
+        claimed = await tx.tasks.claim("me", 10)
     assert sorted(claim.task.run_id for claim in claimed) == [task(1).run_id, task(3).run_id]
 
 
@@ -270,7 +270,7 @@ async def test_a_task_that_travels_by_its_name_is_the_one_that_was_sent(store: S
     made = long_task(1)
     async with store.transaction() as tx:
         dispatch = Dispatch(TaskKey(made.task_id, made.attempt), RunId(made.run_id), encode(made))
-        await tx.put_dispatches([dispatch], timedelta(seconds=30))
+        await tx.dispatches.put([dispatch], timedelta(seconds=30))
     await turn(store, task_deliveries(FakeSource(encode_task(made, "tasks"), sent(2)), take, Metrics()))
     assert taken == [made, task(2)]
 
@@ -296,10 +296,12 @@ async def test_a_result_that_travels_by_its_name_is_the_stored_one(store: Store)
     )
     await insert(store, new_run(1))
     async with store.transaction() as tx:
-        await tx.hold_lease("me", timedelta(minutes=1))
-        await tx.put_tasks([QueuedTask(made, encode(made))])
-        (claim,) = await tx.claim_tasks("me", 10)
-        await tx.write_answers("me", [TaskAnswer(key=claim.key, epoch=claim.epoch, result=encode(result))])
+        await tx.leases.hold("me", timedelta(minutes=1))
+        await tx.tasks.put([QueuedTask(made, encode(made))])
+        (claim,) = await tx.tasks.claim("me", 10)
+        await tx.tasks.write_answers(
+            "me", [TaskAnswer(key=claim.key, epoch=claim.epoch, result=encode(result))]
+        )
     taken: list[AgentResult] = []
 
     async def take(_tx: Transaction, results: Sequence[AgentResult]) -> None:

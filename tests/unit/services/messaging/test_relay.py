@@ -55,13 +55,13 @@ def message(number: int, topic: str = "tasks") -> OutgoingMessage:
 
 async def put(store: Store, *messages: OutgoingMessage) -> None:
     async with store.transaction() as tx:
-        await tx.put_outbox(messages)
+        await tx.outbox.put(messages)
 
 
 async def left(store: Store) -> list[OutgoingMessage]:
     """What is in the outbox; afterwards it is empty."""
     async with store.transaction() as tx:
-        return await tx.take_outbox(100_000)
+        return await tx.outbox.take(100_000)
 
 
 def relay_of(store: Store, producer: Producer) -> Relay:

@@ -77,7 +77,7 @@ def metrics() -> Metrics:
 
 @pytest.fixture
 def routes(store: Store, clock: FakeClock) -> RoutingTable:
-    return RoutingTable(store, clock)
+    return RoutingTable(store.agent_events, clock)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ async def cut_over(moves: Migrations, name: str = "a") -> StageChange:
 
 
 async def history(store: Store) -> list[tuple[str, str, str, str]]:
-    events = reversed(await store.agent_events(limit=100))
+    events = reversed(await store.agent_events.page(limit=100))
     return [
         (event.agent, state.stage, event.who, event.why)
         for event in events
@@ -112,7 +112,7 @@ async def history(store: Store) -> list[tuple[str, str, str, str]]:
 
 async def compared(store: Store, change: StageChange, *verdicts: str) -> None:
     async with store.transaction() as tx:
-        await tx.put_comparisons(
+        await tx.comparisons.put(
             [
                 ComparisonRecord(
                     id=run_id(number),
@@ -230,7 +230,7 @@ async def test_a_wish_that_makes_no_sense_is_refused_and_changes_nothing(
         await moves.canary("a", target, percent, limits, ANN)
     with pytest.raises(NotFound):
         await moves.canary("b", DEFAULT, 1, AS_BEFORE, ANN)
-    assert await store.last_agent_event() == 0
+    assert await store.agent_events.last_id() == 0
 
 
 async def reasons(moves: Migrations, name: str = "a") -> list[str]:
@@ -255,7 +255,7 @@ async def test_a_cutover_names_every_reason_against_it(
     ]
     checks.impossible = True
     assert (await reasons(moves))[0] == "The check of the new side fails: It cannot be checked."
-    assert await store.last_agent_event() == 1
+    assert await store.agent_events.last_id() == 1
 
 
 async def test_the_new_side_is_checked_at_the_cutover_itself(
@@ -266,7 +266,7 @@ async def test_the_new_side_is_checked_at_the_cutover_itself(
     await moves.check("a")
     checks.failing.add("a")
     assert await reasons(moves) == ["The check of the new side fails: grade F."]
-    assert [record.grade for record in await store.checks(agent.id, limit=9)] == ["F", "A"]
+    assert [record.grade for record in await store.checks.page(agent.id, limit=9)] == ["F", "A"]
     assert {target.protocol for _, target in checks.asked if target} == {"jsonrpc-2.0"}
 
 
@@ -294,11 +294,11 @@ async def test_all_agents_are_cut_over_or_none(
     for name in ("a", "b", "c"):
         await moves.attest(name, "deployed", DEFAULT, ANN)
     checks.failing.add("b")
-    before = await store.last_agent_event()
+    before = await store.agent_events.last_id()
     with pytest.raises(NotReady, match="1 of 3 agents are not ready for the cutover: b") as refused:
         await moves.cut_over_all(ANN)
     assert [finding.path for finding in refused.value.findings] == ["b"]
-    assert await store.last_agent_event() == before
+    assert await store.agent_events.last_id() == before
     checks.failing.clear()
     changes = await moves.cut_over_all(ANN)
     assert [(change.agent, change.state.stage, change.state.cut_over_at) for change in changes] == [
@@ -331,9 +331,9 @@ async def test_a_rollback_needs_a_reason_and_happens_once(
         await moves.roll_back("a", ChangeReason(who="ann"))
     change = await moves.roll_back("a", ANN)
     assert (change.state.stage, change.state.cut_over_at) == ("rolled_back", 0)
-    last = await store.last_agent_event()
+    last = await store.agent_events.last_id()
     assert (await moves.roll_back("a", ANN)).event is None
-    assert await store.last_agent_event() == last
+    assert await store.agent_events.last_id() == last
 
 
 async def test_what_was_rolled_back_has_to_be_attested_again(
@@ -369,7 +369,7 @@ async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
 
     assert not await go_back(_event(first).id)
     assert await go_back(_event(attested).id)
-    (last, *_) = await store.agent_events(limit=1)
+    (last, *_) = await store.agent_events.page(limit=1)
     state = decode_migration(last)
     assert (last.who, last.why) == ("trunkline", "5 of 10 failed")
     # Whoever vouched for it was wrong.

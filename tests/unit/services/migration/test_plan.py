@@ -51,7 +51,7 @@ async def at(store: Store, agent: Agent, state: MigrationState) -> None:
         agent_id=agent.id, agent=agent.name, kind="migration", who="ann", why="", data=encode_migration(state)
     )
     async with store.transaction() as tx:
-        await tx.put_agent_events([event])
+        await tx.agent_events.put([event])
 
 
 async def checked(store: Store, agent: Agent, number: int, *, protocol: str, passed: bool = True) -> None:
@@ -67,7 +67,7 @@ async def checked(store: Store, agent: Agent, number: int, *, protocol: str, pas
             passed=passed,
             report=b"{}",
         )
-        await tx.put_check(record, 10)
+        await tx.checks.put(record, 10)
 
 
 def codes(entry: MigrationPlanEntry) -> list[str]:
@@ -159,7 +159,9 @@ async def test_the_status_of_an_agent_has_the_calls_of_both_sides(
         EndpointCallEnd(failed=False, ms=30),
     )
     async with store.transaction() as tx:
-        await tx.put_side_calls({(agent.id, "new"): encode_window(CallWindow(rollout_since=1, ends=ends))})
+        await tx.comparisons.put_calls(
+            {(agent.id, "new"): encode_window(CallWindow(rollout_since=1, ends=ends))}
+        )
     status = await plan.status("a")
     assert status.entry.calls.keys() == {"new"}
     new = status.entry.calls["new"]

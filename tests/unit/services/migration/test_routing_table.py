@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 
 import msgspec
 import pytest
@@ -45,7 +46,7 @@ class Shelf:
         )
         return self.last
 
-    async def last_agent_event(self) -> int:
+    async def last_id(self) -> int:
         self.reads += 1
         await asyncio.sleep(0)
         if self.is_away:
@@ -55,6 +56,26 @@ class Shelf:
     async def migrations_since(self, after: int) -> list[AgentEvent]:
         await asyncio.sleep(0)
         return [event for event in self.events if event.id > after]
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        return {event.agent_id: event for event in self.events if event.agent_id in agent_ids}
+
+    async def page(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        agent_id: str | None = None,
+        agent: str | None = None,
+    ) -> list[AgentEvent]:
+        found = [
+            event
+            for event in reversed(self.events)
+            if (before is None or event.id < before)
+            and agent_id in (None, event.agent_id)
+            and agent in (None, event.agent)
+        ]
+        return found[:limit]
 
 
 def stage_of(revision: object) -> str | None:

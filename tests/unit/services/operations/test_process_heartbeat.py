@@ -49,7 +49,7 @@ class UnavailableStore:
 
 async def until_seen(store: Store) -> None:
     async with asyncio.timeout(60):
-        while not await store.processes(limit=10):
+        while not await store.processes.page(limit=10):
             await asyncio.sleep(0.001)
 
 
@@ -57,12 +57,12 @@ async def test_it_is_listed_while_it_runs_and_not_after(tmp_path: Path) -> None:
     async with open_sqlite(tmp_path / "trunkline.db") as store:
         beating = asyncio.create_task(ProcessHeartbeat(store, PROCESS, SOON).run())
         await until_seen(store)
-        (seen,) = await store.processes(limit=10)
+        (seen,) = await store.processes.page(limit=10)
         assert (seen.name, seen.alive) == ("host:1", True)
         beating.cancel()
         with suppress(asyncio.CancelledError):
             await beating
-        assert await store.processes(limit=10) == []
+        assert await store.processes.page(limit=10) == []
 
 
 async def test_a_store_that_is_away_is_tried_again_and_told_of_once(tmp_path: Path) -> None:

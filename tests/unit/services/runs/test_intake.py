@@ -79,7 +79,7 @@ async def test_a_short_outage_only_takes_longer(tmp_path: Path) -> None:
         await disk.failed.wait()
         disk.is_full = False
         assert await started is None
-        assert [record.id for record in await store.runs(limit=10)] == [wanted.id]
+        assert [record.id for record in await store.runs.page(limit=10)] == [wanted.id]
 
 
 async def test_what_is_not_taken_in_time_is_refused_with_the_reason_and_never_taken(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ async def test_what_is_not_taken_in_time_is_refused_with_the_reason_and_never_ta
             await intake.start(run(), RunRequested())
         disk.is_full = False
         later = run()
-        while not await store.runs(limit=10):
+        while not await store.runs.page(limit=10):
             with suppress(Unavailable):
                 await intake.start(later, RunRequested())
-        assert [record.id for record in await store.runs(limit=10)] == [later.id]
+        assert [record.id for record in await store.runs.page(limit=10)] == [later.id]

@@ -35,7 +35,7 @@ async def test_a_secret_is_kept_sealed_and_bound_to_its_name(secrets: Secrets, s
     assert CANARY.encode() not in kept.sealed
     assert await value_of(secrets, "slack-bot") == CANARY
     async with store.transaction() as tx:
-        await tx.set_secret("other", kept.sealed)
+        await tx.secrets.put("other", kept.sealed)
     with pytest.raises(ConfigurationError):
         await secrets.open("other")
 

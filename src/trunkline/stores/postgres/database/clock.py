@@ -1,8 +1,9 @@
-"""The time that a transaction goes by: the database's, or the clock that a test moves."""
+"""The time of a transaction: the database's, or that of a clock that a test controls."""
 
 from __future__ import annotations
 
 import time
+from typing import TypeAlias
 
 from trunkline.clock import Clock, Instant
 from trunkline.stores.postgres.database.session import Session
@@ -28,8 +29,8 @@ class DatabaseClock:
     """
     Reads the database's clock once a second, and counts on from there.
 
-    Counted by a clock that goes on while this computer sleeps. What it says may lie behind by as long as a reading
-    takes, never ahead: a lease ends early, not late.
+    It counts by a clock that goes on while this computer sleeps. Its time may be late by as long as a reading takes,
+    never early: a lease ends early, not late.
     """
 
     def __init__(self) -> None:
@@ -54,3 +55,5 @@ def _elapsed() -> float:
 
 # Linux alone has one that also counts while the computer sleeps.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+TransactionClock: TypeAlias = DatabaseClock | GivenClock

@@ -16,14 +16,14 @@ from trunkline.stores.postgres.database.session import Column
 _PLACE = re.compile(r"\$(\d+)")
 
 
-class Part(NamedTuple):
+class StatementPart(NamedTuple):
     """A statement that writes, with the values of its own `$1`, `$2` and so on."""
 
     sql: str
     values: Sequence[Column]
 
 
-def combined(parts: Sequence[Part], last: str | None = None) -> tuple[str, list[Column]]:
+def combined(parts: Sequence[StatementPart], last: str | None = None) -> tuple[str, list[Column]]:
     """
     One statement, and its values.
 

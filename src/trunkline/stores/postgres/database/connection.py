@@ -1,8 +1,8 @@
 """
-Connections, kept for the next who needs one.
+Connections, and a pool of them.
 
 Not asyncpg's own pool: it resets a connection each time it is given back, which costs a round trip and undoes nothing
-here, since nobody changes a session. Those who write and those who only read do not wait for one another.
+here, since no session is changed. Writers and readers do not wait for one another.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ async def connect(
     return db
 
 
-class Pool:
+class ConnectionPool:
     def __init__(self, url: str) -> None:
         self._url = url
         self._place = place_of(url)
@@ -110,7 +110,7 @@ class Pool:
             try:
                 yield db
             except BaseException as exc:
-                # Cancelled in the middle of a statement: the session is of no use to anybody else.
+                # Cancelled in the middle of a statement: the session cannot be used again.
                 if not isinstance(exc, Exception):
                     db.terminate()
                 raise

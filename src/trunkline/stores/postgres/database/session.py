@@ -13,12 +13,11 @@ from typing import Any, TypeAlias, cast
 import asyncpg
 
 from trunkline.stores.postgres.database.errors import explained
-from trunkline.stores.postgres.database.text_encoding import escaped, restored
+from trunkline.stores.postgres.database.text_encoding import escaped
+from trunkline.stores.rows import Row
 
 Value: TypeAlias = str | bytes | int | float | bool | None
 Column: TypeAlias = list[Any]
-# The statement decides what a column holds; no checker can know.
-Row: TypeAlias = Sequence[Any]
 
 
 class Session:
@@ -67,12 +66,12 @@ class Session:
         except Exception as exc:
             raise self._explained(exc) from exc
 
-    async def listen(self, channel: str, hear: Callable[[str], None], on_end: Callable[[], None]) -> None:
-        """Calls `hear` for each text on the channel, and `on_end` when the session has ended."""
+    async def listen(self, channel: str, on_text: Callable[[str], None], on_end: Callable[[], None]) -> None:
+        """Calls `on_text` for each text on the channel, and `on_end` when the session has ended."""
 
-        def heard(connection: object, pid: int, channel: str, payload: str) -> None:
+        def received(connection: object, pid: int, channel: str, payload: str) -> None:
             del connection, pid, channel
-            hear(payload)
+            on_text(payload)
 
         def ended(connection: object) -> None:
             del connection
@@ -80,7 +79,7 @@ class Session:
 
         self._connection.add_termination_listener(ended)  # pyright: ignore[reportUnknownMemberType] - untyped
         try:
-            await self._connection.add_listener(channel, heard)  # pyright: ignore[reportUnknownMemberType] - untyped
+            await self._connection.add_listener(channel, received)  # pyright: ignore[reportUnknownMemberType] - untyped
         except Exception as exc:
             raise self._explained(exc) from exc
 
@@ -106,7 +105,7 @@ class Session:
 
 
 _PREFETCH = 100
-# A server that does not answer keeps nobody from ending.
+# A server that does not answer must not keep us from ending.
 _CLOSE_SECONDS = 2.0
 
 
@@ -114,11 +113,6 @@ def columns(rows: Iterable[Sequence[Value]], count: int) -> list[Column]:
     """The same values column by column; `count` of them also where there is no row."""
     turned = [list(column) for column in zip(*rows, strict=True)]
     return turned or [[] for _ in range(count)]
-
-
-def restored_texts(row: Row) -> Row:
-    """With all its texts as they were given."""
-    return [restored(value) if isinstance(value, str) else value for value in row]
 
 
 def _accepted(value: Value | Column) -> Value | Column:

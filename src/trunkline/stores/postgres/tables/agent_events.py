@@ -1,16 +1,32 @@
-"""What has happened to agents, and how they were checked and compared."""
+"""The history of agents: their events, their checks, and what is recorded while an agent migrates."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from trunkline.clock import Instant
-from trunkline.ids import RunId
-from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
-from trunkline.stores.postgres.database.session import Row, Session, Value, columns
-from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored
+from trunkline.stores.port.agent_events import (
+    AgentEvent,
+    CheckRecord,
+    ComparisonRecord,
+    Grade,
+    NewAgentEvent,
+    Side,
+)
+from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.session import Session, Value, columns
+from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored_row
+from trunkline.stores.rows import Row
+from trunkline.stores.rows.agents import (
+    agent_event,
+    agent_event_values,
+    check_record,
+    check_values,
+    comparison_record,
+    comparison_values,
+    grade_of_check,
+)
 
-# Whoever adds an event waits for the one before to be seen by all; readers go on.
+# A transaction that adds an event waits until the one before is visible to all; readers go on.
 _LOCK = "LOCK TABLE agent_events IN SHARE ROW EXCLUSIVE MODE"
 _EVENTS = "SELECT id, agent_id::text, agent, kind, at, who, why, data FROM agent_events"
 _PUT_EVENTS = """
@@ -63,207 +79,172 @@ _PUT_SIDES = """
     ON CONFLICT (agent_id, side) DO UPDATE SET calls = excluded.calls
 """
 _SIDES: tuple[Side, ...] = ("new", "old")
+_GRADES = """
+    SELECT last.* FROM unnest($1::uuid[]) AS wanted(id) CROSS JOIN LATERAL (
+        SELECT agent_id::text, id::text, at, grade, passed FROM agent_checks WHERE agent_id = wanted.id
+        ORDER BY id DESC LIMIT 1
+    ) AS last
+"""
 
 
-async def lock_agent_events(db: Session) -> None:
-    await db.command(_LOCK)
+class PostgresAgentEventReads(PostgresReads):
+    async def last_id(self) -> int:
+        async with self._pool.reader() as db:
+            return await _last_id(db)
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        async with self._pool.reader() as db:
+            return await _latest_migrations(db, agent_ids)
+
+    async def migrations_since(self, after: int) -> list[AgentEvent]:
+        found = await self._rows(f"{_EVENTS} WHERE kind = 'migration' AND id > $1 ORDER BY id", after)
+        return [agent_event(restored_row(row)) for row in found]
+
+    async def page(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        agent_id: str | None = None,
+        agent: str | None = None,
+    ) -> list[AgentEvent]:
+        condition = "($1::bigint IS NULL OR id < $1)"
+        values: list[Value] = [before, limit]
+        if agent_id is not None:
+            values.append(as_uuid(agent_id))
+            condition += f" AND agent_id = ${len(values)}"
+        if agent is not None:
+            values.append(agent)
+            condition += f" AND agent = ${len(values)}"
+        page = await self._rows(f"{_EVENTS} WHERE {condition} ORDER BY id DESC LIMIT $2", *values)
+        return [agent_event(restored_row(row)) for row in page]
 
 
-async def last_agent_event(db: Session) -> int:
+class PostgresAgentEventWrites(PostgresWrites):
+    __slots__ = ()
+
+    async def lock(self) -> None:
+        await self._db.command(_LOCK)
+
+    async def last_id(self) -> int:
+        return await _last_id(self._db)
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        return await _latest_migrations(self._db, agent_ids)
+
+    async def put(self, events: Sequence[NewAgentEvent]) -> list[AgentEvent]:
+        await self.lock()
+        last = await _last_id(self._db)
+        numbered = [event.numbered(last + place, self._now) for place, event in enumerate(events, start=1)]
+        await self._db.execute(_PUT_EVENTS, *columns([agent_event_values(event) for event in numbered], 8))
+        return numbered
+
+
+async def _last_id(db: Session) -> int:
     row = await db.first("SELECT coalesce(max(id), 0) FROM agent_events")
     return 0 if row is None else row[0]
 
 
-async def latest_migrations(db: Session, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+async def _latest_migrations(db: Session, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
     found = await db.rows(_LATEST, _uuids(agent_ids))
-    return {event.agent_id: event for event in map(_event, found)}
+    return {event.agent_id: event for event in (agent_event(restored_row(row)) for row in found)}
 
 
-async def put_agent_events(db: Session, events: Sequence[NewAgentEvent], now: Instant) -> list[AgentEvent]:
-    await lock_agent_events(db)
-    last = await last_agent_event(db)
-    numbered = [event.numbered(last + place, now) for place, event in enumerate(events, start=1)]
-    rows = [
-        (event.id, event.agent_id, event.agent, event.kind, event.at, event.who, event.why, event.data)
-        for event in numbered
-    ]
-    await db.execute(_PUT_EVENTS, *columns(rows, 8))
-    return numbered
+class PostgresCheckReads(PostgresReads):
+    async def page(self, agent_id: str, *, limit: int, before: str | None = None) -> list[CheckRecord]:
+        if before is not None and as_uuid(before) is None:
+            return []
+        page = await self._rows(
+            f"{_CHECKS} AND id < $2::uuid ORDER BY id DESC LIMIT $3",
+            as_uuid(agent_id),
+            before or HIGHEST_UUID,
+            limit,
+        )
+        return [_check(row) for row in page]
+
+    async def last(self, agent_id: str, url: str, protocol: str) -> CheckRecord | None:
+        row = await self._first(
+            f"{_CHECKS} AND url = $2 AND protocol = $3 ORDER BY id DESC LIMIT 1",
+            as_uuid(agent_id),
+            url,
+            protocol,
+        )
+        return None if row is None else _check(row)
+
+    async def last_grades(self, agent_ids: Collection[str]) -> dict[str, Grade]:
+        found = await self._rows(_GRADES, _uuids(agent_ids))
+        return {row[0]: grade_of_check(row[1:]) for row in found}
 
 
-async def migrations_since(db: Session, after: int) -> list[AgentEvent]:
-    found = await db.rows(f"{_EVENTS} WHERE kind = 'migration' AND id > $1 ORDER BY id", after)
-    return [_event(row) for row in found]
+class PostgresCheckWrites(PostgresWrites):
+    __slots__ = ()
+
+    async def put(self, check: CheckRecord, keep: int) -> CheckRecord | None:
+        before = await self._db.first(
+            f"{_CHECKS} AND url = $2 AND protocol = $3 AND active = $4 ORDER BY id DESC LIMIT 1",
+            check.agent_id,
+            check.url,
+            check.protocol,
+            int(check.active),
+        )
+        await self._db.execute(_PUT_CHECK, *check_values(check))
+        await self._db.execute(_DROP_CHECKS, [check.agent_id], keep)
+        return None if before is None else _check(before)
 
 
-async def agent_events(
-    db: Session, *, limit: int, before: int | None, agent_id: str | None, agent: str | None
-) -> list[AgentEvent]:
-    condition = "($1::bigint IS NULL OR id < $1)"
-    values: list[Value] = [before, limit]
-    if agent_id is not None:
-        values.append(as_uuid(agent_id))
-        condition += f" AND agent_id = ${len(values)}"
-    if agent is not None:
-        values.append(agent)
-        condition += f" AND agent = ${len(values)}"
-    page = await db.rows(f"{_EVENTS} WHERE {condition} ORDER BY id DESC LIMIT $2", *values)
-    return [_event(row) for row in page]
+class PostgresComparisonReads(PostgresReads):
+    async def page(
+        self, agent_id: str, *, limit: int, before: str | None = None, verdict: str | None = None
+    ) -> list[ComparisonRecord]:
+        if before is not None and as_uuid(before) is None:
+            return []
+        page = await self._rows(
+            f"{_COMPARISONS} AND id < $2::uuid AND ($3::text IS NULL OR verdict = $3) ORDER BY id DESC LIMIT $4",
+            as_uuid(agent_id),
+            before or HIGHEST_UUID,
+            verdict,
+            limit,
+        )
+        return [comparison_record(restored_row(row)) for row in page]
+
+    async def counts(self, agent_id: str, since: int) -> dict[str, int]:
+        found = await self._rows(
+            "SELECT verdict, count(*) FROM comparisons WHERE agent_id = $1 AND since = $2 GROUP BY verdict",
+            as_uuid(agent_id),
+            since,
+        )
+        return {row[0]: row[1] for row in found}
+
+    async def calls(self, agent_id: str) -> dict[Side, bytes]:
+        found = await self._rows("SELECT side, calls FROM agent_sides WHERE agent_id = $1", as_uuid(agent_id))
+        return {side: calls for side, calls in found if calls}
 
 
-async def put_check(db: Session, check: CheckRecord, keep: int) -> CheckRecord | None:
-    before = await db.first(
-        f"{_CHECKS} AND url = $2 AND protocol = $3 AND active = $4 ORDER BY id DESC LIMIT 1",
-        check.agent_id,
-        check.url,
-        check.protocol,
-        int(check.active),
-    )
-    await db.execute(
-        _PUT_CHECK,
-        check.id,
-        check.agent_id,
-        check.at,
-        check.url,
-        check.protocol,
-        int(check.active),
-        check.grade,
-        int(check.passed),
-        check.report,
-    )
-    await db.execute(_DROP_CHECKS, [check.agent_id], keep)
-    return None if before is None else _check(before)
+class PostgresComparisonWrites(PostgresWrites):
+    __slots__ = ()
 
+    async def put(self, comparisons: Sequence[ComparisonRecord], keep: int) -> None:
+        rows = [comparison_values(each) for each in comparisons]
+        await self._db.execute(_PUT_COMPARISONS, *columns(rows, 8))
+        await self._db.execute(_DROP_COMPARISONS, sorted({each.agent_id for each in comparisons}), keep)
 
-async def checks(db: Session, agent_id: str, *, limit: int, before: str | None) -> list[CheckRecord]:
-    if before is not None and as_uuid(before) is None:
-        return []
-    page = await db.rows(
-        f"{_CHECKS} AND id < $2::uuid ORDER BY id DESC LIMIT $3",
-        as_uuid(agent_id),
-        before or HIGHEST_UUID,
-        limit,
-    )
-    return [_check(row) for row in page]
+    async def lock_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
+        wanted = _uuids(agent_ids)
+        await self._db.execute(_MAKE_SIDES, wanted, list(_SIDES))
+        found = await self._db.rows(_LOCK_SIDES, wanted)
+        return {(agent_id, side): calls for agent_id, side, calls in found if calls}
 
+    async def put_calls(self, calls: Mapping[tuple[str, Side], bytes]) -> None:
+        rows = sorted((agent_id, side, value) for (agent_id, side), value in calls.items())
+        await self._db.execute(_PUT_SIDES, *columns(rows, 3))
 
-async def last_check(db: Session, agent_id: str, url: str, protocol: str) -> CheckRecord | None:
-    row = await db.first(
-        f"{_CHECKS} AND url = $2 AND protocol = $3 ORDER BY id DESC LIMIT 1", as_uuid(agent_id), url, protocol
-    )
-    return None if row is None else _check(row)
-
-
-async def put_comparisons(db: Session, comparisons: Sequence[ComparisonRecord], keep: int) -> None:
-    rows = [
-        (each.id, each.agent_id, each.since, each.run_id, each.step, each.at, each.verdict, each.record)
-        for each in comparisons
-    ]
-    await db.execute(_PUT_COMPARISONS, *columns(rows, 8))
-    await db.execute(_DROP_COMPARISONS, sorted({each.agent_id for each in comparisons}), keep)
-
-
-async def comparisons(
-    db: Session, agent_id: str, *, limit: int, before: str | None, verdict: str | None
-) -> list[ComparisonRecord]:
-    if before is not None and as_uuid(before) is None:
-        return []
-    page = await db.rows(
-        f"{_COMPARISONS} AND id < $2::uuid AND ($3::text IS NULL OR verdict = $3) ORDER BY id DESC LIMIT $4",
-        as_uuid(agent_id),
-        before or HIGHEST_UUID,
-        verdict,
-        limit,
-    )
-    return [_comparison(row) for row in page]
-
-
-async def comparison_counts(db: Session, agent_id: str, since: int) -> dict[str, int]:
-    found = await db.rows(
-        "SELECT verdict, count(*) FROM comparisons WHERE agent_id = $1 AND since = $2 GROUP BY verdict",
-        as_uuid(agent_id),
-        since,
-    )
-    return {row[0]: row[1] for row in found}
-
-
-async def side_calls(db: Session, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
-    wanted = _uuids(agent_ids)
-    await db.execute(_MAKE_SIDES, wanted, list(_SIDES))
-    found = await db.rows(_LOCK_SIDES, wanted)
-    return {(agent_id, side): calls for agent_id, side, calls in found if calls}
-
-
-async def put_side_calls(db: Session, calls: Mapping[tuple[str, Side], bytes]) -> None:
-    rows = sorted((agent_id, side, value) for (agent_id, side), value in calls.items())
-    await db.execute(_PUT_SIDES, *columns(rows, 3))
-
-
-async def forget_sides(db: Session, agent_id: str) -> None:
-    await db.execute("DELETE FROM agent_sides WHERE agent_id = $1", as_uuid(agent_id))
-
-
-async def calls_of_sides(db: Session, agent_id: str) -> dict[Side, bytes]:
-    found = await db.rows("SELECT side, calls FROM agent_sides WHERE agent_id = $1", as_uuid(agent_id))
-    return {side: calls for side, calls in found if calls}
-
-
-async def forget_agent(db: Session, agent_id: str) -> None:
-    """All but what has happened to it."""
-    for table in ("agent_checks", "agent_sides", "comparisons"):
-        await db.execute(f"DELETE FROM {table} WHERE agent_id = $1", as_uuid(agent_id))  # noqa: S608 - constants only
-
-
-async def unfinished_runs_before(db: Session, routes: int) -> int:
-    row = await db.first(
-        "SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING', 'WAITING', 'PAUSED') AND routes < $1",
-        routes,
-    )
-    return 0 if row is None else row[0]
+    async def delete_calls(self, agent_id: str) -> None:
+        await self._db.execute("DELETE FROM agent_sides WHERE agent_id = $1", as_uuid(agent_id))
 
 
 def _uuids(ids: Collection[str]) -> list[str]:
     return sorted(each for each in ids if as_uuid(each) is not None)
 
 
-def _event(row: Row) -> AgentEvent:
-    event_id, agent_id, agent, kind, at, who, why, data = row
-    return AgentEvent(
-        id=event_id,
-        agent_id=agent_id,
-        agent=restored(agent),
-        kind=kind,
-        at=Instant(at),
-        who=restored(who),
-        why=restored(why),
-        data=data,
-    )
-
-
 def _check(row: Row) -> CheckRecord:
-    check_id, agent_id, at, url, protocol, active, grade, passed, report = row
-    return CheckRecord(
-        id=check_id,
-        agent_id=agent_id,
-        at=Instant(at),
-        url=restored(url),
-        protocol=restored(protocol),
-        active=bool(active),
-        grade=grade,
-        passed=bool(passed),
-        report=report,
-    )
-
-
-def _comparison(row: Row) -> ComparisonRecord:
-    comparison_id, agent_id, since, run_id, step, at, verdict, record = row
-    return ComparisonRecord(
-        id=comparison_id,
-        agent_id=agent_id,
-        since=since,
-        run_id=RunId(run_id),
-        step=restored(step),
-        at=Instant(at),
-        verdict=verdict,
-        record=record,
-    )
+    return check_record(restored_row(row))

@@ -1,25 +1,27 @@
-"""Agents in PostgreSQL."""
+"""Agents, and how much they have to do."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Collection, Sequence
 
 import asyncpg
-import msgspec
 
-from trunkline.agents import NO_OPTIONS, Agent, AgentOptions, Dialect
-from trunkline.clock import Instant
+from trunkline.agents import Agent
+from trunkline.agents.call_limits.limit_state import INITIAL_STATE
 from trunkline.errors import AlreadyExists
-from trunkline.jsontypes import JsonObject, decode, encode
-from trunkline.policies import RetryPolicy
-from trunkline.stores.postgres.database.session import Row, Session, Value
+from trunkline.stores.agent_limits import after_calls
+from trunkline.stores.port.agents import AgentLoad, BreakerChange, NotedCall
+from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import (
     as_uuid,
     json_accepted,
     json_restored,
     restored,
-    restored_if_any,
+    restored_row,
 )
+from trunkline.stores.postgres.tables.agent_limits import lock_states, read_states, write_states
+from trunkline.stores.rows import Row, Value
+from trunkline.stores.rows.agents import agent_record, agent_values, options_text, protocol_config_text
 
 _SELECT = """
     SELECT name, url, description, protocol, protocol_config::text, auth_type, secret, timeout_ms, retry,
@@ -38,117 +40,118 @@ _UPDATE = """
         version = $14, created_at = $15, updated_at = $16
     WHERE id = $17 AND version = $18
 """
-# What is known of an agent is known of this name and place.
+# The state of an agent belongs to its name, URL and options.
 _FORGET = """
     DELETE FROM agent_states USING agents WHERE agents.name = agent_states.agent AND agents.id = $1
         AND agents.version = $2 AND (agents.name <> $3 OR agents.url <> $4 OR agents.options IS DISTINCT FROM $5)
 """
 _FORGET_DELETED = "DELETE FROM agent_states WHERE agent = (SELECT name FROM agents WHERE id = $1)"
-_retry_policies = msgspec.json.Decoder(RetryPolicy)
-_dialects = msgspec.json.Decoder(Dialect)
-_options = msgspec.json.Decoder(AgentOptions)
+_HISTORY_TABLES = ("agent_checks", "agent_sides", "comparisons")
+# In the words of the indexes of queued and of busy tasks.
+_LOADS = """
+    SELECT wanted.agent,
+        (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND tasks.agent = wanted.agent),
+        (SELECT count(*) FROM tasks WHERE status = 'queued' AND tasks.agent = wanted.agent)
+    FROM unnest($1::text[]) AS wanted(agent)
+"""
+# By the bytes of their names, as everywhere.
+_POOLS = 'SELECT DISTINCT pool COLLATE "C" AS pool FROM agents WHERE pool IS NOT NULL ORDER BY pool LIMIT $1'
 
 
-async def insert_agent(db: Session, agent: Agent) -> None:
-    try:
-        await db.execute(_INSERT, *_values(agent))
-    except asyncpg.UniqueViolationError as exc:
-        raise _taken(agent) from exc
+class PostgresAgentReads(PostgresReads):
+    async def get(self, name_or_id: str) -> Agent | None:
+        row = await self._first(
+            f"{_SELECT} WHERE name = $1 OR id = $2 ORDER BY name = $1 DESC LIMIT 1",
+            name_or_id,
+            as_uuid(name_or_id),
+        )
+        return None if row is None else _agent(row)
+
+    async def page(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]:
+        page = await self._rows(
+            f"{_SELECT} WHERE name > $1 AND ($2::text IS NULL OR protocol = $2) ORDER BY name LIMIT $3",
+            after or "",
+            protocol,
+            limit,
+        )
+        return [_agent(row) for row in page]
+
+    async def load(self, name: str) -> AgentLoad:
+        return (await self.loads([name]))[name]
+
+    async def loads(self, agents: Collection[str]) -> dict[str, AgentLoad]:
+        names = sorted(agents)
+        async with self._pool.reader() as db:
+            now = await self._clock.now(db)
+            states = await read_states(db, names)
+            found = await db.rows(_LOADS, names)
+        return {
+            (name := restored(row[0])): AgentLoad(
+                at=now, in_flight=row[1], queued=row[2], state=states.get(name, INITIAL_STATE)
+            )
+            for row in found
+        }
+
+    async def pools(self, *, limit: int) -> list[str]:
+        return [restored(row[0]) for row in await self._rows(_POOLS, limit)]
 
 
-async def update_agent(db: Session, agent: Agent, expected_version: int) -> bool:
-    if as_uuid(agent.id) is None:
-        return False
-    try:
-        await db.execute(_FORGET, agent.id, expected_version, agent.name, agent.url, _options_text(agent))
-        return await db.execute(_UPDATE, *_values(agent), expected_version) == 1
-    except asyncpg.UniqueViolationError as exc:
-        raise _taken(agent) from exc
+class PostgresAgentWrites(PostgresWrites):
+    __slots__ = ()
 
+    async def insert(self, agent: Agent) -> None:
+        try:
+            await self._db.execute(_INSERT, *_values(agent))
+        except asyncpg.UniqueViolationError as exc:
+            raise _taken(agent) from exc
 
-async def delete_agent(db: Session, agent_id: str) -> bool:
-    await db.execute(_FORGET_DELETED, as_uuid(agent_id))
-    return await db.execute("DELETE FROM agents WHERE id = $1", as_uuid(agent_id)) == 1
+    async def update(self, agent: Agent, expected_version: int) -> bool:
+        if as_uuid(agent.id) is None:
+            return False
+        forgotten = (agent.id, expected_version, agent.name, agent.url, options_text(agent))
+        try:
+            await self._db.execute(_FORGET, *forgotten)
+            return await self._db.execute(_UPDATE, *_values(agent), expected_version) == 1
+        except asyncpg.UniqueViolationError as exc:
+            raise _taken(agent) from exc
 
+    async def delete(self, agent_id: str) -> bool:
+        for table in _HISTORY_TABLES:
+            await self._db.execute(f"DELETE FROM {table} WHERE agent_id = $1", as_uuid(agent_id))  # noqa: S608 - constants only
+        await self._db.execute(_FORGET_DELETED, as_uuid(agent_id))
+        return await self._db.execute("DELETE FROM agents WHERE id = $1", as_uuid(agent_id)) == 1
 
-async def agent(db: Session, name_or_id: str) -> Agent | None:
-    """The agent of that name; where there is none, the one with that id."""
-    row = await db.first(
-        f"{_SELECT} WHERE name = $1 OR id = $2 ORDER BY name = $1 DESC LIMIT 1",
-        name_or_id,
-        as_uuid(name_or_id),
-    )
-    return None if row is None else _agent(row)
+    async def reset_limits(self, name: str) -> None:
+        await self._db.execute("DELETE FROM agent_states WHERE agent = $1", name)
 
-
-async def agents(
-    db: Session, *, limit: int, after: str | None = None, protocol: str | None = None
-) -> list[Agent]:
-    page = await db.rows(
-        f"{_SELECT} WHERE name > $1 AND ($2::text IS NULL OR protocol = $2) ORDER BY name LIMIT $3",
-        after or "",
-        protocol,
-        limit,
-    )
-    return [_agent(row) for row in page]
-
-
-def _values(agent: Agent) -> tuple[Value, ...]:
-    return (
-        agent.name,
-        agent.url,
-        agent.description,
-        agent.protocol,
-        None if agent.protocol_config is None else json_accepted(encode(agent.protocol_config).decode()),
-        agent.auth_type,
-        agent.secret,
-        agent.timeout_ms,
-        _json(agent.retry),
-        agent.max_concurrency,
-        agent.pool,
-        _json(agent.dialect),
-        _options_text(agent),
-        agent.version,
-        agent.created_at,
-        agent.updated_at,
-        agent.id,
-    )
-
-
-def _options_text(agent: Agent) -> str | None:
-    return None if agent.options == NO_OPTIONS else _json(agent.options)
+    async def record_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
+        agents = sorted({call.agent for call in calls})
+        # Nearly always a call has succeeded, which changes nothing: then no bridge waits for another.
+        seen, _ = after_calls(await read_states(self._db, agents), calls, self._now)
+        if not seen:
+            return []
+        states = await lock_states(self._db, sorted(seen))
+        changed, breaker_changes = after_calls(
+            states, [call for call in calls if call.agent in seen], self._now
+        )
+        await write_states(self._db, changed)
+        return breaker_changes
 
 
 def _agent(row: Row) -> Agent:
-    (
-        name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, options, version, created_at, updated_at, agent_id,
-    ) = row  # fmt: skip
-    return Agent(
-        id=agent_id,
-        name=restored(name),
-        url=restored(url),
-        description=restored_if_any(description),
-        protocol=restored(protocol),
-        protocol_config=None
-        if protocol_config is None
-        else cast("JsonObject", decode(json_restored(protocol_config))),
-        auth_type=auth_type,
-        secret=secret,
-        timeout_ms=timeout_ms,
-        retry=None if retry is None else _retry_policies.decode(restored(retry)),
-        max_concurrency=max_concurrency,
-        pool=restored_if_any(pool),
-        dialect=None if dialect is None else _dialects.decode(restored(dialect)),
-        options=NO_OPTIONS if options is None else _options.decode(restored(options)),
-        version=version,
-        created_at=Instant(created_at),
-        updated_at=Instant(updated_at),
-    )
+    columns = [*restored_row(row)]
+    config = columns[_CONFIG]
+    columns[_CONFIG] = None if config is None else json_restored(config)
+    return agent_record(columns)
 
 
-def _json(value: RetryPolicy | Dialect | AgentOptions | None) -> str | None:
-    return None if value is None else encode(value).decode()
+# The place of `protocol_config`.
+_CONFIG = 4
+
+
+def _values(agent: Agent) -> tuple[Value, ...]:
+    config = protocol_config_text(agent)
+    return agent_values(agent, None if config is None else json_accepted(config))
 
 
 def _taken(agent: Agent) -> AlreadyExists:

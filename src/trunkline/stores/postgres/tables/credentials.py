@@ -1,42 +1,79 @@
-"""Named secrets, as they were sealed."""
+"""Keys of the API as digests, and named secrets as they were sealed."""
 
 from __future__ import annotations
 
-from trunkline.clock import Instant
-from trunkline.stores.port.credentials import Secret
-from trunkline.stores.postgres.database.session import Row, Session
-from trunkline.stores.postgres.database.text_encoding import restored
+import asyncpg
 
-_COLUMNS = "name, sealed, version, created_at, updated_at"
-_SELECT = f"SELECT {_COLUMNS} FROM secrets"  # noqa: S608 - constants of this module
-_SET = """
+from trunkline.errors import AlreadyExists
+from trunkline.stores.port.credentials import ApiKey, Secret
+from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid, restored_row
+from trunkline.stores.rows.operations import api_key, api_key_values, secret_record
+
+_KEY_COLUMNS = "id::text, name, role, digest, created_at, revoked_at"
+_KEYS = f"SELECT {_KEY_COLUMNS} FROM api_keys"  # noqa: S608 - constants of this module
+_INSERT_KEY = """
+    INSERT INTO api_keys(id, name, role, digest, created_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6)
+"""
+# If one has the text as its name and another one as its id, the one with that name.
+_REVOKE_KEY = f"""
+    UPDATE api_keys SET revoked_at = $3 WHERE revoked_at IS NULL AND id =
+        (SELECT id FROM api_keys WHERE revoked_at IS NULL AND (name = $1 OR id = $2) ORDER BY name <> $1 LIMIT 1)
+    RETURNING {_KEY_COLUMNS}
+"""  # noqa: S608 - as above
+_SEALED_COLUMNS = "name, sealed, version, created_at, updated_at"
+_SECRETS = f"SELECT {_SEALED_COLUMNS} FROM secrets"  # noqa: S608 - as above
+_PUT = """
     INSERT INTO secrets(name, sealed, version, created_at, updated_at) VALUES ($1, $2, 1, $3, $3)
     ON CONFLICT (name) DO UPDATE SET sealed = $2, version = secrets.version + 1, updated_at = $3
     RETURNING name, sealed, version, created_at, updated_at
 """
 
 
-async def set_secret(db: Session, name: str, sealed: bytes, now: Instant) -> Secret:
-    (row,) = await db.rows(_SET, name, sealed, now)
-    return _secret(row)
+class PostgresKeyReads(PostgresReads):
+    async def get(self, digest: bytes) -> ApiKey | None:
+        row = await self._first(f"{_KEYS} WHERE digest = $1", digest)
+        return None if row is None else api_key(restored_row(row))
+
+    async def page(self, *, limit: int, after: str | None = None) -> list[ApiKey]:
+        if after is not None and as_uuid(after) is None:
+            return []
+        page = await self._rows(
+            f"{_KEYS} WHERE id > $1::uuid ORDER BY id LIMIT $2", after or LOWEST_UUID, limit
+        )
+        return [api_key(restored_row(row)) for row in page]
 
 
-async def remove_secret(db: Session, name: str) -> bool:
-    return await db.execute("DELETE FROM secrets WHERE name = $1", name) > 0
+class PostgresKeyWrites(PostgresWrites):
+    __slots__ = ()
+
+    async def insert(self, key: ApiKey) -> None:
+        try:
+            await self._db.execute(_INSERT_KEY, *api_key_values(key))
+        except asyncpg.UniqueViolationError as exc:
+            raise AlreadyExists(f"There is already a key named {key.name!r} in use.") from exc
+
+    async def revoke(self, name_or_id: str) -> ApiKey | None:
+        row = await self._db.first(_REVOKE_KEY, name_or_id, as_uuid(name_or_id), self._now)
+        return None if row is None else api_key(restored_row(row))
 
 
-async def secrets(db: Session, *, limit: int, after: str | None) -> list[Secret]:
-    page = await db.rows(f"{_SELECT} WHERE name > $1 ORDER BY name LIMIT $2", after or "", limit)
-    return [_secret(row) for row in page]
+class PostgresSecretReads(PostgresReads):
+    async def get(self, name: str) -> Secret | None:
+        row = await self._first(f"{_SECRETS} WHERE name = $1", name)
+        return None if row is None else secret_record(restored_row(row))
+
+    async def page(self, *, limit: int, after: str | None = None) -> list[Secret]:
+        page = await self._rows(f"{_SECRETS} WHERE name > $1 ORDER BY name LIMIT $2", after or "", limit)
+        return [secret_record(restored_row(row)) for row in page]
 
 
-async def secret(db: Session, name: str) -> Secret | None:
-    row = await db.first(f"{_SELECT} WHERE name = $1", name)
-    return None if row is None else _secret(row)
+class PostgresSecretWrites(PostgresWrites):
+    __slots__ = ()
 
+    async def put(self, name: str, sealed: bytes) -> Secret:
+        (row,) = await self._db.rows(_PUT, name, sealed, self._now)
+        return secret_record(restored_row(row))
 
-def _secret(row: Row) -> Secret:
-    name, sealed, version, created_at, updated_at = row
-    return Secret(
-        name=restored(name), sealed=sealed, version=version, created_at=created_at, updated_at=updated_at
-    )
+    async def delete(self, name: str) -> bool:
+        return await self._db.execute("DELETE FROM secrets WHERE name = $1", name) > 0

@@ -1,25 +1,19 @@
 """
-Writes that answer nothing, gathered until the end of the transaction, or until somebody may see that they are missing:
-one statement for all of them. None may need what another one writes, since they see the same state.
+Writes without a result, deferred to the end of the transaction, or until a statement needs to see them.
+
+One statement writes all of them. None may need what another one writes, since they see the same snapshot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 
-from trunkline.clock import Instant, after
-from trunkline.messages import OutgoingMessage
-from trunkline.stores.base import Dispatch, ExchangeRecord, TaskKey
-from trunkline.stores.port.activity import AgentMinute
-from trunkline.stores.postgres.database.combined_statements import Part, combined
-from trunkline.stores.postgres.database.session import Session, Value, columns
-from trunkline.stores.postgres.database.text_encoding import as_uuid
-from trunkline.stores.postgres.tables.activity import NotedMinute, note_part, noting
-from trunkline.stores.postgres.tables.tasks import DROP_RESULTS, key_columns
+from trunkline.messages import OutgoingMessage, TaskKey
+from trunkline.stores.postgres.database.combined_statements import StatementPart, combined
+from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.postgres.tables.task_claims import key_columns
+from trunkline.stores.rows import Value
 from trunkline.stores.rows.messaging import pack_messages
-
-_MICROSECOND = timedelta(microseconds=1)
 
 _PUT_OUTBOX = "INSERT INTO outbox(messages) SELECT unnest($1::bytea[])"
 _PUT_EXCHANGES = """
@@ -35,38 +29,46 @@ _SETTLE = """
     DELETE FROM dispatches USING unnest($1::text[], $2::int[]) AS old(task_id, attempt)
     WHERE dispatches.task_id = old.task_id AND dispatches.attempt = old.attempt
 """
+_DROP_RESULTS = """
+    UPDATE tasks SET result = NULL FROM unnest($1::text[], $2::int[]) AS old(task_id, attempt)
+    WHERE tasks.task_id = old.task_id AND tasks.attempt = old.attempt AND tasks.result IS NOT NULL
+"""
+# Grouped by agent and minute: a transaction may record the same ones twice before it writes them.
+_RECORD_MINUTES = """
+    INSERT INTO agent_minutes(agent, minute, bridge, calls, failures, total_ms, longest_ms)
+    SELECT agent, minute, bridge, sum(calls), sum(failures), sum(total_ms), max(longest_ms)
+    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::bigint[])
+        AS new(agent, minute, bridge, calls, failures, total_ms, longest_ms)
+    GROUP BY agent, minute, bridge
+    ON CONFLICT (agent, minute, bridge) DO UPDATE SET
+        calls = agent_minutes.calls + excluded.calls, failures = agent_minutes.failures + excluded.failures,
+        total_ms = agent_minutes.total_ms + excluded.total_ms,
+        longest_ms = greatest(agent_minutes.longest_ms, excluded.longest_ms)
+"""
 
 
-class Pending:
+class DeferredWrites:
+    __slots__ = ("_db", "_dispatches", "_settled", "exchanges", "messages", "minutes")
+
     def __init__(self, db: Session) -> None:
         self._db = db
-        self._messages: list[OutgoingMessage] = []
-        self._exchanges: list[tuple[Value, ...]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Also when the database has gone back to a savepoint, before which nothing was deferred."""
+        self.messages: list[OutgoingMessage] = []
+        # Run id, step, attempt, record.
+        self.exchanges: list[tuple[Value, ...]] = []
+        # As `agent_minute_values` has them.
+        self.minutes: list[tuple[Value, ...]] = []
         self._dispatches: list[tuple[str, int, str, bytes, int, int]] = []
         self._settled: set[TaskKey] = set()
-        self._minutes: list[NotedMinute] = []
 
-    def put_outbox(self, messages: Sequence[OutgoingMessage]) -> None:
-        self._messages += messages
-
-    def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
-        # Nobody can read those of a run that has no such id.
-        self._exchanges += [
-            (each.run_id, each.step, each.attempt, each.record) for each in exchanges if as_uuid(each.run_id)
-        ]
-
-    def note_activity(self, bridge: str, minutes: Sequence[AgentMinute]) -> None:
-        self._minutes += noting(bridge, minutes)
-
-    async def put_dispatches(
-        self, dispatches: Sequence[Dispatch], now: Instant, resend_after: timedelta
-    ) -> None:
-        if not self._settled.isdisjoint(each.key for each in dispatches):
+    async def put_dispatches(self, rows: Sequence[tuple[str, int, str, bytes, int, int]]) -> None:
+        """As `dispatch_values` has them."""
+        if not self._settled.isdisjoint(TaskKey(task_id, attempt) for task_id, attempt, *_ in rows):
             await self.write()
-        pause, due = resend_after // _MICROSECOND, after(now, resend_after)
-        self._dispatches += [
-            (each.key.task_id, each.key.attempt, each.run_id, each.payload, pause, due) for each in dispatches
-        ]
+        self._dispatches += rows
 
     async def settle_dispatches(self, keys: Collection[TaskKey]) -> None:
         if any(TaskKey(task_id, attempt) in keys for task_id, attempt, *_ in self._dispatches):
@@ -74,20 +76,19 @@ class Pending:
         self._settled.update(keys)
 
     async def write(self) -> None:
-        parts: list[Part] = []
+        parts: list[StatementPart] = []
         if self._settled:
             keys = key_columns(self._settled)
-            parts += [Part(_SETTLE, keys), Part(DROP_RESULTS, keys)]
+            parts += [StatementPart(_SETTLE, keys), StatementPart(_DROP_RESULTS, keys)]
         if self._dispatches:
-            parts.append(Part(_PUT_DISPATCHES, columns(sorted(self._dispatches), 6)))
-        if self._exchanges:
-            parts.append(Part(_PUT_EXCHANGES, columns(self._exchanges, 4)))
-        if self._messages:
-            parts.append(Part(_PUT_OUTBOX, [[pack_messages(self._messages)]]))
-        if self._minutes:
-            parts.append(note_part(self._minutes))
+            parts.append(StatementPart(_PUT_DISPATCHES, columns(sorted(self._dispatches), 6)))
+        if self.exchanges:
+            parts.append(StatementPart(_PUT_EXCHANGES, columns(self.exchanges, 4)))
+        if self.messages:
+            parts.append(StatementPart(_PUT_OUTBOX, [[pack_messages(self.messages)]]))
+        if self.minutes:
+            parts.append(StatementPart(_RECORD_MINUTES, columns(self.minutes, 7)))
         if parts:
-            self._messages, self._exchanges, self._dispatches, self._settled = [], [], [], set()
-            self._minutes = []
+            self.reset()
             sql, values = combined(parts)
             await self._db.execute(sql, *values)

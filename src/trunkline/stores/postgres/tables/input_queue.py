@@ -1,4 +1,4 @@
-"""Inbox and timers: what wakes a run."""
+"""The queue of each run's inputs (the table `inbox`), and timers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.stores.base import InboxItem, WokenRun
-from trunkline.stores.postgres.database.session import Column, Row, Session, columns
+from trunkline.stores.port.input_queue import QueuedInput, WokenRun
+from trunkline.stores.postgres.database.groups import PostgresWrites
+from trunkline.stores.postgres.database.session import Column, Session, columns
 from trunkline.stores.postgres.database.text_encoding import as_uuid, restored
+from trunkline.stores.rows import Row
 
 # Runs that another executor has locked must not hide those behind them.
 _LOOK_FURTHER = 8
@@ -60,28 +62,33 @@ _TAKE_DUE = """
 """
 
 
-class Inbox:
+class PostgresInputQueue:
     """
-    The inbox as one transaction sees it.
+    The input queues as one transaction sees them.
 
-    Nearly every item that an executor brings is applied in the transaction that brought it. So items wait here until
-    their runs are claimed, and those of claimed runs are written as applied at once, for a duplicate to find; `write`
-    gives the rest to others.
+    Nearly every input that an executor puts is applied in the transaction that put it. So inputs wait here until
+    their runs are claimed, and those of claimed runs are written as applied at once, for a duplicate to find;
+    `write_held` gives the rest to other transactions.
     """
+
+    __slots__ = ("_db", "_held", "_versions", "_waiting")
 
     def __init__(self, db: Session) -> None:
         self._db = db
         # Not written yet.
-        self._waiting: list[InboxItem] = []
-        # Written as applied, by row: nobody has taken them in yet.
-        self._held: dict[int, InboxItem] = {}
+        self._waiting: list[QueuedInput] = []
+        # Written as applied, by row: no transition has applied them yet.
+        self._held: dict[int, QueuedInput] = {}
         # Of the runs that are claimed.
         self._versions: dict[RunId, int] = {}
 
-    def put(self, items: Iterable[InboxItem]) -> None:
+    async def put(self, items: Sequence[QueuedInput]) -> None:
+        self.put_now(items)
+
+    def put_now(self, items: Iterable[QueuedInput]) -> None:
         self._waiting += [item for item in items if as_uuid(item.run_id)]
 
-    async def claim(self, limit: int) -> list[WokenRun]:
+    async def claim_runs(self, limit: int) -> list[WokenRun]:
         looked_at = limit * _LOOK_FURTHER
         brought = sorted({item.run_id for item in self._waiting})
         locked = await self._db.rows(_LOCK, looked_at, limit, brought, _END)
@@ -101,7 +108,7 @@ class Inbox:
         """Writes what waits; what is for a claimed run is held."""
         if not self._waiting:
             return
-        by_key: dict[tuple[str, str], InboxItem] = {}
+        by_key: dict[tuple[str, str], QueuedInput] = {}
         for item in self._waiting:
             by_key.setdefault((item.run_id, item.key), item)
         written = await self._db.rows(
@@ -129,14 +136,14 @@ class Inbox:
         return [row for row in rows if row not in self._held]
 
     def apply(self, run_id: RunId, version: int, rows: Iterable[int]) -> None:
-        """The run has taken these in, and is at `version` now."""
+        """The run has applied these, and is at `version` now."""
         if run_id in self._versions:
             self._versions[run_id] = version
         for row in rows:
             self._held.pop(row, None)
 
-    async def write(self) -> None:
-        """What nobody has taken in is for others."""
+    async def write_held(self) -> None:
+        """What no run has applied is for other transactions."""
         if self._waiting:
             await self._db.execute(_PUT, *_columns(self._waiting), [])
             self._waiting = []
@@ -145,17 +152,29 @@ class Inbox:
             await self._db.execute(_PUT_BACK, *columns(left, 2))
             self._held = {}
 
+    def reset(self) -> None:
+        """The database has gone back to a savepoint, before which nothing was held."""
+        self._waiting, self._held, self._versions = [], {}, {}
 
-def _columns(items: Sequence[InboxItem]) -> list[Column]:
+
+def _columns(items: Sequence[QueuedInput]) -> list[Column]:
     return columns([(item.run_id, item.key, item.payload) for item in items], 3)
 
 
-async def take_due_timers(db: Session, now: Instant, limit: int) -> list[InboxItem]:
-    """Deletes them; what they put into the inbox is returned."""
-    due = sorted(await db.rows(_TAKE_DUE, now, limit), key=tuple)
-    return [InboxItem(RunId(run_id), f"timer/{restored(key)}", payload) for _, run_id, key, payload in due]
+class PostgresTimerWrites(PostgresWrites):
+    __slots__ = ("_input_queue",)
 
+    def __init__(self, db: Session, now: Instant, input_queue: PostgresInputQueue) -> None:
+        super().__init__(db, now)
+        self._input_queue = input_queue
 
-async def next_timer(db: Session) -> Instant | None:
-    row = await db.first("SELECT min(due) FROM timers")
-    return None if row is None else row[0]
+    async def fire_due(self, limit: int) -> int:
+        due = sorted(await self._db.rows(_TAKE_DUE, self._now, limit), key=tuple)
+        self._input_queue.put_now(
+            QueuedInput(RunId(run_id), f"timer/{restored(key)}", payload) for _, run_id, key, payload in due
+        )
+        return len(due)
+
+    async def next_due(self) -> Instant | None:
+        row = await self._db.first("SELECT min(due) FROM timers")
+        return None if row is None else row[0]

@@ -1,20 +1,28 @@
-"""What is taken of the outbox and of tasks that are sent again; how both are written is in `pending`."""
+"""The outbox, tasks that are sent again until their results have come, dead letters, and recorded exchanges."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
-from trunkline.clock import Instant
+from trunkline.clock import Instant, after
 from trunkline.ids import RunId
-from trunkline.messages import OutgoingMessage
-from trunkline.stores.base import Dispatch, TaskKey
-from trunkline.stores.postgres.database.session import Session
-from trunkline.stores.postgres.tables.runs import FINAL
-from trunkline.stores.postgres.tables.tasks import key_columns, key_of
-from trunkline.stores.rows.messaging import unpack_messages
+from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
+from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord
+from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, escaped, restored_row
+from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
+from trunkline.stores.postgres.tables.run_lists import FINAL
+from trunkline.stores.postgres.tables.task_claims import key_columns, key_of
+from trunkline.stores.rows.messaging import (
+    dead_letter,
+    dead_letter_values,
+    dispatch_values,
+    microseconds,
+    unpack_messages,
+)
 
-_MICROSECOND = timedelta(microseconds=1)
 # A row has what one transaction had to say, from one message to some hundred.
 _ROWS_AT_ONCE = 16
 
@@ -40,26 +48,113 @@ _DISPATCHED = """
     FROM unnest($1::text[], $2::int[]) AS wanted(task_id, attempt) JOIN dispatches
         ON dispatches.task_id = wanted.task_id AND dispatches.attempt = wanted.attempt
 """
+_LETTER = 'id::text, topic, partition, "offset", key, value, headers, reason, at'
+_LETTERS = f"SELECT {_LETTER} FROM dead_letters"  # noqa: S608 - constants of this module
+_PUT_LETTERS = """
+    INSERT INTO dead_letters(origin, id, topic, partition, "offset", key, value, headers, reason, at)
+    SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::int[], $5::bigint[], $6::bytea[], $7::bytea[],
+        $8::bytea[], $9::text[], $10::bigint[])
+    ON CONFLICT (origin) DO NOTHING
+"""
+_EXCHANGES = """
+    SELECT id, record FROM exchanges WHERE run_id = $1 AND id > $2 AND ($3::text IS NULL OR step = $3)
+        AND ($4::integer IS NULL OR attempt = $4) ORDER BY id LIMIT $5
+"""
 
 
-async def take_outbox(db: Session, limit: int) -> list[OutgoingMessage]:
-    taken: list[OutgoingMessage] = []
-    while len(taken) < limit:
-        most = min(_ROWS_AT_ONCE, limit - len(taken))
-        rows = await db.rows(_TAKE_OUTBOX, most)
-        for _, packed in sorted(rows, key=lambda row: row[0]):
-            taken += unpack_messages(packed)
-        if len(rows) < most:
-            break
-    return taken
+class _DeferringWrites(PostgresWrites):
+    __slots__ = ("_deferred",)
+
+    def __init__(self, db: Session, now: Instant, deferred: DeferredWrites) -> None:
+        super().__init__(db, now)
+        self._deferred = deferred
 
 
-async def take_due_dispatches(db: Session, now: Instant, limit: int, longest: timedelta) -> list[Dispatch]:
-    due = await db.rows(_TAKE_DUE, now, limit, longest // _MICROSECOND)
-    return [Dispatch(key_of(row), RunId(row[2]), row[3]) for row in due]
+class PostgresOutboxWrites(_DeferringWrites):
+    __slots__ = ()
+
+    async def put(self, messages: Sequence[OutgoingMessage]) -> None:
+        self._deferred.messages += messages
+
+    async def take(self, limit: int) -> list[OutgoingMessage]:
+        await self._deferred.write()
+        taken: list[OutgoingMessage] = []
+        while len(taken) < limit:
+            most = min(_ROWS_AT_ONCE, limit - len(taken))
+            rows = await self._db.rows(_TAKE_OUTBOX, most)
+            for _, packed in sorted(rows, key=lambda row: row[0]):
+                taken += unpack_messages(packed)
+            if len(rows) < most:
+                break
+        return taken
 
 
-async def dispatched(db: Session, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
-    if not keys:
-        return {}
-    return {key_of(row): row[2] for row in await db.rows(_DISPATCHED, *key_columns(keys))}
+class PostgresDispatchWrites(_DeferringWrites):
+    __slots__ = ()
+
+    async def put(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:
+        pause, due = microseconds(resend_after), after(self._now, resend_after)
+        await self._deferred.put_dispatches([dispatch_values(each, pause, due) for each in dispatches])
+
+    async def take_due(self, limit: int, longest: timedelta) -> list[Dispatch]:
+        await self._deferred.write()
+        due = await self._db.rows(_TAKE_DUE, self._now, limit, microseconds(longest))
+        return [Dispatch(key_of(row), RunId(row[2]), row[3]) for row in due]
+
+    async def settle(self, keys: Collection[TaskKey]) -> None:
+        await self._deferred.settle_dispatches(keys)
+
+    async def payloads(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        await self._deferred.write()
+        if not keys:
+            return {}
+        return {key_of(row): row[2] for row in await self._db.rows(_DISPATCHED, *key_columns(keys))}
+
+
+class PostgresDeadLetterReads(PostgresReads):
+    async def get(self, letter_id: str) -> DeadLetter | None:
+        row = await self._first(f"{_LETTERS} WHERE id = $1", as_uuid(letter_id))
+        return None if row is None else dead_letter(restored_row(row))
+
+    async def page(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
+        if before is not None and as_uuid(before) is None:
+            return []
+        page = await self._rows(
+            f"{_LETTERS} WHERE id < $1::uuid ORDER BY id DESC LIMIT $2", before or HIGHEST_UUID, limit
+        )
+        return [dead_letter(restored_row(row)) for row in page]
+
+
+class PostgresDeadLetterWrites(PostgresWrites):
+    __slots__ = ()
+
+    async def put(self, letters: Sequence[DeadLetter]) -> None:
+        rows = sorted((dead_letter_values(letter) for letter in letters), key=lambda row: str(row[0]))
+        if rows:
+            await self._db.execute(_PUT_LETTERS, *columns(rows, 10))
+
+    async def take(self, letter_id: str) -> DeadLetter | None:
+        row = await self._db.first(
+            f"DELETE FROM dead_letters WHERE id = $1 RETURNING {_LETTER}",  # noqa: S608 - as above
+            as_uuid(letter_id),
+        )
+        return None if row is None else dead_letter(restored_row(row))
+
+
+class PostgresExchangeReads(PostgresReads):
+    async def page(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None, attempt: int | None = None
+    ) -> list[tuple[int, bytes]]:
+        of_step = None if step is None else escaped(step)
+        page = await self._rows(_EXCHANGES, as_uuid(run_id), after, of_step, attempt, limit)
+        return [(row_id, record) for row_id, record in page]
+
+
+class PostgresExchangeWrites(_DeferringWrites):
+    __slots__ = ()
+
+    async def put(self, exchanges: Sequence[ExchangeRecord]) -> None:
+        # No one can read those of a run that has no such id.
+        self._deferred.exchanges += [
+            (each.run_id, each.step, each.attempt, each.record) for each in exchanges if as_uuid(each.run_id)
+        ]

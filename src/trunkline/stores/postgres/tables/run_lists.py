@@ -1,4 +1,4 @@
-"""Lists of runs: all walks in one statement."""
+"""Lists of runs, all index scans in one statement; and of steps that wait for a person."""
 
 from __future__ import annotations
 
@@ -6,48 +6,65 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from trunkline.ids import RunId
-from trunkline.stores.base import RunRecord
-from trunkline.stores.port.run_filters import RunFilter, SavedVersion, Walk, walks
+from trunkline.stores.port.run_filters import IndexScan, RunFilter, index_scans
+from trunkline.stores.port.runs import RunRecord, WaitingStep, WaitKind, WaitPlace
 from trunkline.stores.postgres.database.session import Column, Session, Value
-from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, LOWEST_UUID, as_uuid, restored
-from trunkline.stores.postgres.tables.runs import RUN_COLUMNS, run_record
+from trunkline.stores.postgres.database.text_encoding import (
+    HIGHEST_UUID,
+    LOWEST_UUID,
+    as_uuid,
+    restored,
+    restored_row,
+)
+from trunkline.stores.rows.runs import run_record, waiting_step
 
+FINAL = "('COMPLETED', 'FAILED', 'CANCELLED')"
+
+RUN_COLUMNS = """
+    runs.id::text, runs.workflow_id::text, runs.workflow_name, runs.workflow_version, runs.status, runs.version,
+    runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
+    runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
+    runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes
+"""
 _COLUMNS_WITHOUT_PAYLOADS = RUN_COLUMNS.replace("runs.input", "''::bytea").replace(
     "runs.output", "NULL::bytea"
 )
-_SAVED_VERSIONS = """
-    SELECT w.id::text, w.name, v.version FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id
-    ORDER BY w.name, v.version
+# In the words of the indexes of waiting steps. The status: a program of the revision before writes nothing else of it.
+_WAITING = """
+    SELECT steps.waiting_since, steps.run_id::text, steps.name, runs.workflow_id::text, runs.workflow_name,
+        runs.workflow_version, steps.attempts, steps.replies, steps.protocol, steps.waiting_for
+    FROM steps JOIN runs ON runs.id = steps.run_id
+    WHERE steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')
 """
-
-
-# Of a walk, in the order of its fields, with their types.
+# Of a scan, in the order of its fields, with their types.
 _KEYS = {"workflow_name": "text", "workflow_version": "int", "status": "text"}
 
 
-async def list_runs(
+async def page_of_runs(
     db: Session, *, limit: int, before: RunId | None, where: RunFilter, payloads: bool
 ) -> list[RunRecord]:
-    if any(run is not None and as_uuid(run) is None for run in (before, where.parent)) or not walks(where):
+    if any(run is not None and as_uuid(run) is None for run in (before, where.parent)) or not index_scans(
+        where
+    ):
         return []
     sql, values = statement(limit=limit, before=before, where=where, payloads=payloads)
-    return [run_record(row) for row in await db.rows(sql, *values)]
+    return [run_record(restored_row(row)) for row in await db.rows(sql, *values)]
 
 
 def statement(
     *, limit: int, before: RunId | None, where: RunFilter, payloads: bool
 ) -> tuple[str, Sequence[Value | Column]]:
-    values = _Values()
-    span = _Span(
+    values = _StatementValues()
+    span = _IdRange(
         values.place(where.lowest or LOWEST_UUID),
         values.place(where.end(before) or HIGHEST_UUID),
         values.place(limit),
     )
-    todo = walks(where)
+    todo = index_scans(where)
     # Partial indexes: whether there is a parent has to stand in the statement itself.
     parts = [
-        _part(values, span, [walk for walk in todo if walk.has_parent is has_parent], where)
-        for has_parent in dict.fromkeys(walk.has_parent for walk in todo)
+        _part(values, span, [scan for scan in todo if scan.has_parent is has_parent], where)
+        for has_parent in dict.fromkeys(scan.has_parent for scan in todo)
     ]
     columns = RUN_COLUMNS if payloads else _COLUMNS_WITHOUT_PAYLOADS
     union = " UNION ALL ".join(parts)
@@ -55,7 +72,7 @@ def statement(
     return sql, values.given
 
 
-class _Values:
+class _StatementValues:
     def __init__(self) -> None:
         self.given: list[Value | Column] = []
 
@@ -64,7 +81,7 @@ class _Values:
         return f"${len(self.given)}"
 
 
-class _Span(NamedTuple):
+class _IdRange(NamedTuple):
     """Places of values."""
 
     lowest: str
@@ -72,19 +89,19 @@ class _Span(NamedTuple):
     limit: str
 
 
-def _part(values: _Values, span: _Span, todo: Sequence[Walk], where: RunFilter) -> str:
-    """The newest of some walks that differ only by their values."""
+def _part(values: _StatementValues, span: _IdRange, todo: Sequence[IndexScan], where: RunFilter) -> str:
+    """The newest of some scans that differ only by their values."""
     if where.correlation_id is not None:
         keys = {"correlation_id": values.place(where.correlation_id)}
     elif where.parent is not None:
         keys = {"parent_id": values.place(where.parent)}
     else:
         keys = {
-            name: f"walk.{name}" for name, value in zip(_KEYS, todo[0], strict=False) if value is not None
+            name: f"scan.{name}" for name, value in zip(_KEYS, todo[0], strict=False) if value is not None
         }
     last = next(reversed(keys), None)
     # The last key and the id are compared, and sorted, as a whole: told that all keys are the same everywhere,
-    # PostgreSQL would walk through all runs by their ids wherever it takes what is looked for to be frequent.
+    # PostgreSQL would scan all runs by their ids wherever it takes what is looked for to be frequent.
     # The price: a span with less than a page in it is looked for to the end of the key, though only in the index.
     compared = ["id"] if last is None else [last, "id"]
     given = [] if last is None else [keys[last]]
@@ -99,18 +116,18 @@ def _part(values: _Values, span: _Span, todo: Sequence[Walk], where: RunFilter) 
         conditions.append("parent_id IS NOT NULL" if todo[0].has_parent else "parent_id IS NULL")
     order = ", ".join(f"{name} DESC" for name in compared)
     newest = f"(SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT {span.limit})"  # noqa: S608 - as above
-    walked = [name for name in keys if name in _KEYS]
-    if not walked:
+    scanned = [name for name in keys if name in _KEYS]
+    if not scanned:
         return newest
     arrays = ", ".join(
-        f"{values.place([walk[place] for walk in todo])}::{kind}[]"
+        f"{values.place([scan[place] for scan in todo])}::{kind}[]"
         for place, (name, kind) in enumerate(_KEYS.items())
-        if name in walked
+        if name in scanned
     )
-    return f"SELECT found.* FROM unnest({arrays}) AS walk({', '.join(walked)}) CROSS JOIN LATERAL {newest} AS found"  # noqa: S608 - as above
+    return f"SELECT found.* FROM unnest({arrays}) AS scan({', '.join(scanned)}) CROSS JOIN LATERAL {newest} AS found"  # noqa: S608 - as above
 
 
-def _rest(values: _Values, keys: Collection[str], where: RunFilter) -> list[str]:
+def _rest(values: _StatementValues, keys: Collection[str], where: RunFilter) -> list[str]:
     """What is sorted out on the way."""
     conditions: list[str] = []
     if where.parent is not None:
@@ -132,6 +149,36 @@ def _rest(values: _Values, keys: Collection[str], where: RunFilter) -> list[str]
     return conditions
 
 
-async def saved_versions(db: Session) -> list[SavedVersion]:
-    found = await db.rows(_SAVED_VERSIONS)
-    return [SavedVersion(workflow_id, restored(name), version) for workflow_id, name, version in found]
+async def page_of_waiting_steps(
+    db: Session, *, limit: int, after: WaitPlace | None, kind: WaitKind | None, workflow: str | None
+) -> list[WaitingStep]:
+    since, run_id, step = after or (-1, LOWEST_UUID, "")
+    first: list[tuple[str, str]] = []
+    if workflow is not None:
+        first.append(("steps.waiting_workflow", await _name_of(db, workflow)))
+    if kind is not None:
+        first.append(("steps.waiting_kind", kind))
+    # From the place on to the end of its workflow and kind, in the order of the index that begins with those: told of
+    # an equality, PostgreSQL may take the index of all that waits instead, and read it from end to end.
+    columns = [*(column for column, _ in first), "steps.waiting_since", "steps.run_id", "steps.name"]
+    values: list[Value] = [*(value for _, value in first), since, run_id, step]
+    places = [f"${number}" for number in range(1, 1 + len(values))]
+    conditions = f" AND {_row(columns)} > {_row(places)}"
+    if first:
+        conditions += f" AND {_row(columns[: len(first)])} <= {_row(places[: len(first)])}"
+    order = f" ORDER BY {', '.join(columns)} LIMIT ${len(values) + 1}"
+    return [
+        waiting_step(restored_row(row))
+        for row in await db.rows(f"{_WAITING}{conditions}{order}", *values, limit)
+    ]
+
+
+def _row(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)})"
+
+
+async def _name_of(db: Session, workflow: str) -> str:
+    if as_uuid(workflow) is None:
+        return workflow
+    row = await db.first("SELECT name FROM workflows WHERE id = $1", workflow)
+    return workflow if row is None else restored(row[0])

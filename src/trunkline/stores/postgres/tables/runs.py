@@ -1,34 +1,34 @@
-"""Runs and steps: how they are begun, read back and deleted."""
+"""Runs with their steps and events: how they are inserted, read back and deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import msgspec
-
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
-from trunkline.machine.state import RunStatus, StepState, StepStatus, WaitingFor
-from trunkline.messages import StepError
-from trunkline.stores.base import ExistingRun, NewRun, ParentStep, RunRecord
-from trunkline.stores.postgres.database.session import Row, Session, columns
-from trunkline.stores.postgres.database.text_encoding import as_uuid, restored, restored_if_any
-from trunkline.stores.rows.runs import read_trace, written_trace
+from trunkline.machine.events import step_event_prefix
+from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.stores.port.run_filters import ANY_RUN, RunFilter
+from trunkline.stores.port.runs import (
+    EventRecord,
+    ExistingRun,
+    NewRun,
+    RunRecord,
+    Transition,
+    WaitingStep,
+    WaitKind,
+    WaitPlace,
+)
+from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.postgres.database.text_encoding import as_uuid, restored, restored_row
+from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
+from trunkline.stores.postgres.tables.input_queue import PostgresInputQueue
+from trunkline.stores.postgres.tables.run_lists import RUN_COLUMNS, page_of_runs, page_of_waiting_steps
+from trunkline.stores.postgres.tables.transitions import write_transitions
+from trunkline.stores.rows.runs import new_run_values, run_record, step_state
 
-_errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
-waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
-_warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
-_contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
-
-FINAL = "('COMPLETED', 'FAILED', 'CANCELLED')"
-
-RUN_COLUMNS = """
-    runs.id::text, runs.workflow_id::text, runs.workflow_name, runs.workflow_version, runs.status, runs.version,
-    runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
-    runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
-    runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes
-"""
 _RUN_WIDTH = 24
 _STEP_COLUMNS = """
     steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
@@ -96,85 +96,143 @@ _DELETE = (
     "DELETE FROM steps WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM runs WHERE id = ANY($1::uuid[])",
 )
-# Somebody had something for a run while that was being deleted: nothing else would ever find it.
+# An input was queued for a run while that was being deleted: nothing else would ever find it.
 _DELETE_ORPHANS = """
     DELETE FROM inbox WHERE applied = 0 AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = inbox.run_id)
 """
+_EVENTS = """
+    SELECT seq, type, at, data FROM events WHERE run_id = $1 AND seq > $2
+        AND ($3::bytea IS NULL OR substr(data, 1, length($3)) = $3) ORDER BY seq LIMIT $4
+"""
+_UNFINISHED_BEFORE = """
+    SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING', 'WAITING', 'PAUSED') AND routes < $1
+"""
 
 
-async def insert_runs(db: Session, runs: Sequence[NewRun]) -> list[ExistingRun | None]:
-    if not runs:
-        return []
-    # In one order everywhere: two processes with the same keys do not wait for one another.
-    ordered = sorted(runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
-    rows = [
-        (
-            run.id,
-            run.workflow_id,
-            run.workflow_name,
-            run.workflow_version,
-            run.input,
-            run.correlation_id,
-            run.idempotency_key,
-            run.request_digest,
-            run.retry_of,
-            run.created_at,
-            *written_trace(run.trace),
-            *(run.parent or (None, None)),
-            run.depth,
-            run.routing_version,
-        )
-        for run in ordered
-    ]
-    inserted = {run_id for (run_id,) in await db.rows(_INSERT, *columns(rows, 16))}
-    others = [run for run in runs if run.id not in inserted]
-    if others:
-        # Ids are never drawn twice: these come again because nobody knew that their commit had happened.
-        inserted |= {run_id for (run_id,) in await db.rows(_SAME, [run.id for run in others])}
-        others = [run for run in others if run.id not in inserted]
-    existing = await _existing_runs(db, others) if others else {}
-    return [None if run.id in inserted else existing[run.workflow_id, run.idempotency_key] for run in runs]
+class PostgresRunReads(PostgresReads):
+    async def get(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+        async with self._pool.reader() as db:
+            found = await _loaded(db, _LOAD_WITHOUT_ITEMS, [run_id])
+        return found[0] if found else None
+
+    async def page(
+        self,
+        *,
+        limit: int,
+        before: RunId | None = None,
+        where: RunFilter = ANY_RUN,
+        payloads: bool = True,
+    ) -> list[RunRecord]:
+        async with self._pool.reader() as db:
+            return await page_of_runs(db, limit=limit, before=before, where=where, payloads=payloads)
+
+    async def status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
+        row = await self._first("SELECT status, seq FROM runs WHERE id = $1", as_uuid(run_id))
+        return None if row is None else (row[0], row[1])
+
+    async def items(
+        self,
+        run_id: RunId,
+        step: str,
+        *,
+        limit: int,
+        after: int = -1,
+        statuses: Sequence[StepStatus] = (),
+    ) -> list[StepState]:
+        found = await self._rows(_ITEMS, as_uuid(run_id), step, after, [*statuses], limit)
+        return [step_state(restored_row(row)) for row in found]
+
+    async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
+        counts: dict[str, dict[StepStatus, int]] = {}
+        for step, status, number in await self._rows(_COUNT_ITEMS, as_uuid(run_id)):
+            counts.setdefault(step, {})[status] = number
+        return counts
+
+    async def events(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[EventRecord]:
+        of_step = None if step is None else step_event_prefix(step)
+        page = await self._rows(_EVENTS, as_uuid(run_id), after, of_step, limit)
+        return [EventRecord(*row) for row in page]
+
+    async def waiting_steps(
+        self,
+        *,
+        limit: int,
+        after: WaitPlace | None = None,
+        kind: WaitKind | None = None,
+        workflow: str | None = None,
+    ) -> list[WaitingStep]:
+        async with self._pool.reader() as db:
+            return await page_of_waiting_steps(db, limit=limit, after=after, kind=kind, workflow=workflow)
+
+    async def unfinished_before(self, routes: int) -> int:
+        row = await self._first(_UNFINISHED_BEFORE, routes)
+        return 0 if row is None else row[0]
 
 
-async def _existing_runs(db: Session, runs: Sequence[NewRun]) -> dict[tuple[str, str | None], ExistingRun]:
-    asked = {(run.workflow_id, run.idempotency_key) for run in runs}
-    found: dict[tuple[str, str | None], ExistingRun] = {
-        (workflow_id, restored(key)): ExistingRun(RunId(run_id), digest)
-        for workflow_id, key, run_id, digest in await db.rows(_EXISTING, *columns(sorted(asked), 2))
-    }
-    if asked - found.keys():
-        raise Unavailable("A run with the same idempotency key was just deleted.", fix="Try again.")
-    return found
+class PostgresRunWrites(PostgresWrites):
+    __slots__ = ("_deferred", "_input_queue")
 
+    def __init__(
+        self, db: Session, now: Instant, input_queue: PostgresInputQueue, deferred: DeferredWrites
+    ) -> None:
+        super().__init__(db, now)
+        self._input_queue = input_queue
+        self._deferred = deferred
 
-async def unknown_runs(db: Session, run_ids: Collection[RunId]) -> set[RunId]:
-    possible = [run_id for run_id in run_ids if as_uuid(run_id)]
-    known = await db.rows("SELECT id::text FROM runs WHERE id = ANY($1::uuid[])", possible)
-    return set(run_ids) - {RunId(run_id) for (run_id,) in known}
+    async def insert(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
+        if not new_runs:
+            return []
+        # In one order everywhere: two processes with the same keys do not wait for one another.
+        ordered = sorted(new_runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
+        rows = [new_run_values(run) for run in ordered]
+        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 16))}
+        others = [run for run in new_runs if run.id not in inserted]
+        if others:
+            # Ids are never drawn twice: these come again because their commit had happened without a confirmation.
+            inserted |= {run_id for (run_id,) in await self._db.rows(_SAME, [run.id for run in others])}
+            others = [run for run in others if run.id not in inserted]
+        existing = await self._existing_runs(others) if others else {}
+        return [
+            None if run.id in inserted else existing[run.workflow_id, run.idempotency_key] for run in new_runs
+        ]
 
+    async def _existing_runs(self, runs: Sequence[NewRun]) -> dict[tuple[str, str | None], ExistingRun]:
+        asked = {(run.workflow_id, run.idempotency_key) for run in runs}
+        found: dict[tuple[str, str | None], ExistingRun] = {
+            (workflow_id, restored(key)): ExistingRun(RunId(run_id), digest)
+            for workflow_id, key, run_id, digest in await self._db.rows(_EXISTING, *columns(sorted(asked), 2))
+        }
+        if asked - found.keys():
+            raise Unavailable("A run with the same idempotency key was just deleted.", fix="Try again.")
+        return found
 
-async def load_runs(db: Session, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
-    return await _loaded(db, _LOAD, run_ids)
+    async def unknown(self, run_ids: Collection[RunId]) -> set[RunId]:
+        possible = [run_id for run_id in run_ids if as_uuid(run_id)]
+        known = await self._db.rows("SELECT id::text FROM runs WHERE id = ANY($1::uuid[])", possible)
+        return set(run_ids) - {RunId(run_id) for (run_id,) in known}
 
+    async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+        return await _loaded(self._db, _LOAD, run_ids)
 
-async def load_run(db: Session, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
-    """Without the items of its steps."""
-    found = await _loaded(db, _LOAD_WITHOUT_ITEMS, [run_id])
-    return found[0] if found else None
+    async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
+        applied = self._input_queue.not_held(row for each in transitions for row in each.applied)
+        changed_elsewhere = await write_transitions(self._db, transitions, applied)
+        for each in transitions:
+            if each.state.id not in changed_elsewhere:
+                self._input_queue.apply(each.state.id, each.state.version, each.applied)
+        return changed_elsewhere
 
-
-async def items(
-    db: Session, run_id: RunId, step: str, *, limit: int, after: int, statuses: Sequence[StepStatus]
-) -> list[StepState]:
-    found = await db.rows(_ITEMS, as_uuid(run_id), step, after, [*statuses], limit)
-    return [_step_state(row) for row in found]
-
-
-async def item_counts(db: Session, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
-    counts: dict[str, dict[StepStatus, int]] = {}
-    for step, status, number in await db.rows(_COUNT_ITEMS, as_uuid(run_id)):
-        counts.setdefault(step, {})[status] = number
-    return counts
+    async def delete_finished(self, before: Instant, limit: int) -> int:
+        await self._input_queue.write_held()
+        await self._deferred.write()
+        old = [run_id for (run_id,) in await self._db.rows(_OLD, before, limit)]
+        if old:
+            for statement in _DELETE:
+                await self._db.execute(statement, old)
+        await self._db.execute(_DELETE_ORPHANS)
+        return len(old)
 
 
 async def _loaded(
@@ -184,78 +242,7 @@ async def _loaded(
     steps: dict[str, list[StepState]] = {}
     for row in await db.rows(select, [run_id for run_id in run_ids if as_uuid(run_id)]):
         if row[0] is not None:
-            records.append(run_record(row[:_RUN_WIDTH]))
+            records.append(run_record(restored_row(row[:_RUN_WIDTH])))
         elif row[_RUN_WIDTH] is not None:
-            steps.setdefault(row[_RUN_WIDTH], []).append(_step_state(row[_RUN_WIDTH + 1 :]))
+            steps.setdefault(row[_RUN_WIDTH], []).append(step_state(restored_row(row[_RUN_WIDTH + 1 :])))
     return [(record, steps.get(record.id, [])) for record in records]
-
-
-async def run_status(db: Session, run_id: RunId) -> tuple[RunStatus, int] | None:
-    row = await db.first("SELECT status, seq FROM runs WHERE id = $1", as_uuid(run_id))
-    return None if row is None else (row[0], row[1])
-
-
-async def delete_finished_runs(db: Session, before: Instant, limit: int) -> int:
-    old = [run_id for (run_id,) in await db.rows(_OLD, before, limit)]
-    if old:
-        for statement in _DELETE:
-            await db.execute(statement, old)
-    await db.execute(_DELETE_ORPHANS)
-    return len(old)
-
-
-def run_record(row: Row) -> RunRecord:
-    (
-        run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
-        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
-        tracestate, parent_id, parent_step, depth, routes,
-    ) = row  # fmt: skip
-    return RunRecord(
-        id=run_id,
-        workflow_id=workflow_id,
-        workflow_name=restored(workflow_name),
-        workflow_version=workflow_version,
-        status=status,
-        version=version,
-        seq=seq,
-        input=input_,
-        correlation_id=restored(correlation_id),
-        created_at=created_at,
-        output=output,
-        error=None if error is None else _errors.decode(error),
-        paused=bool(paused),
-        retry_of=retry_of,
-        cancel_requested_at=cancel_requested_at,
-        started_at=started_at,
-        finished_at=finished_at,
-        contexts={} if contexts is None else _contexts.decode(contexts),
-        trace=read_trace(traceparent, tracestate),
-        parent=None if parent_id is None else ParentStep(parent_id, restored(parent_step)),
-        depth=depth,
-        routing_version=routes,
-    )
-
-
-def _step_state(row: Row) -> StepState:
-    (
-        name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
-        output, error, warnings, waiting_for, started_at, finished_at,
-    ) = row  # fmt: skip
-    return StepState(
-        name=restored(name),
-        status=status,
-        attempts=attempts,
-        answered_failures=answered_failures,
-        replies=replies,
-        protocol=restored_if_any(protocol),
-        context_id=restored_if_any(context_id),
-        remote_task_id=restored_if_any(remote_task_id),
-        reply=reply,
-        input=input_,
-        output=output,
-        error=None if error is None else _errors.decode(error),
-        warnings=() if warnings is None else _warnings.decode(warnings),
-        waiting_for=None if waiting_for is None else waits.decode(waiting_for),
-        started_at=started_at,
-        finished_at=finished_at,
-    )

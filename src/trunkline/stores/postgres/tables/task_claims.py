@@ -1,8 +1,8 @@
 """
-Who may call an agent: leases, slots over all bridges, and what the dead have left.
+Which bridge may call an agent: leases, slots over all bridges, and the tasks of bridges that are gone.
 
 An agent's row is locked while its slots and tokens are given away, so that two bridges never give the same one. A
-bridge that finds it locked leaves that agent out for now and looks again in a moment.
+bridge that finds it locked leaves that agent out and tries again soon.
 """
 
 from __future__ import annotations
@@ -13,25 +13,32 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from trunkline.clock import Instant, after
-from trunkline.stores.agent_limits import NO_LIMIT, Allowances, earlier, limiting
-from trunkline.stores.base import ClaimedTask, ReclaimedTasks
-from trunkline.stores.postgres.database.session import Row, Session, columns
-from trunkline.stores.postgres.database.text_encoding import restored
-from trunkline.stores.postgres.tables.agent_limits import lock_states, write_states
-from trunkline.stores.postgres.tables.runs import FINAL
-from trunkline.stores.postgres.tables.tasks import CLAIM_COLUMNS, claim_of
+from trunkline.messages import TaskKey
+from trunkline.stores.agent_limits import NO_LIMIT, CallAllowances, earlier, limiting
+from trunkline.stores.port.tasks import ClaimedTask, ReclaimedTasks
+from trunkline.stores.postgres.database.groups import PostgresWrites
+from trunkline.stores.postgres.database.session import Column, Session, columns
+from trunkline.stores.postgres.database.text_encoding import restored, restored_row
+from trunkline.stores.postgres.tables.agent_limits import try_to_lock_states, write_states
+from trunkline.stores.postgres.tables.run_lists import FINAL
+from trunkline.stores.rows import Row
+from trunkline.stores.rows.tasks import claimed_task
 
+CLAIM_COLUMNS = """
+    tasks.task_id, tasks.attempt, tasks.payload, tasks.epoch, tasks.remote_task_id, tasks.context_id,
+    tasks.deadline, tasks.called_at, tasks.polls
+"""
 _LIVES = "EXISTS (SELECT 1 FROM leases WHERE owner = $1 AND until > $2)"
 # $3: the pools, '' among them for tasks of none; NULL: all.
 _IN_POOLS = "($3::text[] IS NULL OR coalesce(tasks.pool, '') = ANY($3))"
-# Nobody can call such an agent, or ask it: its secret did not come along when the store was moved.
+# Such an agent cannot be called or polled: its secret was not copied when the store was moved.
 CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
 _CAN_BE_CALLED = f"""
     NOT EXISTS (SELECT 1 FROM agents WHERE agents.name = tasks.agent AND {CANNOT_BE_CALLED})
 """  # noqa: S608 - constants of this module
 _CLAIM = "status = 'claimed', owner = $1, epoch = epoch + 1"
 
-# Its run has ended, and whoever was to hear of that may not have.
+# Its run has ended, and its owner may not know it.
 _UNWANTED = f"EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run_id AND runs.status IN {FINAL})"  # noqa: S608 - as above
 
 _CLAIM_DUE = f"""
@@ -99,13 +106,9 @@ _STOPPING = f"""
     SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND (stopping = 1 OR {_UNWANTED})
 """  # noqa: S608 - as above
 
-_HOLD = """
-    INSERT INTO leases(owner, until, process) VALUES ($1, $2, $3)
-    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, process = excluded.process
-"""
 _IS_UP = "SELECT clock_timestamp() - pg_postmaster_start_time() >= make_interval(secs => $1)"
-# Two bridges may look at once: each dead one is buried by one of them.
-_BURY = """
+# Two bridges may look at once: each lease that has passed is deleted by one of them.
+_DELETE_PASSED_LEASES = """
     DELETE FROM leases WHERE owner = ANY(ARRAY(
         SELECT owner FROM leases WHERE until <= $2 AND owner <> $1 FOR UPDATE SKIP LOCKED))
     RETURNING coalesce(process, owner)
@@ -138,9 +141,13 @@ _RECLAIM = f"""
 _HELD = f"""
     SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND stopping = 0 AND NOT {_UNWANTED}
 """  # noqa: S608 - as above
+_HOLD = """
+    INSERT INTO leases(owner, until, process) VALUES ($1, $2, $3)
+    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, process = excluded.process
+"""
 
 
-class _Queue(NamedTuple):
+class _AgentQueue(NamedTuple):
     """Tasks that wait for one agent in one pool."""
 
     pool: str
@@ -148,20 +155,21 @@ class _Queue(NamedTuple):
     slots: int
 
 
-class Claims:
-    """What one transaction takes."""
+class PostgresTaskClaims(PostgresWrites):
+    """The part of `TaskWrites` that says which bridge may call which task."""
+
+    __slots__ = ("_first_poll", "_left_out", "_next_begin")
 
     def __init__(self, db: Session, now: Instant) -> None:
-        self._db = db
-        self._now = now
+        super().__init__(db, now)
         self._left_out = False
-        # Known while nothing has changed since the look.
+        # Known while nothing has changed since `claim`.
         self._first_poll: tuple[Instant | None] | None = None
-        # When a task may go that its agent's limits have held back.
+        # When a task may be claimed that its agent's limits have held back.
         self._next_begin: Instant | None = None
 
-    async def claim_tasks(
-        self, owner: str, limit: int, pools: Collection[str | None] | None
+    async def claim(
+        self, owner: str, limit: int, pools: Collection[str | None] | None = None
     ) -> list[ClaimedTask]:
         wanted = None if pools is None else sorted({pool or "" for pool in pools})
         found = await self._db.rows(_LOOK, owner, self._now, wanted, limit)
@@ -184,7 +192,9 @@ class Claims:
         self._next_begin = allowances.next_begin(left)
         return [allowances.marked(claim) for claim in claimed]
 
-    async def _allowances(self, found: Sequence[Row], queues: dict[str, list[_Queue]]) -> Allowances | None:
+    async def _allowances(
+        self, found: Sequence[Row], queues: dict[str, list[_AgentQueue]]
+    ) -> CallAllowances | None:
         """
         Of the agents that have limits; None where there are none, so that they cost nothing.
 
@@ -197,8 +207,8 @@ class Claims:
         }
         if not limits:
             return None
-        allowances = Allowances(self._now)
-        for agent, state in (await lock_states(self._db, limits)).items():
+        allowances = CallAllowances(self._now)
+        for agent, state in (await try_to_lock_states(self._db, limits)).items():
             if state is None:
                 self._left_out = True
                 del queues[agent]
@@ -206,20 +216,20 @@ class Claims:
                 allowances.add(agent, limits[agent], state)
         return allowances
 
-    def _queues(self, found: Sequence[Row]) -> dict[str, list[_Queue]]:
+    def _queues(self, found: Sequence[Row]) -> dict[str, list[_AgentQueue]]:
         """By agent. One that has tasks in several pools gets its slots for one pool after the other."""
-        queues: dict[str, list[_Queue]] = {}
+        queues: dict[str, list[_AgentQueue]] = {}
         for _, agent, pool, number, slots, _, is_locked in found:
             if is_locked:
                 self._left_out = True
             elif agent is not None:
                 # One that is not registered has no slots; its tasks go on to fail with that reason.
-                queue = _Queue(restored(pool), number, NO_LIMIT if slots is None else slots)
+                queue = _AgentQueue(restored(pool), number, NO_LIMIT if slots is None else slots)
                 queues.setdefault(restored(agent), []).append(queue)
         return queues
 
     async def _claim_queued(
-        self, owner: str, queues: dict[str, list[_Queue]], room: int, allowances: Allowances | None
+        self, owner: str, queues: dict[str, list[_AgentQueue]], room: int, allowances: CallAllowances | None
     ) -> list[ClaimedTask]:
         """Takes out of `queues` what has no more to give."""
         firsts = {agent: waiting[0] for agent, waiting in queues.items()}
@@ -254,9 +264,34 @@ class Claims:
         due = earlier(due, self._next_begin)
         return earlier(due, after(self._now, _LOOK_AGAIN)) if self._left_out else due
 
-    def forget_polls(self) -> None:
-        """Something has been written that is to be asked for."""
+    def _forget_polls(self) -> None:
+        """Something has been written that may be due to be polled."""
         self._first_poll = None
+
+    async def stopping(self, owner: str) -> list[ClaimedTask]:
+        return [claim_of(row) for row in await self._db.rows(_STOPPING, owner)]
+
+    async def held(self, owner: str) -> list[ClaimedTask]:
+        return [claim_of(row) for row in await self._db.rows(_HELD, owner)]
+
+    async def reclaim(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
+        self._forget_polls()
+        if grace and not await self._has_been_up(grace):
+            return ReclaimedTasks(in_doubt=[], stopped=[])
+        passed = [restored(name) for (name,) in await self._db.rows(_DELETE_PASSED_LEASES, owner, self._now)]
+        gone = [restored(name) for (name,) in await self._db.rows(_GONE, owner)]
+        found = await self._db.rows(_RECLAIM, owner, self._now, gone) if gone else []
+        return ReclaimedTasks(
+            stopped=[claim_of(row) for was_stopping, _, *row in found if was_stopping],
+            in_doubt=[
+                claim_of(row) for was_stopping, is_in_doubt, *row in found if is_in_doubt and not was_stopping
+            ],
+            gone=[process for process in passed if process],
+        )
+
+    async def _has_been_up(self, grace: timedelta) -> bool:
+        row = await self._db.first(_IS_UP, grace.total_seconds())
+        return row is not None and row[0]
 
 
 # About as long as another bridge's transaction lasts.
@@ -279,38 +314,23 @@ def _shares(waiting: Mapping[str, int], room: int) -> dict[str, int]:
     return {agent: number for agent, number in shares.items() if number}
 
 
-async def stopping_tasks(db: Session, owner: str) -> list[ClaimedTask]:
-    return [claim_of(row) for row in await db.rows(_STOPPING, owner)]
+def key_of(row: Row) -> TaskKey:
+    return TaskKey(restored(row[0]), row[1])
 
 
-async def held_tasks(db: Session, owner: str) -> list[ClaimedTask]:
-    return [claim_of(row) for row in await db.rows(_HELD, owner)]
+def key_columns(keys: Collection[TaskKey]) -> list[Column]:
+    return columns(sorted((key.task_id, key.attempt) for key in keys), 2)
 
 
-async def hold_lease(db: Session, owner: str, until: Instant, process: str) -> None:
-    await db.execute(_HOLD, owner, until, process)
+def claim_of(row: Row) -> ClaimedTask:
+    return claimed_task(restored_row(row))
 
 
-async def release_lease(db: Session, owner: str) -> None:
-    await db.execute("DELETE FROM leases WHERE owner = $1", owner)
+class PostgresLeaseWrites(PostgresWrites):
+    __slots__ = ()
 
+    async def hold(self, owner: str, lasts: timedelta, process: str = "") -> None:
+        await self._db.execute(_HOLD, owner, after(self._now, lasts), process)
 
-async def reclaim_tasks(db: Session, owner: str, now: Instant, grace: timedelta) -> ReclaimedTasks:
-    in_doubt: list[ClaimedTask] = []
-    stopped: list[ClaimedTask] = []
-    buried: list[str] = []
-    if not grace or await _has_been_up(db, grace):
-        buried = [restored(process) for (process,) in await db.rows(_BURY, owner, now)]
-        gone = [restored(name) for (name,) in await db.rows(_GONE, owner)]
-        found = await db.rows(_RECLAIM, owner, now, gone) if gone else []
-        for was_stopping, is_in_doubt, *columns_ in found:
-            if was_stopping:
-                stopped.append(claim_of(columns_))
-            elif is_in_doubt:
-                in_doubt.append(claim_of(columns_))
-    return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped, gone=[process for process in buried if process])
-
-
-async def _has_been_up(db: Session, grace: timedelta) -> bool:
-    row = await db.first(_IS_UP, grace.total_seconds())
-    return row is not None and row[0]
+    async def release(self, owner: str) -> None:
+        await self._db.execute("DELETE FROM leases WHERE owner = $1", owner)

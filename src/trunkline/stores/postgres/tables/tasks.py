@@ -1,4 +1,4 @@
-"""Tasks: what the bridges have taken in, and what became of it. Who may take which is in `claims`."""
+"""Tasks: what the bridges have accepted, and what became of it. Which bridge may take which is in `task_claims`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from trunkline.clock import Instant
-from trunkline.messages import AgentTask
-from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey
-from trunkline.stores.postgres.database.session import Column, Row, Session, columns
-from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid, restored, restored_if_any
-from trunkline.stores.postgres.tables.runs import FINAL
+from trunkline.messages import TaskKey
+from trunkline.stores.port.tasks import QueuedTask, StoppedTask, TaskAnswer
+from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid
+from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
+from trunkline.stores.postgres.tables.run_lists import FINAL
+from trunkline.stores.postgres.tables.task_claims import (
+    CLAIM_COLUMNS,
+    PostgresTaskClaims,
+    claim_of,
+    key_columns,
+    key_of,
+)
+from trunkline.stores.rows import Row
+from trunkline.stores.rows import tasks as task_rows
 
-_tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
-
-CLAIM_COLUMNS = """
-    tasks.task_id, tasks.attempt, tasks.payload, tasks.epoch, tasks.remote_task_id, tasks.context_id,
-    tasks.deadline, tasks.called_at, tasks.polls
-"""
 # The rows of the keys in $1 and $2, in their order.
 _OF_KEYS = """
     unnest($1::text[], $2::int[]) AS wanted(task_id, attempt)
@@ -54,7 +58,7 @@ _STOP = """
         epoch = CASE status WHEN 'remote' THEN epoch + 1 ELSE epoch END
     WHERE id = ANY($1::bigint[]) AND status IN ('queued', 'claimed', 'remote')
 """
-# What is to end stays with who has it, to tell the agent: nobody asks for it any more.
+# A task that is to end stays with its owner, to tell the agent: it is not polled any more.
 _ANSWER = """
     UPDATE tasks SET status = CASE
             WHEN new.status = 'claimed' THEN tasks.status
@@ -87,64 +91,80 @@ _KEEP_RESULTS = """
     FROM unnest($1::text[], $2::int[], $3::bytea[]) AS new(task_id, attempt, result)
     WHERE tasks.task_id = new.task_id AND tasks.attempt = new.attempt
 """
-DROP_RESULTS = """
-    UPDATE tasks SET result = NULL FROM unnest($1::text[], $2::int[]) AS old(task_id, attempt)
-    WHERE tasks.task_id = old.task_id AND tasks.attempt = old.attempt AND tasks.result IS NOT NULL
+_POLL_SOON = """
+    UPDATE tasks SET poll_at = least(poll_at, $3)
+    WHERE task_id = $1 AND attempt = $2 AND status IN ('claimed', 'remote')
 """
 
 
-async def put_tasks(db: Session, queued: Sequence[QueuedTask]) -> list[bytes]:
-    # In the order of keys: two bridges that take in the same tasks do not wait for one another.
-    ordered = sorted(
-        (item for item in queued if as_uuid(item.task.run_id)),
-        key=lambda item: (item.task.task_id, item.task.attempt),
-    )
-    if not ordered:
-        return []
-    rows = [
-        (
-            item.task.task_id,
-            item.task.attempt,
-            item.task.run_id,
-            item.task.agent,
-            item.task.pool,
-            int(item.task.at_most_once),
-            item.payload,
+class PostgresTaskWrites(PostgresTaskClaims):
+    __slots__ = ("_deferred",)
+
+    def __init__(self, db: Session, now: Instant, deferred: DeferredWrites) -> None:
+        super().__init__(db, now)
+        self._deferred = deferred
+
+    async def put(self, queued: Sequence[QueuedTask]) -> list[bytes]:
+        await self._deferred.write()
+        # In the order of keys: two bridges that accept the same tasks do not wait for one another.
+        ordered = sorted(
+            (item for item in queued if as_uuid(item.task.run_id)),
+            key=lambda item: (item.task.task_id, item.task.attempt),
         )
-        for item in ordered
-    ]
-    inserted = {key_of(row) for row in await db.rows(_PUT, *columns(rows, 7))}
-    known = {TaskKey(item.task.task_id, item.task.attempt) for item in ordered} - inserted
-    return list((await stored_results(db, known)).values())
+        if not ordered:
+            return []
+        rows = [task_rows.queued_task_values(item) for item in ordered]
+        inserted = {key_of(row) for row in await self._db.rows(_PUT, *columns(rows, 7))}
+        known = {task_rows.key_of(item) for item in ordered} - inserted
+        return list((await self._results(known)).values())
 
+    async def stop(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+        self._forget_polls()
+        wanted = sorted({(key.task_id, key.attempt) for key in keys})
+        if not wanted:
+            return []
+        # First of all: a transaction that puts such a task at this moment is waited for, and its row is then seen
+        # below.
+        rows = [(task_id, attempt, _run_of(task_id)) for task_id, attempt in wanted]
+        unknown = {key_of(row) for row in await self._db.rows(_TOMBSTONES, *columns(rows, 3))}
+        known = [key for key in wanted if TaskKey(*key) not in unknown]
+        if not known:
+            return []
+        # One without a payload is a tombstone.
+        found = [row for row in await self._db.rows(_LOCK, *columns(known, 2)) if row[4]]
+        await self._db.execute(_STOP, [row[0] for row in found], owner)
+        return [_stopped(row) for row in found]
 
-async def stored_results(db: Session, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
-    if not keys:
-        return {}
-    found = await db.rows(_RESULTS, *key_columns(keys))
-    return {key_of(row): row[2] for row in found}
+    async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        self._forget_polls()
+        if not answers:
+            return set()
+        rows = [
+            task_rows.answer_values(answer)
+            for answer in sorted(answers, key=lambda answer: (answer.key.task_id, answer.key.attempt))
+        ]
+        written = {key_of(row) for row in await self._db.rows(_ANSWER, owner, *columns(rows, 14))}
+        return {answer.key for answer in answers} - written
 
+    async def poll_soon(self, key: TaskKey) -> bool:
+        self._forget_polls()
+        return await self._db.execute(_POLL_SOON, key.task_id, key.attempt, self._now) == 1
 
-async def keep_results(db: Session, results: Mapping[TaskKey, bytes]) -> None:
-    rows = sorted((key.task_id, key.attempt, result) for key, result in results.items())
-    if rows:
-        await db.execute(_KEEP_RESULTS, *columns(rows, 3))
+    async def results(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        await self._deferred.write()
+        return await self._results(keys)
 
+    async def _results(self, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
+        if not keys:
+            return {}
+        found = await self._db.rows(_RESULTS, *key_columns(keys))
+        return {key_of(row): row[2] for row in found}
 
-async def stop_tasks(db: Session, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
-    wanted = sorted({(key.task_id, key.attempt) for key in keys})
-    if not wanted:
-        return []
-    # First of all: whoever takes such a task in at this moment is waited for, and its row is then seen below.
-    rows = [(task_id, attempt, _run_of(task_id)) for task_id, attempt in wanted]
-    unknown = {key_of(row) for row in await db.rows(_TOMBSTONES, *columns(rows, 3))}
-    known = [key for key in wanted if TaskKey(*key) not in unknown]
-    if not known:
-        return []
-    # One without a payload is a tombstone.
-    found = [row for row in await db.rows(_LOCK, *columns(known, 2)) if row[4]]
-    await db.execute(_STOP, [row[0] for row in found], owner)
-    return [_stopped(row) for row in found]
+    async def keep_results(self, results: Mapping[TaskKey, bytes]) -> None:
+        await self._deferred.write()
+        rows = sorted((key.task_id, key.attempt, result) for key, result in results.items())
+        if rows:
+            await self._db.execute(_KEEP_RESULTS, *columns(rows, 3))
 
 
 def _stopped(row: Row) -> StoppedTask:
@@ -156,61 +176,4 @@ def _stopped(row: Row) -> StoppedTask:
 
 
 def _run_of(task_id: str) -> str:
-    # A task's id begins with its run's id and a slash.
-    return as_uuid(task_id.partition("/")[0]) or LOWEST_UUID
-
-
-async def write_answers(db: Session, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
-    if not answers:
-        return set()
-    rows = [
-        (
-            answer.key.task_id,
-            answer.key.attempt,
-            answer.epoch,
-            answer.new_status,
-            answer.poll_at,
-            answer.polls,
-            answer.deadline,
-            answer.result,
-            answer.remote_task_id,
-            answer.context_id,
-            answer.called_at,
-            answer.ended_at,
-            answer.outcome,
-            answer.error_code,
-        )
-        for answer in sorted(answers, key=lambda answer: (answer.key.task_id, answer.key.attempt))
-    ]
-    written = {key_of(row) for row in await db.rows(_ANSWER, owner, *columns(rows, 14))}
-    return {answer.key for answer in answers} - written
-
-
-async def ask_soon(db: Session, key: TaskKey, now: Instant) -> bool:
-    statement = """
-        UPDATE tasks SET poll_at = least(poll_at, $3)
-        WHERE task_id = $1 AND attempt = $2 AND status IN ('claimed', 'remote')
-    """
-    return await db.execute(statement, key.task_id, key.attempt, now) == 1
-
-
-def key_of(row: Row) -> TaskKey:
-    return TaskKey(restored(row[0]), row[1])
-
-
-def key_columns(keys: Collection[TaskKey]) -> list[Column]:
-    return columns(sorted((key.task_id, key.attempt) for key in keys), 2)
-
-
-def claim_of(row: Row) -> ClaimedTask:
-    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls = row
-    return ClaimedTask(
-        key=TaskKey(restored(task_id), attempt),
-        task=_tasks.decode(payload),
-        epoch=epoch,
-        remote_task_id=restored_if_any(remote_task_id),
-        context_id=restored_if_any(context_id),
-        deadline=deadline,
-        called_at=called_at,
-        polls=polls,
-    )
+    return as_uuid(task_rows.run_of(task_id)) or LOWEST_UUID

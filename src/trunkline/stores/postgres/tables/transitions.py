@@ -1,18 +1,16 @@
-"""How the steps forward of many runs are written at once, in one statement."""
+"""How the transitions of many runs are written in one statement."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from trunkline.ids import RunId
-from trunkline.jsontypes import encode
-from trunkline.machine.state import StepState
-from trunkline.stores.base import Transition
-from trunkline.stores.postgres.database.combined_statements import Part, combined
-from trunkline.stores.postgres.database.session import Session, Value, columns
-from trunkline.stores.rows.messaging import wait_of
+from trunkline.stores.port.runs import Transition
+from trunkline.stores.postgres.database.combined_statements import StatementPart, combined
+from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.rows.runs import step_values, transition_values
 
-# If somebody else has moved a run meanwhile, PostgreSQL looks at the condition again before it writes.
+# If another transaction has changed a run meanwhile, PostgreSQL checks the condition again before it writes.
 _UPDATE_RUNS = """
     UPDATE runs SET status = new.status, version = new.version, seq = new.seq, output = new.output,
         error = new.error, paused = new.paused, contexts = new.contexts,
@@ -24,8 +22,8 @@ _UPDATE_RUNS = """
     WHERE runs.id = new.id AND runs.version = new.expected
     RETURNING runs.id
 """
-# Everything else only for runs that this has moved. `IS TRUE` keeps it from being a join, or the choice of an index.
-_OF_MOVED_RUN = "run_id IN (SELECT id FROM part_1)) IS TRUE"
+# Everything else only for runs that this has changed. `IS TRUE` keeps it from being a join, or the choice of an index.
+_OF_CHANGED_RUN = "run_id IN (SELECT id FROM part_1)) IS TRUE"
 # `place` counts up as rows are inserted: a step keeps the one it began with.
 _UPSERT_STEPS = f"""
     INSERT INTO steps(run_id, name, status, attempts, answered_failures, replies, protocol, context_id,
@@ -34,7 +32,7 @@ _UPSERT_STEPS = f"""
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::int[], $6::int[], $7::text[], $8::text[],
         $9::text[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[], $16::bigint[],
         $17::bigint[], $18::text[], $19::bigint[], $20::text[]) AS new(run_id)
-    WHERE ({_OF_MOVED_RUN}
+    WHERE ({_OF_CHANGED_RUN}
     ON CONFLICT (run_id, name) DO UPDATE SET
         status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
         replies = excluded.replies, protocol = excluded.protocol, context_id = excluded.context_id,
@@ -47,19 +45,19 @@ _UPSERT_STEPS = f"""
 _INSERT_EVENTS = f"""
     INSERT INTO events(run_id, seq, type, at, data)
     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[]) AS new(run_id)
-    WHERE ({_OF_MOVED_RUN}
+    WHERE ({_OF_CHANGED_RUN}
 """  # noqa: S608 - as above
 # The row stays, so that a duplicate finds it; what it said is in the state now.
-_APPLY_INBOX = f"""
-    UPDATE inbox SET applied = 1, payload = '' WHERE id = ANY($1::bigint[]) AND ({_OF_MOVED_RUN}
+_APPLY_INPUTS = f"""
+    UPDATE inbox SET applied = 1, payload = '' WHERE id = ANY($1::bigint[]) AND ({_OF_CHANGED_RUN}
 """  # noqa: S608 - as above
 _UPSERT_TIMERS = f"""
     INSERT INTO timers(run_id, key, due, payload)
-    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bytea[]) AS new(run_id) WHERE ({_OF_MOVED_RUN}
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bytea[]) AS new(run_id) WHERE ({_OF_CHANGED_RUN}
     ON CONFLICT (run_id, key) DO UPDATE SET due = excluded.due, payload = excluded.payload
 """  # noqa: S608 - as above
-# One that is ringing in another transaction is left to it: two who wait for each other's timers would never end, and
-# a timer that rings too late says nothing to its run.
+# One that is firing in another transaction is left to it: two that wait for each other's timers would never end, and
+# a timer that fires too late is ignored by its run.
 _DROP_TIMERS = f"""
     WITH dropped AS MATERIALIZED (
         SELECT timers.run_id, timers.key FROM unnest($1::uuid[], $2::text[]) AS old(run_id, key)
@@ -67,30 +65,32 @@ _DROP_TIMERS = f"""
         FOR UPDATE OF timers SKIP LOCKED
     )
     DELETE FROM timers USING dropped
-    WHERE timers.run_id = dropped.run_id AND timers.key = dropped.key AND (dropped.{_OF_MOVED_RUN}
+    WHERE timers.run_id = dropped.run_id AND timers.key = dropped.key AND (dropped.{_OF_CHANGED_RUN}
 """  # noqa: S608 - as above
 
 
 async def write_transitions(
     db: Session, transitions: Sequence[Transition], applied: Sequence[int]
 ) -> set[RunId]:
-    """`applied`: those rows of the inbox that are still to be marked."""
+    """`applied`: the rows of the input queue that are still to be marked."""
     if not transitions:
         return set()
     # In one order everywhere: two processes that hold the same runs do not wait for one another.
     ordered = sorted(transitions, key=lambda transition: transition.state.id)
-    parts = [Part(_UPDATE_RUNS, columns([_run_row(transition) for transition in ordered], 12))]
+    parts = [
+        StatementPart(_UPDATE_RUNS, columns([transition_values(transition) for transition in ordered], 12))
+    ]
     if applied:
-        parts.append(Part(_APPLY_INBOX, [list(applied)]))
+        parts.append(StatementPart(_APPLY_INPUTS, [list(applied)]))
     sql, values = combined([*parts, *_parts(ordered)], "SELECT id::text FROM part_1")
     written = {run_id for (run_id,) in await db.rows(sql, *values)}
     return {transition.state.id for transition in ordered if transition.state.id not in written}
 
 
-def _parts(transitions: Sequence[Transition]) -> list[Part]:
+def _parts(transitions: Sequence[Transition]) -> list[StatementPart]:
     """What there is of each kind."""
     steps = [
-        (*_step_row(each.state.id, step), *wait_of(step, each.state.workflow.definition.name))
+        step_values(each.state.id, step, each.state.workflow.definition.name)
         for each in transitions
         for step in each.changed_steps
     ]
@@ -112,48 +112,4 @@ def _parts(transitions: Sequence[Transition]) -> list[Part]:
         (_UPSERT_TIMERS, list(timers.values()), 4),
         (_DROP_TIMERS, sorted(dropped), 2),
     )
-    return [Part(sql, columns(rows, count)) for sql, rows, count in kinds if rows]
-
-
-def _run_row(transition: Transition) -> tuple[Value, ...]:
-    state = transition.state
-    return (
-        state.id,
-        transition.expected_version,
-        state.status,
-        state.version,
-        state.seq,
-        state.output,
-        _json(state.error),
-        int(state.paused),
-        encode(state.contexts) if state.contexts else None,
-        state.cancel_requested_at,
-        state.started_at,
-        state.finished_at,
-    )
-
-
-def _step_row(run_id: RunId, step: StepState) -> tuple[Value, ...]:
-    return (
-        run_id,
-        step.name,
-        step.status,
-        step.attempts,
-        step.answered_failures,
-        step.replies,
-        step.protocol,
-        step.context_id,
-        step.remote_task_id,
-        step.reply,
-        step.input,
-        step.output,
-        _json(step.error),
-        _json(step.warnings or None),
-        _json(step.waiting_for),
-        step.started_at,
-        step.finished_at,
-    )
-
-
-def _json(value: object) -> bytes | None:
-    return None if value is None else encode(value)
+    return [StatementPart(sql, columns(rows, count)) for sql, rows, count in kinds if rows]

@@ -1,18 +1,21 @@
-"""Agents in SQLite: statements over the caller's connection, inside the caller's transaction."""
+"""Agents, and how much they have to do."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Collection, Sequence
 
 import apsw
-import msgspec
 
-from trunkline.agents import NO_OPTIONS, Agent, AgentOptions, Dialect
+from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
-from trunkline.jsontypes import JsonObject, decode, encode
-from trunkline.policies import RetryPolicy
-from trunkline.stores.sqlite.database.statements import Row, Value, execute, first, is_duplicate, rows
+from trunkline.stores.agent_limits import after_calls
+from trunkline.stores.port.agents import AgentLoad, BreakerChange, NotedCall
+from trunkline.stores.rows.agents import agent_record, agent_values, options_text, protocol_config_text
+from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
+from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.statements import execute, first, is_duplicate, rows
+from trunkline.stores.sqlite.tables.agent_limits import read_state, write_states
 
 _COLUMNS = (
     "name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,"
@@ -27,111 +30,93 @@ _UPDATE = """
         created_at = ?, updated_at = ?
     WHERE id = ? AND version = ?
 """
-# What is known of an agent is known of this name and place.
+# The state of an agent belongs to its name, URL and options.
 _FORGET = """
     DELETE FROM agent_states WHERE agent IN (
         SELECT name FROM agents WHERE id = ?1 AND version = ?2 AND (name <> ?3 OR url <> ?4 OR options IS NOT ?5))
 """
 _FORGET_DELETED = "DELETE FROM agent_states WHERE agent IN (SELECT name FROM agents WHERE id = ?)"
-_retry_policies = msgspec.json.Decoder(RetryPolicy)
-_dialects = msgspec.json.Decoder(Dialect)
-_options = msgspec.json.Decoder(AgentOptions)
+_HISTORY_TABLES = ("agent_checks", "agent_sides", "comparisons")
+# In the words of the indexes of queued and of busy tasks.
+_LOAD = """
+    SELECT (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ?1),
+        (SELECT count(*) FROM tasks WHERE status = 'queued' AND agent = ?1)
+"""
 
 
-def insert_agent(db: apsw.Connection, agent: Agent) -> None:
-    try:
-        execute(db, _INSERT, _values(agent))
-    except apsw.ConstraintError as exc:
-        raise _translated(exc, agent) from exc
+class SqliteAgentReads(SqliteReads):
+    async def get(self, name_or_id: str) -> Agent | None:
+        row = first(self._db, f"{_SELECT} WHERE name = ?", (name_or_id,)) or first(
+            self._db, f"{_SELECT} WHERE id = ?", (name_or_id,)
+        )
+        return None if row is None else agent_record(row)
+
+    async def page(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]:
+        condition, values = "name > ?", [after or ""]
+        if protocol is not None:
+            condition += " AND protocol = ?"
+            values.append(protocol)
+        page = rows(self._db, f"{_SELECT} WHERE {condition} ORDER BY name LIMIT ?", (*values, limit))
+        return [agent_record(row) for row in page]
+
+    async def load(self, name: str) -> AgentLoad:
+        return _load(self._db, name, self._clock.now())
+
+    async def loads(self, agents: Collection[str]) -> dict[str, AgentLoad]:
+        now = self._clock.now()
+        return {agent: _load(self._db, agent, now) for agent in agents}
+
+    async def pools(self, *, limit: int) -> list[str]:
+        sql = "SELECT DISTINCT pool FROM agents WHERE pool IS NOT NULL ORDER BY pool LIMIT ?"
+        return [row[0] for row in rows(self._db, sql, (limit,))]
 
 
-def update_agent(db: apsw.Connection, agent: Agent, expected_version: int) -> bool:
-    forgotten = (agent.id, expected_version, agent.name, agent.url, _options_text(agent))
-    try:
-        execute(db, _FORGET, forgotten)
-        return execute(db, _UPDATE, (*_values(agent), expected_version)) == 1
-    except apsw.ConstraintError as exc:
-        raise _translated(exc, agent) from exc
+class SqliteAgentWrites(SqliteWrites):
+    __slots__ = ("_changes",)
+
+    def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges) -> None:
+        super().__init__(db, now)
+        self._changes = changes
+
+    async def insert(self, agent: Agent) -> None:
+        # What waits for a secret may be due from now on.
+        self._changes.no_poll_before = NOT_KNOWN
+        try:
+            execute(self._db, _INSERT, agent_values(agent, protocol_config_text(agent)))
+        except apsw.ConstraintError as exc:
+            raise _translated(exc, agent) from exc
+
+    async def update(self, agent: Agent, expected_version: int) -> bool:
+        self._changes.no_poll_before = NOT_KNOWN
+        forgotten = (agent.id, expected_version, agent.name, agent.url, options_text(agent))
+        values = agent_values(agent, protocol_config_text(agent))
+        try:
+            execute(self._db, _FORGET, forgotten)
+            return execute(self._db, _UPDATE, (*values, expected_version)) == 1
+        except apsw.ConstraintError as exc:
+            raise _translated(exc, agent) from exc
+
+    async def delete(self, agent_id: str) -> bool:
+        self._changes.no_poll_before = NOT_KNOWN
+        for table in _HISTORY_TABLES:
+            execute(self._db, f"DELETE FROM {table} WHERE agent_id = ?", (agent_id,))  # noqa: S608 - constants only
+        execute(self._db, _FORGET_DELETED, (agent_id,))
+        return execute(self._db, "DELETE FROM agents WHERE id = ?", (agent_id,)) == 1
+
+    async def reset_limits(self, name: str) -> None:
+        execute(self._db, "DELETE FROM agent_states WHERE agent = ?", (name,))
+
+    async def record_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
+        states = {agent: read_state(self._db, agent) for agent in {call.agent for call in calls}}
+        changed, breaker_changes = after_calls(states, calls, self._now)
+        write_states(self._db, changed)
+        return breaker_changes
 
 
-def delete_agent(db: apsw.Connection, agent_id: str) -> bool:
-    execute(db, _FORGET_DELETED, (agent_id,))
-    return execute(db, "DELETE FROM agents WHERE id = ?", (agent_id,)) == 1
-
-
-def agent(db: apsw.Connection, name_or_id: str) -> Agent | None:
-    """The agent of that name; where there is none, the one with that id."""
-    row = first(db, f"{_SELECT} WHERE name = ?", (name_or_id,)) or first(
-        db, f"{_SELECT} WHERE id = ?", (name_or_id,)
-    )
-    return None if row is None else _agent(row)
-
-
-def agents(
-    db: apsw.Connection, *, limit: int, after: str | None = None, protocol: str | None = None
-) -> list[Agent]:
-    condition, values = "name > ?", [after or ""]
-    if protocol is not None:
-        condition += " AND protocol = ?"
-        values.append(protocol)
-    page = rows(db, f"{_SELECT} WHERE {condition} ORDER BY name LIMIT ?", (*values, limit))
-    return [_agent(row) for row in page]
-
-
-def _values(agent: Agent) -> tuple[Value, ...]:
-    return (
-        agent.name,
-        agent.url,
-        agent.description,
-        agent.protocol,
-        _json(agent.protocol_config),
-        agent.auth_type,
-        agent.secret,
-        agent.timeout_ms,
-        _json(agent.retry),
-        agent.max_concurrency,
-        agent.pool,
-        _json(agent.dialect),
-        _options_text(agent),
-        agent.version,
-        agent.created_at,
-        agent.updated_at,
-        agent.id,
-    )
-
-
-def _options_text(agent: Agent) -> str | None:
-    return None if agent.options == NO_OPTIONS else _json(agent.options)
-
-
-def _agent(row: Row) -> Agent:
-    (
-        name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, options, version, created_at, updated_at, agent_id,
-    ) = row  # fmt: skip
-    return Agent(
-        id=agent_id,
-        name=name,
-        url=url,
-        description=description,
-        protocol=protocol,
-        protocol_config=None if protocol_config is None else cast("JsonObject", decode(protocol_config)),
-        auth_type=auth_type,
-        secret=secret,
-        timeout_ms=timeout_ms,
-        retry=None if retry is None else _retry_policies.decode(retry),
-        max_concurrency=max_concurrency,
-        pool=pool,
-        dialect=None if dialect is None else _dialects.decode(dialect),
-        options=NO_OPTIONS if options is None else _options.decode(options),
-        version=version,
-        created_at=Instant(created_at),
-        updated_at=Instant(updated_at),
-    )
-
-
-def _json(value: JsonObject | RetryPolicy | Dialect | AgentOptions | None) -> str | None:
-    return None if value is None else encode(value).decode()
+def _load(db: apsw.Connection, name: str, now: Instant) -> AgentLoad:
+    row = first(db, _LOAD, (name,))
+    in_flight, queued = row if row is not None else (0, 0)
+    return AgentLoad(at=now, in_flight=in_flight, queued=queued, state=read_state(db, name))
 
 
 def _translated(exc: apsw.ConstraintError, agent: Agent) -> Exception:

@@ -1,8 +1,8 @@
 """
-Tasks that the transaction under way has made.
+Tasks that the current transaction has put and not yet written.
 
 Most are claimed before it ends. Held back until then, such a task is written once, as claimed, instead of being
-queued, found, changed and read again. Whatever else may look at tasks writes those that are held first.
+queued, found, changed and read again. Every other statement that reads tasks writes those that are held first.
 """
 
 from __future__ import annotations
@@ -11,14 +11,24 @@ from collections.abc import Sequence
 
 import apsw
 
-from trunkline.stores.base import ClaimedTask, QueuedTask, TaskKey
-from trunkline.stores.sqlite.database.statements import changes_of_many, first
-from trunkline.stores.sqlite.tables.agent_limits import Restraint
-from trunkline.stores.sqlite.tables.tasks import SLOTS, put_tasks
+from trunkline.stores.port.tasks import ClaimedTask, QueuedTask
+from trunkline.stores.rows.tasks import key_of, queued_task_values
+from trunkline.stores.sqlite.database.statements import changes_of_many, execute_many, first
+from trunkline.stores.sqlite.tables.agent_limits import ClaimBudget
 
+# Such an agent cannot be called or polled: its secret was not copied when the store was moved.
+_CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
+CAN_BE_CALLED = f"""
+    NOT EXISTS (SELECT 1 FROM agents WHERE agents.name = tasks.agent AND {_CANNOT_BE_CALLED})
+"""  # noqa: S608 - constants of this module
+SLOTS = f"CASE WHEN {_CANNOT_BE_CALLED} THEN 0 ELSE agents.max_concurrency END"
+_PUT = """
+    INSERT INTO tasks(task_id, attempt, run_id, agent, pool, at_most_once, payload, status)
+    VALUES (?, ?, ?, ?, ?, ?, ?, 'queued') ON CONFLICT(task_id, attempt) DO NOTHING
+"""
 _INSERT_CLAIMED = """
-    INSERT INTO tasks(task_id, attempt, run_id, agent, pool, status, at_most_once, payload, owner, epoch)
-    VALUES (?, ?, ?, ?, ?, 'claimed', ?, ?, ?, 1) ON CONFLICT(task_id, attempt) DO NOTHING
+    INSERT INTO tasks(task_id, attempt, run_id, agent, pool, at_most_once, payload, owner, status, epoch)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'claimed', 1) ON CONFLICT(task_id, attempt) DO NOTHING
 """
 _SLOTS = f"""
     SELECT {SLOTS} - (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ?1), options
@@ -26,10 +36,16 @@ _SLOTS = f"""
 """  # noqa: S608 - constants only
 
 
-class FreshTasks:
+class HeldTasks:
+    __slots__ = ("_db", "_held")
+
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._held: list[QueuedTask] = []
+
+    def reset(self) -> None:
+        """The database has gone back to a savepoint, before which nothing was held."""
+        self._held = []
 
     def put(self, tasks: Sequence[QueuedTask]) -> None:
         self._held.extend(tasks)
@@ -37,41 +53,29 @@ class FreshTasks:
     def write(self) -> None:
         """Puts those that are held into the queue."""
         if self._held:
-            put_tasks(self._db, self._held)
+            execute_many(self._db, _PUT, [queued_task_values(item) for item in self._held])
             self._held = []
 
-    def claim(self, owner: str, limit: int, restraint: Restraint) -> list[ClaimedTask] | None:
+    def claim(self, owner: str, limit: int, budget: ClaimBudget) -> list[ClaimedTask] | None:
         """
-        Writes and claims those that are held, as far as their agents have room.
+        Write and claim those that are held, as far as their agents have free slots.
 
-        None, and they are in the queue: others have waited longer, or there is not room for all agents alike.
+        None, and they are in the queue: others have waited longer, or there is not room for all of them.
         """
         if len(self._held) > limit or self._others_wait():
             self.write()
             return None
-        claimable = self._within_slots(restraint)
+        claimable = self._within_slots(budget)
         written = changes_of_many(
             self._db,
             _INSERT_CLAIMED,
-            [
-                (
-                    item.task.task_id,
-                    item.task.attempt,
-                    item.task.run_id,
-                    item.task.agent,
-                    item.task.pool,
-                    item.task.at_most_once,
-                    item.payload,
-                    owner,
-                )
-                for item in claimable
-            ],
+            [(*queued_task_values(item), owner) for item in claimable],
         )
         self.write()
         # One that was there already stays as it is.
-        return restraint.take(
+        return budget.take(
             [
-                ClaimedTask(key=TaskKey(item.task.task_id, item.task.attempt), task=item.task, epoch=1)
+                ClaimedTask(key=key_of(item), task=item.task, epoch=1)
                 for item, is_new in zip(claimable, written, strict=True)
                 if is_new
             ]
@@ -80,7 +84,7 @@ class FreshTasks:
     def _others_wait(self) -> bool:
         return first(self._db, "SELECT 1 FROM tasks WHERE status = 'queued' LIMIT 1") is not None
 
-    def _within_slots(self, restraint: Restraint) -> list[QueuedTask]:
+    def _within_slots(self, budget: ClaimBudget) -> list[QueuedTask]:
         """Takes out of those that are held what can be claimed now."""
         free: dict[str, int] = {}
         claimable: list[QueuedTask] = []
@@ -88,18 +92,18 @@ class FreshTasks:
         for item in self._held:
             agent = item.task.agent
             if agent not in free:
-                free[agent] = self._slots_of(agent, restraint)
+                free[agent] = self._slots_of(agent, budget)
             free[agent] -= 1
             (claimable if free[agent] >= 0 else left).append(item)
         self._held = left
         for agent in {item.task.agent for item in left}:
-            restraint.hold_back(agent)
+            budget.hold_back(agent)
         return claimable
 
-    def _slots_of(self, agent: str, restraint: Restraint) -> int:
+    def _slots_of(self, agent: str, budget: ClaimBudget) -> int:
         # An agent that is not registered has no slots; its tasks go on to fail with that reason.
         row = first(self._db, _SLOTS, (agent,))
         if row is None:
             return len(self._held)
         slots, options = row
-        return min(slots, restraint.left(agent, options))
+        return min(slots, budget.left(agent, options))

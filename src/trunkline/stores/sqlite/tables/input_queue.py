@@ -1,4 +1,4 @@
-"""Inbox and timers: what wakes a run."""
+"""The queue of each run's inputs (the table `inbox`), and timers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import apsw
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.stores.base import InboxItem, WokenRun
+from trunkline.stores.port.input_queue import QueuedInput, WokenRun
+from trunkline.stores.sqlite.database.groups import SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute_many, first, inserted_rows, query_many, rows
 
 _UNAPPLIED = """
@@ -17,22 +18,27 @@ _UNAPPLIED = """
 """
 
 
-class Inbox:
+class SqliteInputQueue:
     """
-    The inbox as one transaction sees it.
+    The input queues as one transaction sees them.
 
     Nearly every row is applied in the transaction that made it. So each is written as applied at once, for a duplicate
-    to find, and its payload is held here; `write` gives it to the rows that are left over.
+    to find, and its payload is held here; `write_held` gives it to the rows that are left over.
     """
+
+    __slots__ = ("_db", "_held", "_versions")
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         # By row.
-        self._held: dict[int, InboxItem] = {}
+        self._held: dict[int, QueuedInput] = {}
         # Of the runs that they are for.
         self._versions: dict[RunId, int] = {}
 
-    def put(self, items: Sequence[InboxItem]) -> None:
+    async def put(self, items: Sequence[QueuedInput]) -> None:
+        self.put_now(items)
+
+    def put_now(self, items: Sequence[QueuedInput]) -> None:
         unknown = {item.run_id for item in items} - self._versions.keys()
         found = query_many(
             self._db, "SELECT id, version FROM runs WHERE id = ?", [(run_id,) for run_id in unknown]
@@ -49,8 +55,8 @@ class Inbox:
             if row is not None:
                 self._held[row] = item
 
-    def claim(self, limit: int) -> list[WokenRun]:
-        # The writer's transaction is the claim: nobody else can write meanwhile.
+    async def claim_runs(self, limit: int) -> list[WokenRun]:
+        # The writer's transaction is the claim: nothing else can write meanwhile.
         woken: dict[RunId, WokenRun] = {}
         taken = 0
         for row, run_id, payload, version in rows(self._db, _UNAPPLIED, (limit,)):
@@ -64,7 +70,7 @@ class Inbox:
         return list(woken.values())
 
     def apply(self, run_id: RunId, version: int, applied: Iterable[int]) -> None:
-        """The run has taken these in, and is at `version` now."""
+        """The run has applied these, and is at `version` now."""
         if run_id in self._versions:
             self._versions[run_id] = version
         earlier = [(row,) for row in applied if self._held.pop(row, None) is None]
@@ -72,28 +78,40 @@ class Inbox:
             # The row stays, so that a duplicate finds it; what it said is in the state now.
             execute_many(self._db, "UPDATE inbox SET applied = 1, payload = x'' WHERE id = ?", earlier)
 
-    def write(self) -> None:
-        """What nobody has taken in is for the next turn."""
+    def write_held(self) -> None:
+        """What no run has applied is for the next transaction."""
         if self._held:
             left = [(item.payload, row) for row, item in self._held.items()]
             execute_many(self._db, "UPDATE inbox SET applied = 0, payload = ? WHERE id = ?", left)
             self._held = {}
 
+    def reset(self) -> None:
+        """The database has gone back to a savepoint, before which nothing was held."""
+        self._held, self._versions = {}, {}
 
-def take_due_timers(db: apsw.Connection, now: Instant, limit: int) -> list[InboxItem]:
-    """Deletes them; what they put into the inbox is returned."""
-    due = list(
-        rows(
-            db,
-            "SELECT rowid, run_id, key, payload FROM timers WHERE due <= ? ORDER BY due LIMIT ?",
-            (now, limit),
+
+class SqliteTimerWrites(SqliteWrites):
+    __slots__ = ("_input_queue",)
+
+    def __init__(self, db: apsw.Connection, now: Instant, input_queue: SqliteInputQueue) -> None:
+        super().__init__(db, now)
+        self._input_queue = input_queue
+
+    async def fire_due(self, limit: int) -> int:
+        due = list(
+            rows(
+                self._db,
+                "SELECT rowid, run_id, key, payload FROM timers WHERE due <= ? ORDER BY due LIMIT ?",
+                (self._now, limit),
+            )
         )
-    )
-    if due:
-        execute_many(db, "DELETE FROM timers WHERE rowid = ?", ((row[0],) for row in due))
-    return [InboxItem(RunId(run_id), f"timer/{key}", payload) for _, run_id, key, payload in due]
+        if due:
+            execute_many(self._db, "DELETE FROM timers WHERE rowid = ?", ((row[0],) for row in due))
+        self._input_queue.put_now(
+            [QueuedInput(RunId(run_id), f"timer/{key}", payload) for _, run_id, key, payload in due]
+        )
+        return len(due)
 
-
-def next_timer(db: apsw.Connection) -> Instant | None:
-    row = first(db, "SELECT min(due) FROM timers")
-    return None if row is None else row[0]
+    async def next_due(self) -> Instant | None:
+        row = first(self._db, "SELECT min(due) FROM timers")
+        return None if row is None else row[0]

@@ -1,86 +1,156 @@
-"""The outbox, and tasks that are sent again until their results have come."""
+"""The outbox, tasks that are sent again until their results have come, dead letters, and recorded exchanges."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 import apsw
 
 from trunkline.clock import Instant, after
-from trunkline.messages import OutgoingMessage
-from trunkline.stores.base import Dispatch, TaskKey
-from trunkline.stores.rows.messaging import pack_messages, unpack_messages
+from trunkline.ids import RunId
+from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
+from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord
+from trunkline.stores.rows.messaging import (
+    dead_letter,
+    dead_letter_values,
+    dispatch_values,
+    microseconds,
+    pack_messages,
+    unpack_messages,
+)
+from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, first, query_many, rows
-from trunkline.stores.sqlite.tables.runs import UNFINISHED
-from trunkline.stores.sqlite.tables.tasks import drop_results, key_values
+from trunkline.stores.sqlite.tables.held_tasks import HeldTasks
+from trunkline.stores.sqlite.tables.run_lists import UNFINISHED
+from trunkline.stores.sqlite.tables.tasks import key_values
 
-_MICROSECOND = timedelta(microseconds=1)
-
+_PUT_DISPATCH = """
+    INSERT INTO dispatches(task_id, attempt, run_id, payload, pause, resend_at)
+    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(task_id, attempt) DO NOTHING
+"""
 _DUE = f"""
     SELECT task_id, attempt, run_id, payload, pause,
         EXISTS (SELECT 1 FROM runs WHERE runs.id = dispatches.run_id AND runs.status IN ({UNFINISHED}))
     FROM dispatches WHERE resend_at <= ? ORDER BY resend_at LIMIT ?
 """  # noqa: S608 - constants only
+_DELETE_DISPATCH = "DELETE FROM dispatches WHERE task_id = ? AND attempt = ?"
+_LETTER = 'id, topic, partition, "offset", key, value, headers, reason, at'
+_LETTERS = f"SELECT {_LETTER} FROM dead_letters"  # noqa: S608 - constants of this module
+_PUT_LETTER = f"""
+    INSERT INTO dead_letters(origin, {_LETTER}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT(origin) DO NOTHING
+"""  # noqa: S608 - as above
+_EXCHANGES = """
+    SELECT id, record FROM exchanges WHERE run_id = ?1 AND id > ?2 AND (?3 IS NULL OR step = ?3)
+        AND (?4 IS NULL OR attempt = ?4) ORDER BY id LIMIT ?5
+"""
 
 
-def put_outbox(db: apsw.Connection, messages: Sequence[OutgoingMessage]) -> None:
-    if messages:
-        execute(db, "INSERT INTO outbox(messages) VALUES (?)", (pack_messages(messages),))
+class SqliteOutboxWrites(SqliteWrites):
+    __slots__ = ()
+
+    async def put(self, messages: Sequence[OutgoingMessage]) -> None:
+        if messages:
+            execute(self._db, "INSERT INTO outbox(messages) VALUES (?)", (pack_messages(messages),))
+
+    async def take(self, limit: int) -> list[OutgoingMessage]:
+        taken: list[OutgoingMessage] = []
+        # Row by row: how many messages the next one has, and how long they are, is not known before.
+        while len(taken) < limit:
+            row = first(self._db, "SELECT id, messages FROM outbox ORDER BY id LIMIT 1")
+            if row is None:
+                break
+            execute(self._db, "DELETE FROM outbox WHERE id = ?", (row[0],))
+            taken += unpack_messages(row[1])
+        return taken
 
 
-def take_outbox(db: apsw.Connection, limit: int) -> list[OutgoingMessage]:
-    taken: list[OutgoingMessage] = []
-    # Row by row: nobody knows how many messages the next one has, nor how long they are.
-    while len(taken) < limit:
-        row = first(db, "SELECT id, messages FROM outbox ORDER BY id LIMIT 1")
-        if row is None:
-            break
-        execute(db, "DELETE FROM outbox WHERE id = ?", (row[0],))
-        taken += unpack_messages(row[1])
-    return taken
+class SqliteDispatchWrites(SqliteWrites):
+    __slots__ = ("_held_tasks",)
+
+    def __init__(self, db: apsw.Connection, now: Instant, held_tasks: HeldTasks) -> None:
+        super().__init__(db, now)
+        self._held_tasks = held_tasks
+
+    async def put(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:
+        pause, due = microseconds(resend_after), after(self._now, resend_after)
+        execute_many(self._db, _PUT_DISPATCH, [dispatch_values(each, pause, due) for each in dispatches])
+
+    async def take_due(self, limit: int, longest: timedelta) -> list[Dispatch]:
+        most = microseconds(longest)
+        due: list[Dispatch] = []
+        later: list[tuple[int, int, str, int]] = []
+        forgotten: list[tuple[str, int]] = []
+        found = list(rows(self._db, _DUE, (self._now, limit)))
+        for task_id, attempt, run_id, payload, pause, goes_on in found:
+            if goes_on:
+                due.append(Dispatch(TaskKey(task_id, attempt), run_id, payload))
+                longer = min(2 * pause, most)
+                later.append((longer, self._now + longer, task_id, attempt))
+            else:
+                forgotten.append((task_id, attempt))
+        execute_many(
+            self._db,
+            "UPDATE dispatches SET pause = ?, resend_at = ? WHERE task_id = ? AND attempt = ?",
+            later,
+        )
+        execute_many(self._db, _DELETE_DISPATCH, forgotten)
+        return due
+
+    async def settle(self, keys: Collection[TaskKey]) -> None:
+        self._held_tasks.write()
+        execute_many(self._db, _DELETE_DISPATCH, key_values(keys))
+        execute_many(
+            self._db, "UPDATE tasks SET result = NULL WHERE task_id = ? AND attempt = ?", key_values(keys)
+        )
+
+    async def payloads(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        found = query_many(
+            self._db,
+            "SELECT task_id, attempt, payload FROM dispatches WHERE task_id = ? AND attempt = ?",
+            key_values(keys),
+        )
+        return {TaskKey(task_id, attempt): payload for task_id, attempt, payload in found}
 
 
-def put_dispatches(
-    db: apsw.Connection, dispatches: Sequence[Dispatch], now: Instant, resend_after: timedelta
-) -> None:
-    pause, due = resend_after // _MICROSECOND, after(now, resend_after)
-    execute_many(
-        db,
-        "INSERT INTO dispatches(task_id, attempt, run_id, payload, pause, resend_at)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(task_id, attempt) DO NOTHING",
-        [(each.key.task_id, each.key.attempt, each.run_id, each.payload, pause, due) for each in dispatches],
-    )
+class SqliteDeadLetterReads(SqliteReads):
+    async def get(self, letter_id: str) -> DeadLetter | None:
+        row = first(self._db, f"{_LETTERS} WHERE id = ?", (letter_id,))
+        return None if row is None else dead_letter(row)
+
+    async def page(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
+        page = rows(
+            self._db, f"{_LETTERS} WHERE ?1 IS NULL OR id < ?1 ORDER BY id DESC LIMIT ?2", (before, limit)
+        )
+        return [dead_letter(row) for row in page]
 
 
-def take_due_dispatches(db: apsw.Connection, now: Instant, limit: int, longest: timedelta) -> list[Dispatch]:
-    most = longest // _MICROSECOND
-    due: list[Dispatch] = []
-    later: list[tuple[int, int, str, int]] = []
-    forgotten: list[tuple[str, int]] = []
-    for task_id, attempt, run_id, payload, pause, goes_on in list(rows(db, _DUE, (now, limit))):
-        if goes_on:
-            due.append(Dispatch(TaskKey(task_id, attempt), run_id, payload))
-            longer = min(2 * pause, most)
-            later.append((longer, now + longer, task_id, attempt))
-        else:
-            forgotten.append((task_id, attempt))
-    execute_many(
-        db, "UPDATE dispatches SET pause = ?, resend_at = ? WHERE task_id = ? AND attempt = ?", later
-    )
-    execute_many(db, "DELETE FROM dispatches WHERE task_id = ? AND attempt = ?", forgotten)
-    return due
+class SqliteDeadLetterWrites(SqliteWrites):
+    __slots__ = ()
+
+    async def put(self, letters: Sequence[DeadLetter]) -> None:
+        execute_many(self._db, _PUT_LETTER, [dead_letter_values(letter) for letter in letters])
+
+    async def take(self, letter_id: str) -> DeadLetter | None:
+        row = first(self._db, f"DELETE FROM dead_letters WHERE id = ? RETURNING {_LETTER}", (letter_id,))  # noqa: S608 - as above
+        return None if row is None else dead_letter(row)
 
 
-def settle_dispatches(db: apsw.Connection, keys: Collection[TaskKey]) -> None:
-    execute_many(db, "DELETE FROM dispatches WHERE task_id = ? AND attempt = ?", key_values(keys))
-    drop_results(db, keys)
+class SqliteExchangeReads(SqliteReads):
+    async def page(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None, attempt: int | None = None
+    ) -> list[tuple[int, bytes]]:
+        page = rows(self._db, _EXCHANGES, (run_id, after, step, attempt, limit))
+        return [(row_id, record) for row_id, record in page]
 
 
-def dispatched(db: apsw.Connection, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
-    found = query_many(
-        db,
-        "SELECT task_id, attempt, payload FROM dispatches WHERE task_id = ? AND attempt = ?",
-        key_values(keys),
-    )
-    return {TaskKey(task_id, attempt): payload for task_id, attempt, payload in found}
+class SqliteExchangeWrites(SqliteWrites):
+    __slots__ = ()
+
+    async def put(self, exchanges: Sequence[ExchangeRecord]) -> None:
+        execute_many(
+            self._db,
+            "INSERT INTO exchanges(run_id, step, attempt, record) VALUES (?, ?, ?, ?)",
+            ((each.run_id, each.step, each.attempt, each.record) for each in exchanges),
+        )

@@ -1,4 +1,4 @@
-"""Lists of runs: one statement for each walk, all of them of one moment."""
+"""Lists of runs, one statement for each index scan, all from one snapshot; and of steps that wait for a person."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ import apsw
 
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.stores.base import RunRecord
-from trunkline.stores.port.run_filters import RunFilter, SavedVersion, Walk, walks
+from trunkline.machine.state import FINAL_RUN_STATUSES, RUN_STATUSES
+from trunkline.stores.port.run_filters import IndexScan, RunFilter, index_scans
+from trunkline.stores.port.runs import RunRecord, WaitingStep, WaitKind, WaitPlace
+from trunkline.stores.rows.runs import run_record, waiting_step
 from trunkline.stores.sqlite.database.statements import Row, Value, execute, rows
-from trunkline.stores.sqlite.tables.runs import RUN_COLUMNS, run_record
 
+RUN_COLUMNS = (
+    "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
+    " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate,"
+    " parent_id, parent_step, depth, routes"
+)
+# Statuses, as SQL has them.
+UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)
 _PAYLOADS = ("input", "output")
 _COLUMNS_WITHOUT_PAYLOADS = ", ".join(
     "x''" if column in _PAYLOADS else column for column in RUN_COLUMNS.split(", ")
@@ -22,76 +30,87 @@ _OF_VERSIONS = """
     (workflow_name, workflow_version) IN
         (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))
 """
-_SAVED_VERSIONS = """
-    SELECT w.id, w.name, v.version FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id
-    ORDER BY w.name, v.version
+# In the words of the indexes of waiting steps. The status: a program of the revision before writes nothing else of it.
+# CROSS JOIN keeps SQLite from beginning with the runs.
+_WAITING = """
+    SELECT steps.waiting_since, steps.run_id, steps.name, runs.workflow_id, runs.workflow_name, runs.workflow_version,
+        steps.attempts, steps.replies, steps.protocol, steps.waiting_for
+    FROM steps CROSS JOIN runs ON runs.id = steps.run_id
+    WHERE steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')
 """
+_AFTER = "(steps.waiting_since, steps.run_id, steps.name) > (?, ?, ?)"
+_OF_WORKFLOW = "steps.waiting_workflow = coalesce((SELECT name FROM workflows WHERE id = ?), ?)"
 
 
-def list_runs(
+def page_of_runs(
     db: apsw.Connection, *, limit: int, before: RunId | None, where: RunFilter, payloads: bool
 ) -> list[RunRecord]:
     columns = RUN_COLUMNS if payloads else _COLUMNS_WITHOUT_PAYLOADS
     found: list[Row] = []
-    with _one_moment(db):
-        for walk in walks(where):
-            # What is older than a whole page of the walks before is not on the page.
+    with _snapshot(db):
+        for scan in index_scans(where):
+            # What is older than a whole page of the scans before is not on the page.
             lowest = found[-1][0] if len(found) == limit else None
-            sql, values = statement(columns, walk, where, before=before, lowest=lowest)
+            sql, values = statement(columns, scan, where, before=before, lowest=lowest)
             found += rows(db, sql, (*values, limit))
             found = sorted(found, key=_id_of, reverse=True)[:limit]
     return [run_record(row) for row in found]
 
 
 def statement(
-    columns: str, walk: Walk, where: RunFilter, *, before: RunId | None = None, lowest: RunId | None = None
+    columns: str,
+    scan: IndexScan,
+    where: RunFilter,
+    *,
+    before: RunId | None = None,
+    lowest: RunId | None = None,
 ) -> tuple[str, Sequence[Value]]:
     """Without the value of its limit, which is the last one."""
     asked: list[tuple[str, Value]] = [
         ("correlation_id = ?", where.correlation_id),
         ("parent_id = ?", where.parent),
-        ("workflow_name = ?", walk.name),
-        ("workflow_version = ?", walk.version),
-        ("status = ?", walk.status),
+        ("workflow_name = ?", scan.name),
+        ("workflow_version = ?", scan.version),
+        ("status = ?", scan.status),
         ("id >= ?", where.lowest if lowest is None else lowest),
         ("id < ?", where.end(before)),
     ]
-    if walk.status is None and where.statuses:
+    if scan.status is None and where.statuses:
         asked.append(("status IN (SELECT value FROM json_each(?))", encode(where.statuses).decode()))
-    if walk.name is None and where.workflows is not None:
+    if scan.name is None and where.workflows is not None:
         asked.append(("workflow_name IN (SELECT value FROM json_each(?))", encode(where.workflows).decode()))
-    if walk.version is None and where.versions is not None:
+    if scan.version is None and where.versions is not None:
         asked.append((_OF_VERSIONS, encode(where.versions).decode()))
     given = [(condition, value) for condition, value in asked if value is not None]
     conditions = [condition for condition, _ in given]
-    if walk.has_parent is not None:
-        conditions.append("parent_id IS NOT NULL" if walk.has_parent else "parent_id IS NULL")
+    if scan.has_parent is not None:
+        conditions.append("parent_id IS NOT NULL" if scan.has_parent else "parent_id IS NULL")
     elif not where.with_children:
         conditions.append("parent_id IS NULL")
     text = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    sql = f"SELECT {columns} FROM runs{_index(walk, where)}{text} ORDER BY id DESC LIMIT ?"  # noqa: S608 - constants
+    sql = f"SELECT {columns} FROM runs{_index(scan, where)}{text} ORDER BY id DESC LIMIT ?"  # noqa: S608 - constants
     return sql, [value for _, value in given]
 
 
-def _index(walk: Walk, where: RunFilter) -> str:
-    # Said, not left to SQLite: without statistics it takes an index that fits less for as good.
+def _index(scan: IndexScan, where: RunFilter) -> str:
+    # Chosen here and not by SQLite: without statistics it may take an index that fits less.
     if where.correlation_id is not None:
         index = "ix_runs_correlation"
     elif where.parent is not None:
         index = "ix_runs_parent"
-    elif walk.version is not None:
-        index = "ix_runs_version_child" if walk.has_parent else "ix_runs_version_top"
-    elif walk.name is not None:
+    elif scan.version is not None:
+        index = "ix_runs_version_child" if scan.has_parent else "ix_runs_version_top"
+    elif scan.name is not None:
         index = "ix_runs_workflow_name"
-    elif walk.status is not None:
-        index = "ix_runs_status" if walk.has_parent is None else "ix_runs_top"
+    elif scan.status is not None:
+        index = "ix_runs_status" if scan.has_parent is None else "ix_runs_top"
     else:
         return ""
     return f" INDEXED BY {index}"
 
 
 @contextmanager
-def _one_moment(db: apsw.Connection) -> Generator[None]:
+def _snapshot(db: apsw.Connection) -> Generator[None]:
     execute(db, "BEGIN")
     try:
         yield
@@ -103,5 +122,24 @@ def _id_of(row: Row) -> RunId:
     return row[0]
 
 
-def saved_versions(db: apsw.Connection) -> list[SavedVersion]:
-    return [SavedVersion(*row) for row in rows(db, _SAVED_VERSIONS)]
+def page_of_waiting_steps(
+    db: apsw.Connection, *, limit: int, after: WaitPlace | None, kind: WaitKind | None, workflow: str | None
+) -> list[WaitingStep]:
+    conditions: list[str] = []
+    values: list[Value] = []
+    if after is not None:
+        conditions.append(_AFTER)
+        values += [after.since, after.run_id, after.step]
+    if kind is not None:
+        conditions.append("steps.waiting_kind = ?")
+        values.append(kind)
+    if workflow is not None:
+        conditions.append(_OF_WORKFLOW)
+        values += [workflow, workflow]
+    asked = "".join(f" AND {condition}" for condition in conditions)
+    page = rows(
+        db,
+        f"{_WAITING}{asked} ORDER BY steps.waiting_since, steps.run_id, steps.name LIMIT ?",
+        (*values, limit),
+    )
+    return [waiting_step(row) for row in page]

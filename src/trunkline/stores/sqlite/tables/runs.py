@@ -1,29 +1,38 @@
-"""Runs and steps: how a state is written and read back."""
+"""Runs with their steps and events: how a state is written and read back."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 import apsw
-import msgspec
 
-from trunkline.clock import Instant
+from trunkline.clock import Clock, Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.machine.state import (
-    FINAL_RUN_STATUSES,
-    RUN_STATUSES,
-    RunStatus,
-    StepState,
-    StepStatus,
-    WaitingFor,
+from trunkline.machine.events import step_event_prefix
+from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.stores.port.run_filters import ANY_RUN, RunFilter
+from trunkline.stores.port.runs import (
+    EventRecord,
+    ExistingRun,
+    NewRun,
+    RunRecord,
+    Transition,
+    WaitingStep,
+    WaitKind,
+    WaitPlace,
 )
-from trunkline.messages import StepError
-from trunkline.stores.base import ExistingRun, NewRun, ParentStep, RunRecord, Transition
-from trunkline.stores.rows.messaging import wait_of
-from trunkline.stores.rows.runs import read_trace, written_trace
+from trunkline.stores.rows.runs import (
+    new_run_values,
+    record_of_new_run,
+    run_record,
+    step_state,
+    step_values,
+    transition_values,
+)
+from trunkline.stores.sqlite.cache import CacheChanges, CommittedCache
+from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import (
-    Row,
     Value,
     changes_of_many,
     execute_many,
@@ -31,27 +40,24 @@ from trunkline.stores.sqlite.database.statements import (
     query_many,
     rows,
 )
-
-_errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
-waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
-_warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
-_contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
-
-RUN_COLUMNS = (
-    "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
-    " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate,"
-    " parent_id, parent_step, depth, routes"
+from trunkline.stores.sqlite.tables.held_tasks import HeldTasks
+from trunkline.stores.sqlite.tables.input_queue import SqliteInputQueue
+from trunkline.stores.sqlite.tables.run_lists import (
+    RUN_COLUMNS,
+    UNFINISHED,
+    page_of_runs,
+    page_of_waiting_steps,
 )
+
 _STEP_COLUMNS = (
     "name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input, output,"
     " error, warnings, waiting_for, started_at, finished_at"
 )
-# As SQL has it.
-UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)
 
-# A run and its steps in one statement, which sees them both as of one moment. The run comes first by its number, the
-# steps in the order in which they were begun; not sorted here, since SQLite's own way to sort costs more than to read
-# the few rows that there mostly are.
+# Behind the number of the row.
+_STEP_END = 17
+# A run and its steps in one statement, so from one snapshot. The run comes first by its number, then the steps in the
+# order in which they were begun; not sorted here, since SQLite's sorting costs more than reading the few rows.
 _SELECT_RUN_WITH_STEPS = f"""
     SELECT 0, {RUN_COLUMNS} FROM runs WHERE id = ?1
     UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM steps WHERE run_id = ?1
@@ -81,8 +87,25 @@ _UPSERT_STEP = f"""
         started_at = excluded.started_at, finished_at = excluded.finished_at
 """  # noqa: S608 - as above
 _UPDATE_RUN = """
-    UPDATE runs SET status = ?, version = ?, seq = ?, output = ?, error = ?, paused = ?, contexts = ?,
-        cancel_requested_at = ?, started_at = ?, finished_at = ? WHERE id = ? AND version = ?
+    UPDATE runs SET status = ?3, version = ?4, seq = ?5, output = ?6, error = ?7, paused = ?8, contexts = ?9,
+        cancel_requested_at = ?10, started_at = ?11, finished_at = ?12 WHERE id = ?1 AND version = ?2
+"""
+_INSERT_EVENT = "INSERT INTO events(run_id, seq, type, at, data) VALUES (?, ?, ?, ?, ?)"
+_SET_TIMER = """
+    INSERT INTO timers(run_id, key, due, payload) VALUES (?, ?, ?, ?)
+    ON CONFLICT(run_id, key) DO UPDATE SET due = excluded.due, payload = excluded.payload
+"""
+_DROP_TIMER = "DELETE FROM timers WHERE run_id = ? AND key = ?"
+_INSERT_RUN = """
+    INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
+        request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
+        status, version, seq, paused)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0)
+    ON CONFLICT(workflow_id, idempotency_key) DO NOTHING
+"""
+_EVENTS = """
+    SELECT seq, type, at, data FROM events WHERE run_id = ?1 AND seq > ?2
+        AND (?3 IS NULL OR substr(data, 1, length(?3)) = ?3) ORDER BY seq LIMIT ?4
 """
 # While the run that has begun it goes on, a run can be looked at from there.
 _OLD = """
@@ -103,266 +126,170 @@ _DELETE_RUN = (
 )
 
 
-def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun | None]:
-    inserted = changes_of_many(
-        db,
-        "INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, version, seq, input,"
-        " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at, traceparent,"
-        " tracestate, parent_id, parent_step, depth, routes)"
-        " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT(workflow_id, idempotency_key) DO NOTHING",
-        [
-            (
-                run.id,
-                run.workflow_id,
-                run.workflow_name,
-                run.workflow_version,
-                run.input,
-                run.correlation_id,
-                run.idempotency_key,
-                run.request_digest,
-                run.retry_of,
-                run.created_at,
-                *written_trace(run.trace),
-                *(run.parent or (None, None)),
-                run.depth,
-                run.routing_version,
+class SqliteRunReads(SqliteReads):
+    __slots__ = ("_cache",)
+
+    def __init__(self, db: apsw.Connection, clock: Clock, cache: CommittedCache) -> None:
+        super().__init__(db, clock)
+        self._cache = cache
+
+    async def get(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+        return _loaded(self._db, _SELECT_RUN_WITHOUT_ITEMS, run_id)
+
+    async def page(
+        self,
+        *,
+        limit: int,
+        before: RunId | None = None,
+        where: RunFilter = ANY_RUN,
+        payloads: bool = True,
+    ) -> list[RunRecord]:
+        return page_of_runs(self._db, limit=limit, before=before, where=where, payloads=payloads)
+
+    async def status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
+        known = self._cache.statuses.get(run_id)
+        if known:
+            return known
+        row = first(self._db, "SELECT status, seq FROM runs WHERE id = ?", (run_id,))
+        return None if row is None else (row[0], row[1])
+
+    async def items(
+        self,
+        run_id: RunId,
+        step: str,
+        *,
+        limit: int,
+        after: int = -1,
+        statuses: Sequence[StepStatus] = (),
+    ) -> list[StepState]:
+        asked = (run_id, step, after, encode(statuses).decode(), limit)
+        return [step_state(row[1:_STEP_END]) for row in rows(self._db, _SELECT_ITEMS, asked)]
+
+    async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
+        counts: dict[str, dict[StepStatus, int]] = {}
+        for step, status, number in rows(self._db, _COUNT_ITEMS, (run_id,)):
+            counts.setdefault(step, {})[status] = number
+        return counts
+
+    async def events(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[EventRecord]:
+        asked = (run_id, after, None if step is None else step_event_prefix(step), limit)
+        return [EventRecord(*row) for row in rows(self._db, _EVENTS, asked)]
+
+    async def waiting_steps(
+        self,
+        *,
+        limit: int,
+        after: WaitPlace | None = None,
+        kind: WaitKind | None = None,
+        workflow: str | None = None,
+    ) -> list[WaitingStep]:
+        return page_of_waiting_steps(self._db, limit=limit, after=after, kind=kind, workflow=workflow)
+
+    async def unfinished_before(self, routes: int) -> int:
+        sql = f"SELECT count(*) FROM runs WHERE status IN ({UNFINISHED}) AND routes < ?"  # noqa: S608 - as above
+        row = first(self._db, sql, (routes,))
+        return 0 if row is None else row[0]
+
+
+class SqliteRunWrites(SqliteWrites):
+    __slots__ = ("_changes", "_held_tasks", "_input_queue", "_new_runs")
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        now: Instant,
+        changes: CacheChanges,
+        input_queue: SqliteInputQueue,
+        held_tasks: HeldTasks,
+    ) -> None:
+        super().__init__(db, now)
+        self._changes = changes
+        self._input_queue = input_queue
+        self._held_tasks = held_tasks
+        # Those of this transaction that have no transition yet: what they are is known without reading.
+        self._new_runs: dict[RunId, NewRun] = {}
+
+    async def insert(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
+        inserted = changes_of_many(self._db, _INSERT_RUN, [new_run_values(run) for run in new_runs])
+        self._new_runs.update({run.id: run for run, new in zip(new_runs, inserted, strict=True) if new})
+        return [None if new else self._existing_run(run) for run, new in zip(new_runs, inserted, strict=True)]
+
+    def _existing_run(self, run: NewRun) -> ExistingRun:
+        ((run_id, digest),) = rows(
+            self._db,
+            "SELECT id, request_digest FROM runs WHERE workflow_id = ? AND idempotency_key = ?",
+            (run.workflow_id, run.idempotency_key),
+        )
+        return ExistingRun(RunId(run_id), digest)
+
+    async def unknown(self, run_ids: Collection[RunId]) -> set[RunId]:
+        found = query_many(self._db, "SELECT id FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
+        return set(run_ids) - {RunId(row[0]) for row in found}
+
+    async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+        new = [record_of_new_run(self._new_runs[run_id]) for run_id in run_ids if run_id in self._new_runs]
+        old = (
+            _loaded(self._db, _SELECT_RUN_WITH_STEPS, run_id)
+            for run_id in run_ids
+            if run_id not in self._new_runs
+        )
+        return [*((record, []) for record in new), *(run for run in old if run is not None)]
+
+    async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
+        written = changes_of_many(self._db, _UPDATE_RUN, [transition_values(each) for each in transitions])
+        changed_elsewhere: set[RunId] = set()
+        steps: list[tuple[Value, ...]] = []
+        events: list[tuple[Value, ...]] = []
+        for transition, is_written in zip(transitions, written, strict=True):
+            state = transition.state
+            if not is_written:
+                changed_elsewhere.add(state.id)
+                continue
+            workflow = state.workflow.definition.name
+            steps.extend(step_values(state.id, step, workflow) for step in transition.changed_steps)
+            events.extend(
+                (state.id, event.seq, event.type, event.at, event.data) for event in transition.events
             )
-            for run in runs
-        ],
-    )
-    return [None if new else _existing_run(db, run) for run, new in zip(runs, inserted, strict=True)]
+            self._write_timers(transition)
+        execute_many(self._db, _UPSERT_STEP, steps)
+        execute_many(self._db, _INSERT_EVENT, events)
+        for transition in transitions:
+            state = transition.state
+            if state.id not in changed_elsewhere:
+                self._input_queue.apply(state.id, state.version, transition.applied)
+                self._changes.statuses[state.id] = (state.status, state.seq)
+                self._new_runs.pop(state.id, None)
+        return changed_elsewhere
 
+    def _write_timers(self, transition: Transition) -> None:
+        if transition.timers:
+            timers = ((timer.run_id, timer.key, timer.due, timer.payload) for timer in transition.timers)
+            execute_many(self._db, _SET_TIMER, timers)
+        if transition.dropped_timers:
+            dropped = ((transition.state.id, key) for key in transition.dropped_timers)
+            execute_many(self._db, _DROP_TIMER, dropped)
 
-def record_of(run: NewRun) -> RunRecord:
-    """A run as `insert_runs` has written it."""
-    return RunRecord(
-        id=run.id,
-        workflow_id=run.workflow_id,
-        workflow_name=run.workflow_name,
-        workflow_version=run.workflow_version,
-        status="PENDING",
-        version=0,
-        seq=0,
-        input=run.input,
-        correlation_id=run.correlation_id,
-        created_at=run.created_at,
-        retry_of=run.retry_of,
-        trace=run.trace,
-        parent=run.parent,
-        depth=run.depth,
-        routing_version=run.routing_version,
-    )
+    async def delete_finished(self, before: Instant, limit: int) -> int:
+        self._held_tasks.write()
+        old = list(rows(self._db, _OLD, (before, limit)))
+        for statement in _DELETE_RUN:
+            execute_many(self._db, statement, old)
+        self._changes.deletions = len(old) > 0
+        return len(old)
 
+    def new_runs(self) -> dict[RunId, NewRun]:
+        """For `reset`, at a savepoint."""
+        return self._new_runs.copy()
 
-def _existing_run(db: apsw.Connection, run: NewRun) -> ExistingRun:
-    ((run_id, digest),) = rows(
-        db,
-        "SELECT id, request_digest FROM runs WHERE workflow_id = ? AND idempotency_key = ?",
-        (run.workflow_id, run.idempotency_key),
-    )
-    return ExistingRun(RunId(run_id), digest)
-
-
-def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) -> set[RunId]:
-    """All of them but the inbox rows that they have applied."""
-    written = changes_of_many(db, _UPDATE_RUN, [_run_row(transition) for transition in transitions])
-    moved: set[RunId] = set()
-    steps: list[tuple[Value, ...]] = []
-    events: list[tuple[Value, ...]] = []
-    for transition, is_written in zip(transitions, written, strict=True):
-        run_id = transition.state.id
-        if not is_written:
-            moved.add(run_id)
-            continue
-        workflow = transition.state.workflow.definition.name
-        steps.extend(
-            (*_step_row(run_id, step), *wait_of(step, workflow)) for step in transition.changed_steps
-        )
-        events.extend((run_id, event.seq, event.type, event.at, event.data) for event in transition.events)
-        _write_timers(db, transition)
-    execute_many(db, _UPSERT_STEP, steps)
-    execute_many(db, "INSERT INTO events(run_id, seq, type, at, data) VALUES (?, ?, ?, ?, ?)", events)
-    return moved
-
-
-def _run_row(transition: Transition) -> tuple[Value, ...]:
-    state = transition.state
-    return (
-        state.status,
-        state.version,
-        state.seq,
-        state.output,
-        _json(state.error),
-        state.paused,
-        encode(state.contexts) if state.contexts else None,
-        state.cancel_requested_at,
-        state.started_at,
-        state.finished_at,
-        state.id,
-        transition.expected_version,
-    )
-
-
-def _write_timers(db: apsw.Connection, transition: Transition) -> None:
-    if transition.timers:
-        execute_many(
-            db,
-            "INSERT INTO timers(run_id, key, due, payload) VALUES (?, ?, ?, ?)"
-            " ON CONFLICT(run_id, key) DO UPDATE SET due = excluded.due, payload = excluded.payload",
-            ((timer.run_id, timer.key, timer.due, timer.payload) for timer in transition.timers),
-        )
-    if transition.dropped_timers:
-        execute_many(
-            db,
-            "DELETE FROM timers WHERE run_id = ? AND key = ?",
-            ((transition.state.id, key) for key in transition.dropped_timers),
-        )
-
-
-def _json(value: object) -> bytes | None:
-    return None if value is None else encode(value)
-
-
-def _step_row(run_id: RunId, step: StepState) -> tuple[Value, ...]:
-    return (
-        run_id,
-        step.name,
-        step.status,
-        step.attempts,
-        step.answered_failures,
-        step.replies,
-        step.protocol,
-        step.context_id,
-        step.remote_task_id,
-        step.reply,
-        step.input,
-        step.output,
-        _json(step.error),
-        _json(step.warnings or None),
-        _json(step.waiting_for),
-        step.started_at,
-        step.finished_at,
-    )
-
-
-def load_runs(db: apsw.Connection, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
-    loaded = (_loaded(db, _SELECT_RUN_WITH_STEPS, run_id) for run_id in run_ids)
-    return [run for run in loaded if run is not None]
-
-
-def load_run(db: apsw.Connection, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
-    """Without the items of its steps."""
-    return _loaded(db, _SELECT_RUN_WITHOUT_ITEMS, run_id)
+    def reset(self, new_runs: dict[RunId, NewRun]) -> None:
+        """The database has gone back to the savepoint at which these were the new runs."""
+        self._new_runs = new_runs
 
 
 def _loaded(db: apsw.Connection, select: str, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
     found = sorted(rows(db, select, (run_id,)))
     if not found:
         return None
-    return run_record(found[0][1:]), [_step_state(step) for step in found[1:]]
-
-
-def items(
-    db: apsw.Connection,
-    run_id: RunId,
-    step: str,
-    *,
-    limit: int,
-    after: int,
-    statuses: Sequence[StepStatus],
-) -> list[StepState]:
-    asked = (run_id, step, after, encode(statuses).decode(), limit)
-    return [_step_state(row) for row in rows(db, _SELECT_ITEMS, asked)]
-
-
-def item_counts(db: apsw.Connection, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
-    counts: dict[str, dict[StepStatus, int]] = {}
-    for step, status, number in rows(db, _COUNT_ITEMS, (run_id,)):
-        counts.setdefault(step, {})[status] = number
-    return counts
-
-
-def run_status(db: apsw.Connection, run_id: RunId) -> tuple[RunStatus, int] | None:
-    row = first(db, "SELECT status, seq FROM runs WHERE id = ?", (run_id,))
-    return None if row is None else (row[0], row[1])
-
-
-def known_runs(db: apsw.Connection, run_ids: Collection[RunId]) -> set[RunId]:
-    """Those of them that exist."""
-    found = query_many(db, "SELECT id FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
-    return {RunId(row[0]) for row in found}
-
-
-def unfinished_runs(db: apsw.Connection, run_ids: Collection[RunId]) -> set[RunId]:
-    """Those of them that exist and go on."""
-    found = query_many(
-        db,
-        f"SELECT id FROM runs WHERE id = ? AND status IN ({UNFINISHED})",  # noqa: S608 - constants only
-        [(run_id,) for run_id in run_ids],
-    )
-    return {RunId(row[0]) for row in found}
-
-
-def delete_finished_runs(db: apsw.Connection, before: Instant, limit: int) -> int:
-    old = list(rows(db, _OLD, (before, limit)))
-    for statement in _DELETE_RUN:
-        execute_many(db, statement, old)
-    return len(old)
-
-
-def run_record(row: Row) -> RunRecord:
-    (
-        run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
-        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
-        tracestate, parent_id, parent_step, depth, routes,
-    ) = row  # fmt: skip
-    return RunRecord(
-        id=run_id,
-        workflow_id=workflow_id,
-        workflow_name=workflow_name,
-        workflow_version=workflow_version,
-        status=status,
-        version=version,
-        seq=seq,
-        input=input_,
-        correlation_id=correlation_id,
-        created_at=created_at,
-        output=output,
-        error=None if error is None else _errors.decode(error),
-        paused=bool(paused),
-        retry_of=retry_of,
-        cancel_requested_at=cancel_requested_at,
-        started_at=started_at,
-        finished_at=finished_at,
-        contexts={} if contexts is None else _contexts.decode(contexts),
-        trace=read_trace(traceparent, tracestate),
-        parent=None if parent_id is None else ParentStep(parent_id, parent_step),
-        depth=depth,
-        routing_version=routes,
-    )
-
-
-def _step_state(row: Row) -> StepState:
-    (
-        _, name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
-        output, error, warnings, waiting_for, started_at, finished_at, *_,
-    ) = row  # fmt: skip
-    return StepState(
-        name=name,
-        status=status,
-        attempts=attempts,
-        answered_failures=answered_failures,
-        replies=replies,
-        protocol=protocol,
-        context_id=context_id,
-        remote_task_id=remote_task_id,
-        reply=reply,
-        input=input_,
-        output=output,
-        error=None if error is None else _errors.decode(error),
-        warnings=() if warnings is None else _warnings.decode(warnings),
-        waiting_for=None if waiting_for is None else waits.decode(waiting_for),
-        started_at=started_at,
-        finished_at=finished_at,
-    )
+    return run_record(found[0][1:]), [step_state(step[1:_STEP_END]) for step in found[1:]]

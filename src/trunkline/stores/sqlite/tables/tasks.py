@@ -1,18 +1,24 @@
-"""Tasks: what the bridge has taken in, who holds it, and what became of it."""
+"""Tasks: what the bridge has accepted, who has claimed it, and what became of it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 
 import apsw
 import msgspec
 
 from trunkline.clock import Instant
+from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.messages import AgentTask
-from trunkline.stores.base import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer, TaskKey
+from trunkline.machine.state import FINAL_RUN_STATUSES
+from trunkline.messages import TaskKey
+from trunkline.stores.agent_limits import earlier
+from trunkline.stores.port.tasks import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer
+from trunkline.stores.rows.tasks import answer_values, claimed_task, key_of, run_of
+from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
+from trunkline.stores.sqlite.database.groups import SqliteWrites
 from trunkline.stores.sqlite.database.statements import (
-    Row,
     Value,
     changes_of_many,
     execute,
@@ -21,19 +27,11 @@ from trunkline.stores.sqlite.database.statements import (
     query_many,
     rows,
 )
-from trunkline.stores.sqlite.tables.agent_limits import Restraint
-from trunkline.stores.sqlite.tables.runs import UNFINISHED
-
-_tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
+from trunkline.stores.sqlite.tables.agent_limits import ClaimBudget
+from trunkline.stores.sqlite.tables.held_tasks import CAN_BE_CALLED, SLOTS, HeldTasks
+from trunkline.stores.sqlite.tables.run_lists import UNFINISHED
 
 _CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls"
-
-# Nobody can call such an agent, or ask it: its secret did not come along when the store was moved.
-_CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
-CAN_BE_CALLED = f"""
-    NOT EXISTS (SELECT 1 FROM agents WHERE agents.name = tasks.agent AND {_CANNOT_BE_CALLED})
-"""  # noqa: S608 - constants of this module
-SLOTS = f"CASE WHEN {_CANNOT_BE_CALLED} THEN 0 ELSE agents.max_concurrency END"
 
 # The distinct agents of the queue by skipping from one to the next: the queue's length does not matter. First the
 # one whose task has waited longest.
@@ -56,7 +54,7 @@ _CLAIM_QUEUED = f"""
         (SELECT id FROM tasks WHERE status = 'queued' AND agent = ?2 AND {_IN_POOLS} ORDER BY id LIMIT ?3)
     RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
-# Its run has ended, and whoever was to hear of that may not have.
+# Its run has ended, and its owner may not know it.
 _UNWANTED = f"EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run_id AND runs.status NOT IN ({UNFINISHED}))"  # noqa: S608 - as above
 _CLAIM_DUE = f"""
     UPDATE tasks SET status = 'claimed', owner = ?1, epoch = epoch + 1, poll_at = NULL,
@@ -70,7 +68,7 @@ _NEXT_POLL = f"""
     SELECT poll_at FROM tasks WHERE status = 'remote' AND {CAN_BE_CALLED} ORDER BY poll_at LIMIT 1
 """  # noqa: S608 - as above
 
-# Claimed by somebody who is gone. In the words of the index of busy tasks: without them SQLite would read every task
+# Claimed by an owner that is gone. In the words of the index of busy tasks: without them SQLite would read every task
 # that there ever was, at every start.
 _LEFT_BEHIND = "status = 'claimed' AND status IN ('claimed', 'remote') AND owner <> ?1"
 # What the agent has taken stays claimed until the agent has been told.
@@ -95,214 +93,201 @@ _CLAIMED = f"""
         AND (stopping = 1 OR {_UNWANTED}) = ?2
 """  # noqa: S608 - as above
 _QUEUE_AGAIN = f"UPDATE tasks SET status = 'queued' WHERE {_LEFT_BEHIND}"  # noqa: S608 - as above
+# A task that is to end stays with its owner, to tell the agent: it is not polled any more. An agent that has sent a
+# push notification meanwhile is polled at once: see `poll_soon`.
+_ANSWER = """
+    UPDATE tasks SET
+        status = CASE ?4 WHEN 'done' THEN 'done' WHEN 'claimed' THEN status
+            ELSE iif(stopping = 1, 'claimed', 'remote') END,
+        poll_at = CASE ?4 WHEN 'claimed' THEN poll_at ELSE min(?5, coalesce(poll_at, ?5)) END,
+        polls = ?6, deadline = ?7, result = coalesce(?8, result), remote_task_id = coalesce(?9, remote_task_id),
+        context_id = coalesce(?10, context_id), called_at = coalesce(called_at, ?11), ended_at = ?12, outcome = ?13,
+        error_code = ?14
+    WHERE task_id = ?1 AND attempt = ?2 AND epoch = ?3 AND owner = ?15 AND status IN ('claimed', 'in_doubt')
+"""
+_RESULTS = """
+    SELECT task_id, attempt, result FROM tasks WHERE task_id = ? AND attempt = ? AND result IS NOT NULL
+"""
+_GOING_ON = f"SELECT id FROM runs WHERE id = ? AND status IN ({UNFINISHED})"  # noqa: S608 - as above
+_TOMBSTONE = """
+    INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload)
+    VALUES (?, ?, ?, '', 'done', 0, x'')
+"""
+_STATUS_OF = f"SELECT status, {_CLAIM_COLUMNS} FROM tasks WHERE task_id = ? AND attempt = ?"  # noqa: S608 - as above
+_END_QUEUED = "UPDATE tasks SET status = 'done' WHERE task_id = ? AND attempt = ?"
+_END_CLAIMED = "UPDATE tasks SET stopping = 1 WHERE task_id = ? AND attempt = ?"
+_CLAIM_TO_END = """
+    UPDATE tasks SET status = 'claimed', stopping = 1, owner = ?, epoch = epoch + 1 WHERE task_id = ? AND attempt = ?
+"""
+# A claimed task has no time to be polled at, unless a push notification has come for it.
+_POLL_SOON = """
+    UPDATE tasks SET poll_at = min(coalesce(poll_at, ?1), ?1)
+    WHERE task_id = ?2 AND attempt = ?3 AND status IN ('claimed', 'remote')
+"""
 
 
-def put_tasks(db: apsw.Connection, tasks: Sequence[QueuedTask]) -> None:
-    execute_many(
-        db,
-        "INSERT INTO tasks(task_id, attempt, run_id, agent, pool, status, at_most_once, payload)"
-        " VALUES (?, ?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT(task_id, attempt) DO NOTHING",
-        (
-            (
-                item.task.task_id,
-                item.task.attempt,
-                item.task.run_id,
-                item.task.agent,
-                item.task.pool,
-                item.task.at_most_once,
-                item.payload,
-            )
-            for item in tasks
-        ),
-    )
+class SqliteTaskWrites(SqliteWrites):
+    __slots__ = ("_changes", "_held", "_next_begin")
 
+    def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges, held: HeldTasks) -> None:
+        super().__init__(db, now)
+        self._changes = changes
+        self._held = held
+        # When a task may be claimed that its agent's limits have held back.
+        self._next_begin: Instant | None = None
 
-def stored_results(db: apsw.Connection, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
-    found = query_many(
-        db,
-        "SELECT task_id, attempt, result FROM tasks WHERE task_id = ? AND attempt = ? AND result IS NOT NULL",
-        key_values(keys),
-    )
-    return {TaskKey(task_id, attempt): result for task_id, attempt, result in found}
+    async def put(self, queued: Sequence[QueuedTask]) -> list[bytes]:
+        # The tasks of a run that has a transition in this transaction are its own and new: nothing to look up.
+        statuses = self._changes.statuses
+        fresh = [item for item in queued if item.task.run_id in statuses]
+        known: dict[TaskKey, bytes] = {}
+        if len(fresh) < len(queued):
+            others = [item for item in queued if item.task.run_id not in statuses]
+            going_on = self._unfinished({item.task.run_id for item in others})
+            others = [item for item in others if item.task.run_id in going_on]
+            self._held.write()
+            known = self._results([key_of(item) for item in others])
+            self._held.put(others)
+        self._held.put(
+            [item for item in fresh if statuses[RunId(item.task.run_id)][0] not in FINAL_RUN_STATUSES]
+        )
+        return list(known.values())
 
+    def _unfinished(self, run_ids: Collection[str]) -> set[str]:
+        return {row[0] for row in query_many(self._db, _GOING_ON, [(run_id,) for run_id in run_ids])}
 
-def keep_results(db: apsw.Connection, results: Mapping[TaskKey, bytes]) -> None:
-    execute_many(
-        db,
-        "UPDATE tasks SET result = ? WHERE task_id = ? AND attempt = ?",
-        [(result, key.task_id, key.attempt) for key, result in results.items()],
-    )
+    async def claim(
+        self, owner: str, limit: int, pools: Collection[str | None] | None = None
+    ) -> list[ClaimedTask]:
+        wanted = None if pools is None else encode(list(pools)).decode()
+        due: list[ClaimedTask] = []
+        if (first_poll := self._changes.no_poll_before) is not None and first_poll <= self._now:
+            due = [claimed_task(row) for row in rows(self._db, _CLAIM_DUE, (owner, self._now, limit, wanted))]
+            self._changes.no_poll_before = self._first_poll()
+        room = limit - len(due)
+        budget = ClaimBudget(self._db, self._now)
+        queued = None if pools is not None else self._held.claim(owner, room, budget)
+        if queued is None:
+            self._held.write()
+            queued = self._claim_queued(owner, room, wanted, budget)
+        self._next_begin = budget.write()
+        return due + queued
 
+    def _claim_queued(
+        self, owner: str, limit: int, wanted: str | None, budget: ClaimBudget
+    ) -> list[ClaimedTask]:
+        claimed: list[ClaimedTask] = []
+        # An agent that is not registered has no slots; its tasks go on to fail with that reason.
+        free = {
+            agent: min(limit if most is None else most - busy, budget.left(agent, options))
+            for agent, options, most, busy in list(rows(self._db, _QUEUED_AGENTS))
+        }
+        while free and (room := limit - len(claimed)) > 0:
+            # Equal shares: a long queue for one agent does not keep the others waiting.
+            share = max(1, room // len(free))
+            for agent, slots in list(free.items()):
+                most = min(share, slots, limit - len(claimed))
+                taken = list(rows(self._db, _CLAIM_QUEUED, (owner, agent, most, wanted))) if most > 0 else []
+                claimed += budget.take([claimed_task(row) for row in taken])
+                free[agent] = slots - len(taken)
+                if len(taken) < share:
+                    del free[agent]
+                    if len(taken) >= most:
+                        budget.hold_back(agent)
+        return claimed
 
-def drop_results(db: apsw.Connection, keys: Collection[TaskKey]) -> None:
-    execute_many(db, "UPDATE tasks SET result = NULL WHERE task_id = ? AND attempt = ?", key_values(keys))
+    async def stopping(self, owner: str) -> list[ClaimedTask]:
+        self._held.write()
+        return [claimed_task(row) for row in rows(self._db, _CLAIMED, (owner, 1))]
+
+    async def held(self, owner: str) -> list[ClaimedTask]:
+        self._held.write()
+        return [claimed_task(row) for row in rows(self._db, _CLAIMED, (owner, 0))]
+
+    async def stop(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+        self._held.write()
+        stopped = (self._stop(owner, key) for key in keys)
+        return [task for task in stopped if task is not None]
+
+    def _stop(self, owner: str, key: TaskKey) -> StoppedTask | None:
+        row = first(self._db, _STATUS_OF, (key.task_id, key.attempt))
+        if row is None:
+            execute(self._db, _TOMBSTONE, (key.task_id, key.attempt, run_of(key.task_id)))
+            return None
+        was, *columns = row
+        if columns[2] == b"":  # a tombstone
+            return None
+        claim = claimed_task(columns)
+        if was == "queued":
+            execute(self._db, _END_QUEUED, (key.task_id, key.attempt))
+        elif was == "claimed":
+            execute(self._db, _END_CLAIMED, (key.task_id, key.attempt))
+        elif was == "remote":
+            execute(self._db, _CLAIM_TO_END, (owner, key.task_id, key.attempt))
+            claim = msgspec.structs.replace(claim, epoch=claim.epoch + 1)
+        return StoppedTask(claim=claim, was=was)
+
+    async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        self._held.write()
+        if any(answer.poll_at is not None for answer in answers):
+            # Perhaps at once: a push notification may have come while the task was claimed.
+            self._changes.no_poll_before = NOT_KNOWN
+        written = changes_of_many(self._db, _ANSWER, [(*answer_values(answer), owner) for answer in answers])
+        return {answer.key for answer, ours in zip(answers, written, strict=True) if not ours}
+
+    async def reclaim(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
+        # The lock on the file says which process lives: there is nothing to wait for.
+        del grace
+        self._held.write()
+        self._changes.no_poll_before = NOT_KNOWN
+        stopped = [claimed_task(row) for row in rows(self._db, _END_STOPPED, (owner,))]
+        execute(self._db, _ASK_AGAIN, (owner, self._now))
+        in_doubt = [claimed_task(row) for row in rows(self._db, _DOUBT, (owner,))]
+        execute(self._db, _QUEUE_AGAIN, (owner,))
+        return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
+
+    async def next_poll(self) -> Instant | None:
+        if self._changes.no_poll_before == NOT_KNOWN:
+            self._changes.no_poll_before = self._first_poll()
+        return earlier(self._changes.no_poll_before, self._next_begin)
+
+    def _first_poll(self) -> Instant | None:
+        row = first(self._db, _NEXT_POLL)
+        return None if row is None else row[0]
+
+    async def poll_soon(self, key: TaskKey) -> bool:
+        self._held.write()
+        self._changes.expect_poll(self._now)
+        return execute(self._db, _POLL_SOON, (self._now, key.task_id, key.attempt)) == 1
+
+    async def results(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        self._held.write()
+        return self._results(keys)
+
+    def _results(self, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
+        found = query_many(self._db, _RESULTS, key_values(keys))
+        return {TaskKey(task_id, attempt): result for task_id, attempt, result in found}
+
+    async def keep_results(self, results: Mapping[TaskKey, bytes]) -> None:
+        self._held.write()
+        execute_many(
+            self._db,
+            "UPDATE tasks SET result = ? WHERE task_id = ? AND attempt = ?",
+            [(result, key.task_id, key.attempt) for key, result in results.items()],
+        )
 
 
 def key_values(keys: Collection[TaskKey]) -> list[tuple[Value, ...]]:
     return [(key.task_id, key.attempt) for key in keys]
 
 
-def claim_due_tasks(
-    db: apsw.Connection, owner: str, now: Instant, limit: int, pools: Collection[str | None] | None
-) -> list[ClaimedTask]:
-    return [_claim(row) for row in rows(db, _CLAIM_DUE, (owner, now, limit, _json_of(pools)))]
+class SqliteLeaseWrites:
+    """The process that owns the file has the lease until it ends."""
 
+    __slots__ = ()
 
-def claim_queued_tasks(
-    db: apsw.Connection,
-    owner: str,
-    limit: int,
-    pools: Collection[str | None] | None,
-    restraint: Restraint,
-) -> list[ClaimedTask]:
-    claimed: list[ClaimedTask] = []
-    wanted = _json_of(pools)
-    # An agent that is not registered has no slots; its tasks go on to fail with that reason.
-    free = {
-        agent: min(limit if most is None else most - busy, restraint.left(agent, options))
-        for agent, options, most, busy in list(rows(db, _QUEUED_AGENTS))
-    }
-    while free and (room := limit - len(claimed)) > 0:
-        # Equal shares: a long queue for one agent does not keep the others waiting.
-        share = max(1, room // len(free))
-        for agent, slots in list(free.items()):
-            most = min(share, slots, limit - len(claimed))
-            taken = list(rows(db, _CLAIM_QUEUED, (owner, agent, most, wanted))) if most > 0 else []
-            claimed += restraint.take([_claim(row) for row in taken])
-            free[agent] = slots - len(taken)
-            if len(taken) < share:
-                del free[agent]
-                if len(taken) >= most:
-                    restraint.hold_back(agent)
-    return claimed
+    async def hold(self, owner: str, lasts: timedelta, process: str = "") -> None:
+        """Nothing to store."""
 
-
-def _json_of(pools: Collection[str | None] | None) -> str | None:
-    return None if pools is None else encode(list(pools)).decode()
-
-
-def stopping_tasks(db: apsw.Connection, owner: str) -> list[ClaimedTask]:
-    return [_claim(row) for row in rows(db, _CLAIMED, (owner, 1))]
-
-
-def held_tasks(db: apsw.Connection, owner: str) -> list[ClaimedTask]:
-    return [_claim(row) for row in rows(db, _CLAIMED, (owner, 0))]
-
-
-def _claim(row: Row) -> ClaimedTask:
-    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls = row
-    return ClaimedTask(
-        key=TaskKey(task_id, attempt),
-        task=_tasks.decode(payload),
-        epoch=epoch,
-        remote_task_id=remote_task_id,
-        context_id=context_id,
-        deadline=deadline,
-        called_at=called_at,
-        polls=polls,
-    )
-
-
-def stop_tasks(db: apsw.Connection, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
-    stopped = (_stop(db, owner, key) for key in keys)
-    return [task for task in stopped if task is not None]
-
-
-def _stop(db: apsw.Connection, owner: str, key: TaskKey) -> StoppedTask | None:
-    row = first(
-        db,
-        f"SELECT status, {_CLAIM_COLUMNS} FROM tasks WHERE task_id = ? AND attempt = ?",  # noqa: S608 - constants only
-        (key.task_id, key.attempt),
-    )
-    if row is None:
-        execute(
-            db,
-            "INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload)"
-            " VALUES (?, ?, ?, '', 'done', 0, x'')",
-            # A task's id begins with its run's id and a slash.
-            (key.task_id, key.attempt, key.task_id.partition("/")[0]),
-        )
-        return None
-    was, *columns = row
-    if columns[2] == b"":  # a tombstone
-        return None
-    claim = _claim(tuple(columns))
-    if was == "queued":
-        execute(
-            db,
-            "UPDATE tasks SET status = 'done' WHERE task_id = ? AND attempt = ?",
-            (key.task_id, key.attempt),
-        )
-    elif was == "claimed":
-        execute(
-            db, "UPDATE tasks SET stopping = 1 WHERE task_id = ? AND attempt = ?", (key.task_id, key.attempt)
-        )
-    elif was == "remote":
-        execute(
-            db,
-            "UPDATE tasks SET status = 'claimed', stopping = 1, owner = ?, epoch = epoch + 1"
-            " WHERE task_id = ? AND attempt = ?",
-            (owner, key.task_id, key.attempt),
-        )
-        claim = msgspec.structs.replace(claim, epoch=claim.epoch + 1)
-    return StoppedTask(claim=claim, was=was)
-
-
-def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
-    written = changes_of_many(
-        db,
-        # What is to end stays with who has it, to tell the agent: nobody asks for it any more.
-        "UPDATE tasks SET status = CASE ? WHEN 'done' THEN 'done' WHEN 'claimed' THEN status"
-        " ELSE iif(stopping = 1, 'claimed', 'remote') END,"
-        # An agent that has rung meanwhile is asked at once: see `ask_soon`.
-        " poll_at = CASE ? WHEN 'claimed' THEN poll_at ELSE min(?, coalesce(poll_at, ?)) END,"
-        " polls = ?, deadline = ?, result = coalesce(?, result),"
-        " remote_task_id = coalesce(?, remote_task_id), context_id = coalesce(?, context_id),"
-        " called_at = coalesce(called_at, ?), ended_at = ?, outcome = ?, error_code = ?"
-        " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status IN ('claimed', 'in_doubt')",
-        [
-            (
-                answer.new_status,
-                answer.new_status,
-                answer.poll_at,
-                answer.poll_at,
-                answer.polls,
-                answer.deadline,
-                answer.result,
-                answer.remote_task_id,
-                answer.context_id,
-                answer.called_at,
-                answer.ended_at,
-                answer.outcome,
-                answer.error_code,
-                answer.key.task_id,
-                answer.key.attempt,
-                answer.epoch,
-                owner,
-            )
-            for answer in answers
-        ],
-    )
-    return {answer.key for answer, ours in zip(answers, written, strict=True) if not ours}
-
-
-def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> ReclaimedTasks:
-    stopped = [_claim(row) for row in rows(db, _END_STOPPED, (owner,))]
-    execute(db, _ASK_AGAIN, (owner, now))
-    in_doubt = [_claim(row) for row in rows(db, _DOUBT, (owner,))]
-    execute(db, _QUEUE_AGAIN, (owner,))
-    return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
-
-
-def ask_soon(db: apsw.Connection, key: TaskKey, now: Instant) -> bool:
-    # A claimed task has no time to be asked at, unless somebody has rung for it.
-    statement = (
-        "UPDATE tasks SET poll_at = min(coalesce(poll_at, ?1), ?1)"
-        " WHERE task_id = ?2 AND attempt = ?3 AND status IN ('claimed', 'remote')"
-    )
-    return execute(db, statement, (now, key.task_id, key.attempt)) == 1
-
-
-def next_poll(db: apsw.Connection) -> Instant | None:
-    row = first(db, _NEXT_POLL)
-    return None if row is None else row[0]
+    async def release(self, owner: str) -> None:
+        """Nothing to store: the next process takes what `owner` still has."""
