@@ -16,14 +16,14 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="tokens-kept-sqlite",
         breaks="An agent is called faster than its rate.",
-        symbol="trunkline.stores.sqlite.tables.agent_limits:Restraint.write",
+        symbol="trunkline.stores.sqlite.tables.agent_limits:ClaimBudget.write",
         change=Change("argument", 2, of=4, becomes="{}"),
         caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[sqlite]",),
     ),
     Rule(
         name="tokens-kept-postgres",
         breaks="An agent is called faster than its rate.",
-        symbol="trunkline.stores.postgres.tables.task_claims:Claims.claim_tasks",
+        symbol="trunkline.stores.postgres.tables.task_claims:PostgresTaskClaims.claim",
         change=Change("argument", 24, of=27, becomes="{}"),
         caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[postgres]",),
     ),
@@ -52,21 +52,21 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="failures-of-all-bridges",
         breaks="Failures that two bridges note at once are counted once, and the breaker opens late or never.",
-        symbol="trunkline.stores.postgres.tables.agent_limits:note_calls",
-        change=(Change("argument", 12, of=18, becomes="_READ"), Drop("call statement", 1, of=2)),
+        symbol="trunkline.stores.postgres.tables.agent_limits:lock_states",
+        change=(Change("argument", 4, of=5, becomes="_READ"), Drop("call statement", 1)),
         caught_by=(f"{_TOGETHER}::test_failures_that_are_noted_at_once_add_up[after another failure]",),
     ),
     Rule(
         name="state-in-other-hands",
         breaks="A bridge takes an agent for fresh while another one is about to open its breaker.",
-        symbol="trunkline.stores.postgres.tables.agent_limits:lock_states",
-        change=Change("ternary", becomes="FRESH if it.test else it.orelse"),
+        symbol="trunkline.stores.postgres.tables.agent_limits:try_to_lock_states",
+        change=Change("ternary", becomes="INITIAL_STATE if it.test else it.orelse"),
         caught_by=(f"{_TOGETHER}::test_who_claims_does_not_wait_for_who_notes",),
     ),
     Rule(
         name="held-back-task-wakes",
         breaks="A task that an agent's limits hold back goes a second late, or when something else happens.",
-        symbol="trunkline.stores.agent_limits:Allowances.next_begin",
+        symbol="trunkline.stores.agent_limits:CallAllowances.next_begin",
         change=Change("return value", becomes="None"),
         caught_by=(
             f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[sqlite]",

@@ -15,7 +15,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="agent-events-one-after-the-other",
         breaks="A change with a smaller number appears after a greater one was seen: some bridges never hear of it.",
-        symbol="trunkline.stores.postgres.tables.agent_events:lock_agent_events",
+        symbol="trunkline.stores.postgres.tables.agent_events:PostgresAgentEventWrites.lock",
         change=Drop("call statement"),
         caught_by=(f"{_STORE}::test_no_smaller_number_appears_after_a_greater_one_was_seen",),
     ),

@@ -25,7 +25,7 @@ RUNS: Sequence[Rule] = (
         name="version-compare-sqlite",
         breaks="Two who moved the same run both write: a transition is lost.",
         symbol="trunkline.stores.sqlite.tables.runs:_UPDATE_RUN",
-        change=ReplaceText("AND version = ?", "AND ? >= 0"),
+        change=ReplaceText("AND version = ?2", "AND ?2 >= 0"),
         caught_by=(f"{_RUNS}::test_a_run_that_has_moved_is_returned_and_nothing_of_it_is_written[sqlite]",),
     ),
     Rule(
@@ -65,7 +65,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-key-once-sqlite",
         breaks="An input that comes a second time is taken in a second time.",
-        symbol="trunkline.stores.sqlite.tables.input_queue:Inbox.put",
+        symbol="trunkline.stores.sqlite.tables.input_queue:SqliteInputQueue.put_now",
         change=ReplaceText("NOTHING", "UPDATE SET applied = 0"),
         caught_by=(f"{_INBOX}::test_a_key_that_was_applied_is_remembered_for_as_long_as_its_run[sqlite]",),
     ),
@@ -79,7 +79,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-applied-sqlite",
         breaks="An input is applied in every turn again.",
-        symbol="trunkline.stores.sqlite.tables.input_queue:Inbox.apply",
+        symbol="trunkline.stores.sqlite.tables.input_queue:SqliteInputQueue.apply",
         change=ReplaceText("applied = 1", "applied = 0"),
         caught_by=(
             f"{_INBOX}::test_an_item_is_there_until_the_transition_that_applied_it_is_committed[sqlite]",
@@ -88,7 +88,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-applied-postgres",
         breaks="An input is applied in every turn again.",
-        symbol="trunkline.stores.postgres.tables.transitions:_APPLY_INBOX",
+        symbol="trunkline.stores.postgres.tables.transitions:_APPLY_INPUTS",
         change=ReplaceText("applied = 1", "applied = 0"),
         caught_by=(
             f"{_INBOX}::test_an_item_is_there_until_the_transition_that_applied_it_is_committed[postgres]",
@@ -97,7 +97,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-left-over-sqlite",
         breaks="An input that was not taken in by the turn that brought it is lost.",
-        symbol="trunkline.stores.sqlite.tables.input_queue:Inbox.write",
+        symbol="trunkline.stores.sqlite.tables.input_queue:SqliteInputQueue.write_held",
         change=ReplaceText("applied = 0", "applied = 1"),
         caught_by=(
             f"{_INBOX}::test_an_item_that_is_woken_where_it_was_put_and_not_applied_is_woken_in_the_next[sqlite]",
@@ -115,7 +115,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="timer-dropped-sqlite",
         breaks="A timer that is not wanted any more rings: a call is made again though its answer is here.",
-        symbol="trunkline.stores.sqlite.tables.runs:_write_timers",
+        symbol="trunkline.stores.sqlite.tables.runs:_DROP_TIMER",
         change=ReplaceText("key = ?", "key = ? AND due < 0"),
         caught_by=(f"{_INBOX}::test_a_dropped_timer_never_rings_and_its_namesakes_do[sqlite]",),
     ),
@@ -129,7 +129,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="timer-set-again-sqlite",
         breaks="A timer that is set again keeps its old time.",
-        symbol="trunkline.stores.sqlite.tables.runs:_write_timers",
+        symbol="trunkline.stores.sqlite.tables.runs:_SET_TIMER",
         change=ReplaceText("UPDATE SET due = excluded.due, payload = excluded.payload", "NOTHING"),
         caught_by=(f"{_INBOX}::test_a_timer_that_is_set_again_has_its_new_time[sqlite]",),
     ),

@@ -18,8 +18,8 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="epoch-sqlite",
         breaks="A zombie's answer to a task that somebody else has claimed since counts.",
-        symbol="trunkline.stores.sqlite.tables.tasks:write_answers",
-        change=ReplaceText("epoch = ?", "epoch < ? + 1000"),
+        symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
+        change=ReplaceText("epoch = ?3", "epoch < ?3 + 1000"),
         caught_by=(
             f"{_TASKS}::test_the_answer_of_a_zombie_writes_nothing[sqlite-old epoch]",
             f"{_TASKS}::test_the_answer_of_a_zombie_writes_nothing[sqlite-future epoch]",
@@ -38,8 +38,8 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="owner-sqlite",
         breaks="Anybody can answer a task that another process holds.",
-        symbol="trunkline.stores.sqlite.tables.tasks:write_answers",
-        change=ReplaceText("owner = ?", "? <> ''"),
+        symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
+        change=ReplaceText("owner = ?15", "?15 <> ''"),
         caught_by=(f"{_TASKS}::test_the_answer_of_a_zombie_writes_nothing[sqlite-other owner]",),
     ),
     Rule(
@@ -52,8 +52,8 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="one-answer-sqlite",
         breaks="A second answer to a task that has ended begins it anew.",
-        symbol="trunkline.stores.sqlite.tables.tasks:write_answers",
-        change=ReplaceText("? AND status IN ('claimed', 'in_doubt')", "?"),
+        symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
+        change=ReplaceText("?15 AND status IN ('claimed', 'in_doubt')", "?15"),
         caught_by=(f"{_TASKS}::test_a_second_answer_to_the_same_claim_writes_nothing[sqlite]",),
     ),
     Rule(
@@ -66,7 +66,7 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="late-answer-resolves-the-doubt-sqlite",
         breaks="The answer to a call that was given up for lost is thrown away.",
-        symbol="trunkline.stores.sqlite.tables.tasks:write_answers",
+        symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
         change=ReplaceText("IN ('claimed', 'in_doubt')", "= 'claimed'"),
         caught_by=(f"{_LEASES}::test_the_late_answer_to_a_task_in_doubt_counts_once[sqlite]",),
     ),
@@ -80,7 +80,7 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="known-task-stays-sqlite",
         breaks="A task that is delivered twice is called twice.",
-        symbol="trunkline.stores.sqlite.tables.tasks:put_tasks",
+        symbol="trunkline.stores.sqlite.tables.held_tasks:_PUT",
         change=ReplaceText("NOTHING", "UPDATE SET status = 'queued'"),
         caught_by=(f"{_TASKS}::test_a_task_that_is_known_stays_as_it_is[sqlite]",),
     ),
@@ -94,8 +94,8 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="no-task-of-an-ended-run-sqlite",
         breaks="A task that is sent late calls an agent for a run that is over.",
-        symbol="trunkline.stores.sqlite.transaction:SqliteTransaction.put_tasks",
-        change=Drop("assignment", 5, of=7),
+        symbol="trunkline.stores.sqlite.tables.tasks:SqliteTaskWrites.put",
+        change=Drop("assignment", 6, of=7),
         caught_by=(f"{_OUTBOX}::test_a_task_of_a_run_that_has_ended_or_is_gone_is_dropped[sqlite]",),
     ),
     Rule(
@@ -108,7 +108,7 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="tombstone-sqlite",
         breaks="A stop that overtakes its task is forgotten, and the agent is called all the same.",
-        symbol="trunkline.stores.sqlite.tables.tasks:_stop",
+        symbol="trunkline.stores.sqlite.tables.tasks:SqliteTaskWrites._stop",
         change=Drop("call statement", 1, of=4),
         caught_by=(
             f"{_TASKS}::test_a_stop_that_comes_before_its_task_leaves_a_tombstone[sqlite]",
@@ -125,7 +125,7 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="stop-outlives-the-caller-sqlite",
         breaks="A task that was to end is called again after its caller has died.",
-        symbol="trunkline.stores.sqlite.tables.tasks:_stop",
+        symbol="trunkline.stores.sqlite.tables.tasks:_END_CLAIMED",
         change=ReplaceText("SET stopping = 1", "SET stopping = 0"),
         caught_by=(f"{_TASKS}::test_that_a_task_is_to_end_is_remembered_over_a_crash[sqlite]",),
     ),
@@ -158,8 +158,8 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="remote-task-asked-for-sqlite",
         breaks="What an agent works on when its caller dies is given up for lost instead of being asked for.",
-        symbol="trunkline.stores.sqlite.tables.tasks:reclaim_tasks",
-        change=Drop("call statement", 1, of=2),
+        symbol="trunkline.stores.sqlite.tables.tasks:SqliteTaskWrites.reclaim",
+        change=Drop("call statement", 2, of=3),
         caught_by=(f"{_TASKS}::test_what_the_agent_has_taken_goes_on_being_asked_for[sqlite-True]",),
     ),
     Rule(
@@ -174,7 +174,7 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="reclaim-waits-for-the-lease",
         breaks="A bridge that lives has its calls taken away, and they are made twice.",
-        symbol="trunkline.stores.postgres.tables.task_claims:_BURY",
+        symbol="trunkline.stores.postgres.tables.task_claims:_DELETE_PASSED_LEASES",
         change=ReplaceText("until <= $2", "until <= $2::bigint + 60000000"),
         caught_by=(
             f"{_LEASES}::test_what_a_living_process_has_claimed_is_not_taken_from_it[postgres]",
@@ -194,21 +194,21 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="grace-after-a-restart-of-the-database",
         breaks="After the database was away every bridge takes the others for dead, and calls are made twice.",
-        symbol="trunkline.stores.postgres.tables.task_claims:reclaim_tasks",
-        change=Change("argument", 2, of=17, becomes="it * 0"),
+        symbol="trunkline.stores.postgres.tables.task_claims:PostgresTaskClaims.reclaim",
+        change=Change("argument", 2, of=15, becomes="it * 0"),
         caught_by=(f"{_POSTGRES}::test_nothing_is_reclaimed_while_the_database_has_not_been_up_for_long",),
     ),
     Rule(
         name="slots-sqlite",
         breaks="An agent gets more calls at a time than it allows.",
-        symbol="trunkline.stores.sqlite.tables.tasks:claim_queued_tasks",
+        symbol="trunkline.stores.sqlite.tables.tasks:SqliteTaskWrites._claim_queued",
         change=Change("ternary", 1, of=2, becomes="it.body if it.test else it.test.left"),
         caught_by=(f"{_TASKS}::test_an_agent_is_called_by_no_more_tasks_at_a_time_than_it_allows[sqlite]",),
     ),
     Rule(
         name="slots-of-new-tasks-sqlite",
         breaks="An agent gets more calls at a time than it allows, when tasks are claimed in the turn that made them.",
-        symbol="trunkline.stores.sqlite.tables.held_tasks:FreshTasks._within_slots",
+        symbol="trunkline.stores.sqlite.tables.held_tasks:HeldTasks._within_slots",
         change=Change("ternary", becomes="it.body"),
         caught_by=(
             f"{_TASKS}::test_tasks_that_are_made_and_claimed_in_one_transaction_keep_to_the_slots_too[sqlite]",
@@ -231,14 +231,14 @@ TASKS: Sequence[Rule] = (
     Rule(
         name="early-ring-kept-sqlite",
         breaks="An agent that rings before its task is known to be its own is asked much later.",
-        symbol="trunkline.stores.sqlite.tables.tasks:ask_soon",
+        symbol="trunkline.stores.sqlite.tables.tasks:_POLL_SOON",
         change=ReplaceText("IN ('claimed', 'remote')", "= 'remote'"),
         caught_by=(f"{_RINGS}::test_a_ring_before_the_agents_own_task_is_known_is_not_lost[sqlite]",),
     ),
     Rule(
         name="early-ring-kept-postgres",
         breaks="An agent that rings before its task is known to be its own is asked much later.",
-        symbol="trunkline.stores.postgres.tables.tasks:ask_soon",
+        symbol="trunkline.stores.postgres.tables.tasks:_POLL_SOON",
         change=ReplaceText("IN ('claimed', 'remote')", "= 'remote'"),
         caught_by=(f"{_RINGS}::test_a_ring_before_the_agents_own_task_is_known_is_not_lost[postgres]",),
     ),

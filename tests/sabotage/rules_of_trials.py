@@ -35,15 +35,15 @@ TRIALS: Sequence[Rule] = (
     Rule(
         name="minutes-add-up",
         breaks="Of the calls of a minute only those of the last commit are counted.",
-        symbol="trunkline.stores.sqlite.tables.activity:_NOTE",
+        symbol="trunkline.stores.sqlite.tables.activity:_RECORD",
         change=ReplaceText("calls + excluded.calls", "excluded.calls"),
         caught_by=(f"{_ACTIVITY}::test_a_minute_adds_up_over_transactions_and_bridges[sqlite]",),
     ),
     Rule(
         name="calls-begin-once",
         breaks="A call that an agent works on for an hour seems to have lasted as long as the last question.",
-        symbol="trunkline.stores.sqlite.tables.tasks:write_answers",
-        change=ReplaceText("coalesce(called_at, ?)", "?"),
+        symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
+        change=ReplaceText("coalesce(called_at, ?11)", "?11"),
         caught_by=(
             f"{_ACTIVITY}::test_a_call_that_goes_on_is_not_among_the_last_ones_and_keeps_when_it_began[sqlite]",
         ),
