@@ -3,10 +3,10 @@
 import { useElementSize } from "@mantine/hooks";
 import { useId } from "react";
 
-import { lasting, useTimeZone } from "../app/Moment.tsx";
+import { lasting, useTimeZone } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import type { Activity } from "./queries.ts";
-import { seriesOf, totalsOf } from "./standing.ts";
+import { seriesOf, totalsOf } from "./health.ts";
 
 const HEIGHT = 120;
 const LEFT = 46;

@@ -8,7 +8,7 @@ import { FilePen, HeartPulse, RefreshCw, ShieldCheck, Trash2 } from "lucide-reac
 
 import { api, body } from "../api/client.ts";
 import { type May, useMay } from "../app/access.ts";
-import { lasting } from "../app/Moment.tsx";
+import { lasting } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";

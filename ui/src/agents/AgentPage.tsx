@@ -17,10 +17,10 @@ import { CallsPanel } from "./CallsPanel.tsx";
 import { CardPanel } from "./CardPanel.tsx";
 import { ChecksPanel } from "./ChecksPanel.tsx";
 import { LookMark } from "./LookMark.tsx";
-import { BreakerMark, StandingMark } from "./Marks.tsx";
+import { BreakerBadge, HealthBadge } from "./Badges.tsx";
 import { Overview } from "./Overview.tsx";
 import { activityQuery, type Agent, agentQuery, HOUR } from "./queries.ts";
-import { breakerOf, spokenBy, standingOf } from "./standing.ts";
+import { breakerOf, spokenBy, healthOf } from "./health.ts";
 import { TryPanel } from "./TryPanel.tsx";
 
 type Tab = NonNullable<AgentSearch["tab"]> | "overview";
@@ -82,9 +82,9 @@ function Head({ agent }: { agent: Agent }) {
       <Group justify="space-between" align="flex-start" gap="sm">
         <Group gap="md">
           <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">{plain(agent.name)}</Title>
-          {activity.data !== undefined && <StandingMark standing={standingOf(activity.data)} />}
+          {activity.data !== undefined && <HealthBadge standing={healthOf(activity.data)} />}
           <LookMark agent={agent.name} />
-          <BreakerMark breaker={breakerOf(agent)} />
+          <BreakerBadge breaker={breakerOf(agent)} />
         </Group>
         <AgentActions agent={agent} />
       </Group>

@@ -3,13 +3,13 @@
 import { Stack, Table, Text } from "@mantine/core";
 
 import { AnchorLink } from "../app/links.tsx";
-import { lasting, Moment } from "../app/Moment.tsx";
+import { lasting, Timestamp } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import { LookMark } from "./LookMark.tsx";
-import { BreakerMark, GradeMark, OutcomeMark, StandingMark } from "./Marks.tsx";
+import { BreakerBadge, GradeBadge, OutcomeBadge, HealthBadge } from "./Badges.tsx";
 import type { Activity, Agent } from "./queries.ts";
 import { CallBars, LatencyLine } from "./Sparkline.tsx";
-import { breakerOf, foundBy, seriesOf, spokenBy, standingOf, totalsOf } from "./standing.ts";
+import { breakerOf, foundBy, seriesOf, spokenBy, healthOf, totalsOf } from "./health.ts";
 
 export function AgentRow({ agent }: { agent: Agent }) {
   const activity = agent.activity ?? null;
@@ -27,9 +27,9 @@ export function AgentRow({ agent }: { agent: Agent }) {
       </Table.Td>
       <Table.Td>
         <Stack gap={0} align="flex-start">
-          {activity !== null && <StandingMark standing={standingOf(activity)} />}
+          {activity !== null && <HealthBadge standing={healthOf(activity)} />}
           <LookMark agent={agent.name} />
-          <BreakerMark breaker={breakerOf(agent)} />
+          <BreakerBadge breaker={breakerOf(agent)} />
         </Stack>
       </Table.Td>
       {activity !== null && <Figures activity={activity} />}
@@ -38,8 +38,8 @@ export function AgentRow({ agent }: { agent: Agent }) {
           <Text size="sm" c="dimmed">–</Text>
         ) : (
           <Stack gap={0} align="flex-start">
-            <Text size="sm" className={classes["whole"]!}><Moment at={activity.last_call.ended_at} /></Text>
-            <OutcomeMark outcome={activity.last_call.outcome} />
+            <Text size="sm" className={classes["whole"]!}><Timestamp at={activity.last_call.ended_at} /></Text>
+            <OutcomeBadge outcome={activity.last_call.outcome} />
           </Stack>
         )}
       </Table.Td>
@@ -48,8 +48,8 @@ export function AgentRow({ agent }: { agent: Agent }) {
           <Text size="sm" c="dimmed">Never</Text>
         ) : (
           <Stack gap={0} align="flex-start">
-            <GradeMark grade={agent.last_check.grade} passed={agent.last_check.passed} />
-            <span className={classes["small"]}><Moment at={agent.last_check.at} /></span>
+            <GradeBadge grade={agent.last_check.grade} passed={agent.last_check.passed} />
+            <span className={classes["small"]}><Timestamp at={agent.last_check.at} /></span>
           </Stack>
         )}
       </Table.Td>

@@ -15,9 +15,9 @@ import { agentsRoute, type AgentsSearch } from "../app/router.tsx";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { AgentRow } from "./AgentRow.tsx";
 import classes from "./agents.module.css";
-import { standingWord } from "./Marks.tsx";
+import { healthLabel } from "./Badges.tsx";
 import { type Agent, agentsQuery } from "./queries.ts";
-import { spokenBy, type Standing, standingOf, STANDINGS } from "./standing.ts";
+import { spokenBy, type AgentHealth, healthOf, HEALTH_STATES } from "./health.ts";
 
 const TYPING_MS = 200;
 // A page of rows; more of them are shown when somebody asks.
@@ -74,7 +74,7 @@ function isMeant(agent: Agent, { q, speaks, state }: AgentsSearch): boolean {
 
 function matches(agent: Agent, state: string): boolean {
   if (state === "breaker") return agent.limits?.breaker != null && agent.limits.breaker.state !== "closed";
-  return agent.activity != null && standingOf(agent.activity) === state;
+  return agent.activity != null && healthOf(agent.activity) === state;
 }
 
 /** What is chosen goes into the address, in place of what stood there. */
@@ -123,7 +123,7 @@ function Filters({ agents }: { agents: readonly Agent[] }) {
         clearable
         clearButtonProps={{ "aria-label": "Any state" }}
         data={[
-          ...STANDINGS.map((standing: Standing) => ({ value: standing, label: standingWord(standing) })),
+          ...HEALTH_STATES.map((standing: AgentHealth) => ({ value: standing, label: healthLabel(standing) })),
           { value: "breaker", label: "Breaker not closed" },
         ]}
         value={given.state ?? null}

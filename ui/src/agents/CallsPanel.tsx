@@ -5,10 +5,10 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 
 import { Loading } from "../app/Loading.tsx";
 import { AnchorLink } from "../app/links.tsx";
-import { lasting, Moment } from "../app/Moment.tsx";
+import { lasting, Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import classes from "./agents.module.css";
-import { OutcomeMark } from "./Marks.tsx";
+import { OutcomeBadge } from "./Badges.tsx";
 import { type AgentCall, callsQuery } from "./queries.ts";
 
 export function CallsPanel({ agent }: { agent: string }) {
@@ -53,7 +53,7 @@ function CallRow({ call }: { call: AgentCall }) {
   return (
     <Table.Tr data-testid="agent-call" data-outcome={call.outcome}>
       <Table.Td>
-        <OutcomeMark outcome={call.outcome} />
+        <OutcomeBadge outcome={call.outcome} />
         {call.error_code !== null && <Text size="xs" c="dimmed" ff="monospace">{call.error_code}</Text>}
       </Table.Td>
       <Table.Td className={classes["wrap"]!}>
@@ -71,13 +71,13 @@ function CallRow({ call }: { call: AgentCall }) {
           <RunLink call={call} />
           <span>attempt {call.attempt}</span>
           <span>took {took}</span>
-          <Moment at={call.ended_at} />
+          <Timestamp at={call.ended_at} />
         </Group>
       </Table.Td>
       <Table.Td visibleFrom="sm">{call.attempt}</Table.Td>
       <Table.Td visibleFrom="sm"><RunLink call={call} /></Table.Td>
       <Table.Td visibleFrom="sm">{took}</Table.Td>
-      <Table.Td visibleFrom="sm"><Moment at={call.ended_at} /></Table.Td>
+      <Table.Td visibleFrom="sm"><Timestamp at={call.ended_at} /></Table.Td>
     </Table.Tr>
   );
 }

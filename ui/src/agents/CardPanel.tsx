@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { RefreshCw } from "lucide-react";
 
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { safeLink } from "../runs/inspector/files.ts";
 import { JsonTree } from "../runs/inspector/JsonTree.tsx";
@@ -25,7 +25,7 @@ export function CardPanel({ agent }: { agent: Agent }) {
     <Stack gap="md">
       <Group gap="md" justify="space-between">
         <Text size="sm" c="dimmed" className={classes["wrap"]!}>
-          Read <Moment at={view.asked_at} />{view.url === null ? "" : ` from ${view.url}`}
+          Read <Timestamp at={view.asked_at} />{view.url === null ? "" : ` from ${view.url}`}
         </Text>
         <Button
           size="xs"

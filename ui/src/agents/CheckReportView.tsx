@@ -4,9 +4,9 @@ import { Checkbox, Code, Group, Stack, Text } from "@mantine/core";
 import { ChevronRight } from "lucide-react";
 import { useState } from "react";
 
-import { lasting, Moment } from "../app/Moment.tsx";
+import { lasting, Timestamp } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
-import { GradeMark, VerdictMark } from "./Marks.tsx";
+import { GradeBadge, VerdictBadge } from "./Badges.tsx";
 import type { CheckFinding, CheckReport } from "./queries.ts";
 
 const ORDER: readonly CheckFinding["verdict"][] = ["failed", "warning", "passed", "skipped"];
@@ -20,9 +20,9 @@ export function CheckReportView({ report }: { report: CheckReport }) {
   return (
     <Stack gap="sm" data-testid="report">
       <Group gap="md">
-        <GradeMark grade={report.grade} passed={report.passed} />
+        <GradeBadge grade={report.grade} passed={report.passed} />
         <Text size="sm" c="dimmed">
-          {report.protocol}, <Moment at={report.started_at} />, {lasting(report.duration_ms)}
+          {report.protocol}, <Timestamp at={report.started_at} />, {lasting(report.duration_ms)}
           {report.active ? ", with messages" : ", without messages"}
         </Text>
       </Group>
@@ -72,7 +72,7 @@ function FindingView({ finding }: { finding: CheckFinding }) {
   return (
     <details className={classes["finding"]} open={finding.verdict === "failed"} data-testid="finding" data-finding={finding.id}>
       <summary>
-        <VerdictMark verdict={finding.verdict} />
+        <VerdictBadge verdict={finding.verdict} />
         <span>{finding.title}</span>
         <ChevronRight size={15} aria-hidden className={classes["chevron"]} />
       </summary>

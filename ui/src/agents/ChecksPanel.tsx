@@ -9,13 +9,13 @@ import { useState } from "react";
 import { api, body } from "../api/client.ts";
 import { useMay } from "../app/access.ts";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentRoute } from "../app/router.tsx";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import classes from "./agents.module.css";
 import { CheckReportView } from "./CheckReportView.tsx";
-import { GradeMark } from "./Marks.tsx";
+import { GradeBadge } from "./Badges.tsx";
 import { Note } from "./Note.tsx";
 import { type Agent, checkQuery, type CheckSummary, checksQuery } from "./queries.ts";
 
@@ -103,8 +103,8 @@ function CheckLink({ check, isShown }: { check: CheckSummary; isShown: boolean }
       data-testid="check"
     >
       <Group justify="space-between" wrap="nowrap" gap="xs">
-        <GradeMark grade={check.grade} passed={check.passed} />
-        <span className={classes["small"]}><Moment at={check.at} /></span>
+        <GradeBadge grade={check.grade} passed={check.passed} />
+        <span className={classes["small"]}><Timestamp at={check.at} /></span>
       </Group>
       <Text size="xs" c="dimmed">
         {check.protocol}{check.active ? ", with messages" : ""}

@@ -2,7 +2,7 @@
 
 import { Table, Text, Title } from "@mantine/core";
 
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import type { Agent } from "./queries.ts";
 
@@ -25,7 +25,7 @@ export function Evidence({ agent }: { agent: Agent }) {
             <dt>Why</dt>
             <dd>{dialect.evidence}</dd>
             <dt>Decided</dt>
-            <dd><Moment at={dialect.decided_at} /></dd>
+            <dd><Timestamp at={dialect.decided_at} /></dd>
             <dt>Called at</dt>
             <dd>{dialect.url}</dd>
             {dialect.card_url !== null && (

@@ -2,9 +2,9 @@
 
 import { Title } from "@mantine/core";
 
-import { lasting, Moment, useNow } from "../app/Moment.tsx";
+import { lasting, Timestamp, useNow } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
-import { BreakerMark } from "./Marks.tsx";
+import { BreakerBadge } from "./Badges.tsx";
 import type { Agent } from "./queries.ts";
 
 export function Limits({ agent }: { agent: Agent }) {
@@ -26,7 +26,7 @@ export function Limits({ agent }: { agent: Agent }) {
             : `${agent.rate.per_second} a second, ${agent.rate.burst ?? 1} at once; ${rate?.tokens ?? 0} may begin now`}
         </dd>
         <dt>Breaker</dt>
-        <dd>{breaker === null ? "None" : <BreakerMark breaker={breaker.state} />}</dd>
+        <dd>{breaker === null ? "None" : <BreakerBadge breaker={breaker.state} />}</dd>
         {breaker !== null && (
           <>
             <dt>Failures</dt>
@@ -36,7 +36,7 @@ export function Limits({ agent }: { agent: Agent }) {
         {breaker?.reason != null && (
           <>
             <dt>Opened</dt>
-            <dd><Moment at={breaker.opened_at} />: {breaker.reason}</dd>
+            <dd><Timestamp at={breaker.opened_at} />: {breaker.reason}</dd>
           </>
         )}
         {breaker?.retry_at != null && (

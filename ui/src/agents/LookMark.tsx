@@ -4,7 +4,7 @@ import { Tooltip } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { HeartCrack, HeartPulse } from "lucide-react";
 
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import { lookQuery } from "./looks.ts";
 
@@ -22,7 +22,7 @@ export function LookMark({ agent }: { agent: string }) {
         data-value={look.status}
       >
         <Icon size={15} aria-hidden />
-        <span>{answers ? "Answered" : "No answer"} <Moment at={look.at} /></span>
+        <span>{answers ? "Answered" : "No answer"} <Timestamp at={look.at} /></span>
       </span>
     </Tooltip>
   );

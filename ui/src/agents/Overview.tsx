@@ -4,7 +4,7 @@ import { Group, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 
-import { lasting } from "../app/Moment.tsx";
+import { lasting } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentRoute } from "../app/router.tsx";
 import { CallsChart, LatencyChart } from "./ActivityChart.tsx";
@@ -13,7 +13,7 @@ import { Evidence } from "./Evidence.tsx";
 import { Limits } from "./Limits.tsx";
 import { type Agent, activityQuery, HOUR } from "./queries.ts";
 import { Registration } from "./Registration.tsx";
-import { totalsOf } from "./standing.ts";
+import { totalsOf } from "./health.ts";
 
 const SPANS = [
   { value: "60", label: "1 h" },

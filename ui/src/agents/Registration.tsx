@@ -3,7 +3,7 @@
 import { Title } from "@mantine/core";
 import type { ReactNode } from "react";
 
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import type { Agent } from "./queries.ts";
 
@@ -19,8 +19,8 @@ export function Registration({ agent }: { agent: Agent }) {
     ...(agent.endpoint_override === null ? [] : [["Called at instead", agent.endpoint_override] as const]),
     ...(agent.allow_card_origin.length === 0 ? [] : [["Card may name", agent.allow_card_origin.join(", ")] as const]),
     ["Repeatable", agent.repeatable ? "Yes: the same work may be given to it twice" : "No"],
-    ["Registered", <Moment key="created" at={agent.created_at} />],
-    ["Changed", <Moment key="updated" at={agent.updated_at} />],
+    ["Registered", <Timestamp key="created" at={agent.created_at} />],
+    ["Changed", <Timestamp key="updated" at={agent.updated_at} />],
     ["Id", agent.id],
   ];
   return (

@@ -1,7 +1,7 @@
 /** Tiny pictures of the last hour: calls with their failures as bars, latency as a line. Each says the same in words. */
 
 import classes from "./agents.module.css";
-import type { Series } from "./standing.ts";
+import type { Series } from "./health.ts";
 
 const WIDTH = 90;
 const HEIGHT = 22;

@@ -7,7 +7,7 @@ import { useState } from "react";
 
 import { api, body } from "../api/client.ts";
 import { useMay } from "../app/access.ts";
-import { lasting } from "../app/Moment.tsx";
+import { lasting } from "../app/Timestamp.tsx";
 import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { JsonEditor, jsonProblem, parsed } from "../forms/JsonEditor.tsx";

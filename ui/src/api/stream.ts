@@ -7,12 +7,12 @@
 
 import { createParser } from "eventsource-parser";
 
-import { hangUpUnseen, shown, wait } from "./attention.ts";
+import { abortWhenHidden, shown, wait } from "./visibility.ts";
 import { hearAnswer, hearEvent } from "./clock.ts";
 import { doubtConnection } from "./connection.ts";
 import { parseAnswer } from "./exactJson.ts";
 import { key } from "./key.ts";
-import { takeLine } from "./lines.ts";
+import { acquireConnection } from "./sharedConnections.ts";
 import { NoAnswer, Problem, problemOf } from "./problem.ts";
 
 export interface RunEvent {
@@ -57,7 +57,7 @@ export async function follow(run: string, after: number, listener: Listener, sig
   listener.onConnection("connecting", null);
   while (!signal.aborted) {
     await shown(signal);
-    const giveBack = await takeLine();
+    const giveBack = await acquireConnection();
     const call = new Call(signal, giveBack === null ? GLANCE_MS : null);
     try {
       await listen(run, seen, call, take, () => listener.onConnection("live", null));
@@ -96,7 +96,7 @@ class Call {
   private silence: ReturnType<typeof setTimeout> | undefined;
 
   constructor(signal: AbortSignal, private readonly glanceMs: number | null) {
-    this.stop = hangUpUnseen(() => this.hangUp(), signal, UNSEEN_MS);
+    this.stop = abortWhenHidden(() => this.hangUp(), signal, UNSEEN_MS);
     this.hear();
   }
 

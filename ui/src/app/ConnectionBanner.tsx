@@ -6,7 +6,7 @@ import { useRef } from "react";
 
 import { askAgain, useConnection, type Connection } from "../api/connection.ts";
 import classes from "./ConnectionBanner.module.css";
-import { useNow } from "./Moment.tsx";
+import { useNow } from "./Timestamp.tsx";
 
 export function ConnectionBanner() {
   const connection = useConnection();

@@ -5,13 +5,13 @@ import { Link, useRouterState } from "@tanstack/react-router";
 import { Keyboard } from "lucide-react";
 
 import classes from "./Shell.module.css";
-import { PLACES, placeOf } from "./places.ts";
+import { NAVIGATION_ITEMS, navigationItemOf } from "./navigationItems.ts";
 
 export function Navigation({ showShortcuts }: { showShortcuts: () => void }) {
-  const here = useRouterState({ select: (state) => placeOf(state.location.pathname) });
+  const here = useRouterState({ select: (state) => navigationItemOf(state.location.pathname) });
   return (
     <>
-      {PLACES.map((place) => {
+      {NAVIGATION_ITEMS.map((place) => {
         const { to, name, icon: Icon } = place;
         return (
           <NavLink

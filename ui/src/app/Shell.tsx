@@ -14,14 +14,14 @@ import { ConnectionBanner } from "./ConnectionBanner.tsx";
 import { KeyGate } from "./KeyGate.tsx";
 import { Navigation } from "./Navigation.tsx";
 import { Palette } from "./palette/Palette.tsx";
-import { PLACES, type Place } from "./places.ts";
+import { NAVIGATION_ITEMS, type NavigationItem } from "./navigationItems.ts";
 import classes from "./Shell.module.css";
 import { MODIFIER, ShortcutList } from "./ShortcutList.tsx";
 import { useShortcutEverywhere } from "./shortcuts.ts";
 import { SchemeSwitch, TimesSwitch } from "./Switches.tsx";
 import { Toasts } from "./Toasts.tsx";
 import { useAddressTitle } from "./title.ts";
-import { useArrival } from "./useArrival.ts";
+import { useFocusOnNavigation } from "./useFocusOnNavigation.ts";
 
 export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname });
@@ -31,7 +31,7 @@ export function Shell() {
   // Nothing is asked for before it is known who asks.
   const isKnown = useQuery(callerQuery).isSuccess;
   useAddressTitle(path);
-  useArrival();
+  useFocusOnNavigation();
   useEffect(closeMenu, [path, closeMenu]);
   useShortcutEverywhere("mod+k", "Go to anything: the command palette", togglePalette);
   useShortcutEverywhere("?", "Show these shortcuts", openShortcuts);
@@ -76,7 +76,7 @@ export function Shell() {
         <ConnectionBanner />
         <KeyGate><Outlet /></KeyGate>
       </AppShell.Main>
-      {PLACES.map((place) => <PlaceShortcut key={place.to} place={place} />)}
+      {NAVIGATION_ITEMS.map((place) => <PlaceShortcut key={place.to} place={place} />)}
       <Palette opened={palette} onClose={closePalette} showShortcuts={openShortcuts} />
       <Toasts />
       <ShortcutList opened={shortcuts} onClose={closeShortcuts} />
@@ -84,7 +84,7 @@ export function Shell() {
   );
 }
 
-function PlaceShortcut({ place }: { place: Place }) {
+function PlaceShortcut({ place }: { place: NavigationItem }) {
   const router = useRouter();
   useShortcutEverywhere(`g ${place.key}`, `Go to ${place.name.toLowerCase()}`, () => router.history.push(place.to));
   return null;

@@ -3,7 +3,7 @@
 import { ActionIcon, Tooltip, UnstyledButton, useMantineColorScheme } from "@mantine/core";
 import { Moon, Sun, SunMoon } from "lucide-react";
 
-import { useTimeZone } from "./Moment.tsx";
+import { useTimeZone } from "./Timestamp.tsx";
 import classes from "./Shell.module.css";
 
 const NEXT = { auto: "light", light: "dark", dark: "auto" } as const;

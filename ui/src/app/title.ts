@@ -2,13 +2,13 @@
 
 import { useEffect, useLayoutEffect } from "react";
 
-import { placeOf } from "./places.ts";
+import { navigationItemOf } from "./navigationItems.ts";
 import { plain } from "./plain.ts";
 
 const BRAND = "Trunkline";
 
 export function titleOf(path: string): string {
-  const place = placeOf(path);
+  const place = navigationItemOf(path);
   if (place === undefined) return BRAND;
   if (path === place.makes) return `New · ${place.name} · ${BRAND}`;
   const rest = path.slice(place.to.length).split("/").filter((part) => part !== "").map(decoded);

@@ -5,7 +5,7 @@ import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 
 import classes from "./code.module.css";
-import { mark, marked, type Stretch } from "./marked.ts";
+import { mark, marked, type TextRange } from "./markedRange.ts";
 import { type Language, readable } from "./setup.ts";
 
 export function CodeView({
@@ -18,7 +18,7 @@ export function CodeView({
   text: string;
   language: Language;
   label: string;
-  stretch?: Stretch | null;
+  stretch?: TextRange | null;
   /** Where the reader has put the cursor. */
   onPlace?: (place: number) => void;
 }) {

@@ -10,7 +10,7 @@ import {
 } from "@codemirror/view";
 
 import { highlight } from "./highlight.ts";
-import { typedOver } from "./typedOver.ts";
+import { replaceSelection } from "./replaceSelection.ts";
 
 export type Language = "yaml" | "json" | "text";
 
@@ -102,7 +102,7 @@ function common(language: Language, label: string, dark: boolean): Extension {
     foldGutter(),
     highlightSpecialChars(),
     drawSelection(),
-    typedOver,
+    replaceSelection,
     highlight,
     theme,
   ];

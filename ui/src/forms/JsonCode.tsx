@@ -9,7 +9,7 @@ import { drawSelection, EditorView, keymap } from "@codemirror/view";
 import { useEffect, useEffectEvent, useRef } from "react";
 
 import { highlight } from "../code/highlight.ts";
-import { typedOver } from "../code/typedOver.ts";
+import { replaceSelection } from "../code/replaceSelection.ts";
 import classes from "./JsonCode.module.css";
 
 interface JsonCodeProps {
@@ -53,7 +53,7 @@ export default function JsonCode({ label, text, onText, invalid, describedBy }: 
         EditorView.cspNonce.of(nonce()),
         history(),
         drawSelection(),
-        typedOver,
+        replaceSelection,
         indentOnInput(),
         indentUnit.of("  "),
         bracketMatching(),

@@ -9,7 +9,7 @@ import { useState } from "react";
 
 import type { Layout } from "./layout.ts";
 import { MapStep } from "./MapStep.tsx";
-import { freeCorners, isAllInSight, mapSize } from "./sight.ts";
+import { freeCorners, isFullyVisible, mapSize } from "./viewport.ts";
 
 // Of fewer one knows where the others are.
 const FROM = { steps: 5, width: 320 };
@@ -23,7 +23,7 @@ export function useMapChoice() {
 export function useMapRoom(layout: Layout): { readonly isUseful: boolean; readonly free: readonly PanelPosition[] } {
   const found = useStore(({ width, height, transform: [x, y, zoom] }) => {
     const [sight, room] = [{ x, y, zoom }, { width, height }];
-    if (layout.places.size < FROM.steps || width < FROM.width || isAllInSight(layout, sight, room)) return null;
+    if (layout.places.size < FROM.steps || width < FROM.width || isFullyVisible(layout, sight, room)) return null;
     // One word for all of them: as long as it is the same nothing is drawn again.
     return freeCorners(layout, sight, room).join();
   });

@@ -8,7 +8,7 @@ import type { ReactNode } from "react";
 import classes from "./graph.module.css";
 import { useMapChoice, useMapRoom } from "./GraphMap.tsx";
 import type { Layout } from "./layout.ts";
-import { EDGE } from "./sight.ts";
+import { EDGE } from "./viewport.ts";
 
 // All of it, however small.
 const FIT = { padding: `${EDGE}px`, maxZoom: 1 } as const;

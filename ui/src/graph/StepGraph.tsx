@@ -13,7 +13,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import type { StepModel } from "../runs/model.ts";
 import { DirectionSwitch, useDirection } from "./DirectionSwitch.tsx";
-import { Fitting } from "./Fitting.tsx";
+import { ViewportControl } from "./ViewportControl.tsx";
 import classes from "./graph.module.css";
 import { GraphMap } from "./GraphMap.tsx";
 import { GraphTools } from "./GraphTools.tsx";
@@ -24,7 +24,7 @@ import { childId, depthOf, type Graph, type Inside, isSlot, planOf, slotId } fro
 import { RouteEdge, type RouteEdgeType } from "./RouteEdge.tsx";
 import { StepNode } from "./StepNode.tsx";
 import { useArrows } from "./useArrows.ts";
-import { useBringing } from "./useBringing.ts";
+import { useRevealNode } from "./useRevealNode.ts";
 
 const DRAW_ALL_UP_TO = 150;
 const NODE_TYPES = { step: StepNode, item: ItemNode };
@@ -107,7 +107,7 @@ function Drawn({
 
   useLayoutEffect(() => live.show(states, over, selected), [live, states, over, selected]);
   const following = useMemo(() => (selected === null || chosen === null ? null : { node: selected, name: chosen }), [selected, chosen]);
-  const bring = useBringing(layout?.found ?? null);
+  const bring = useRevealNode(layout?.found ?? null);
   const onKeyDown = useArrows(live, layout?.found ?? null, bring);
   if (failure !== null) throw failure;
   return (
@@ -145,7 +145,7 @@ function Drawn({
             >
               <Background />
               <GraphMap layout={layout.found} />
-              <Fitting layout={layout.found} chosen={following} begin={begin} opened={opened} />
+              <ViewportControl layout={layout.found} chosen={following} begin={begin} opened={opened} />
             </ReactFlow>
           )}
         </div>

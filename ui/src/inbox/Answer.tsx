@@ -4,14 +4,14 @@ import { Alert, Code, Group, Stack, Text } from "@mantine/core";
 import { Clock } from "lucide-react";
 
 import { AnchorLink } from "../app/links.tsx";
-import { Moment, useNow } from "../app/Moment.tsx";
+import { Timestamp, useNow } from "../app/Timestamp.tsx";
 import classes from "./Answer.module.css";
 import { KINDS } from "./kinds.ts";
 import { ReplyForm } from "./ReplyForm.tsx";
 import { ResolveForm } from "./ResolveForm.tsx";
 import { RunInput } from "./RunInput.tsx";
 import { schemaOf, type InboxItem } from "./waiting.ts";
-import { Words } from "./Words.tsx";
+import { LinkedText } from "./LinkedText.tsx";
 
 /**
  * `isOver`: nobody waits for the answer any more; what was written is still there to be read.
@@ -30,7 +30,7 @@ export function Answer({ item, onDone, isOver = false, showsRun }: {
         {showsRun && <RunInput run={item.run_id} />}
       </Stack>
       <div className={classes["asked"]} data-testid="question">
-        <Text className={classes["words"]!}><Words text={item.text} /></Text>
+        <Text className={classes["words"]!}><LinkedText text={item.text} /></Text>
         {item.data !== null && schemaOf(item.data) === null && (
           <Code block className={classes["data"]!} tabIndex={0} aria-label="What came with the question">
             {JSON.stringify(item.data, null, 2)}
@@ -82,7 +82,7 @@ function Facts({ item, showsRun }: { item: InboxItem; showsRun: boolean }) {
       )}
       <span>attempt {item.attempt}</span>
       {item.protocol !== null && <span>{item.protocol}</span>}
-      <span>asked <Moment at={item.since} /></span>
+      <span>asked <Timestamp at={item.since} /></span>
     </Group>
   );
 }

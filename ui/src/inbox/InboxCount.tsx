@@ -4,12 +4,12 @@ import { Inbox } from "lucide-react";
 
 import { ButtonLink } from "../app/links.tsx";
 import { useTitleCount } from "../app/title.ts";
-import { useInboxBell } from "./useInboxBell.ts";
+import { useInboxRefresh } from "./useInboxRefresh.ts";
 import { MOST_COUNTED, useWaitingCount } from "./waiting.ts";
 
 export function InboxCount() {
   const { data: count } = useWaitingCount();
-  useInboxBell();
+  useInboxRefresh();
   const shown = count === undefined || count === 0 ? null : count > MOST_COUNTED ? `${MOST_COUNTED}+` : String(count);
   useTitleCount(shown);
   if (shown === null) return null;

@@ -5,7 +5,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { ArrowLeft, CircleCheck } from "lucide-react";
 
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { plain } from "../app/plain.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { inboxRoute } from "../app/router.tsx";
@@ -108,7 +108,7 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
         <Text size="sm" lineClamp={2}>{item.text}</Text>
         <Text size="xs" c="dimmed" truncate>{plain(`${item.workflow.name} · ${item.step}`)}</Text>
         <Text size="xs" c="dimmed" truncate>
-          <Text span inherit ff="monospace" title={item.run_id}>…{item.run_id.slice(-TAIL)}</Text> · <Moment at={item.since} />
+          <Text span inherit ff="monospace" title={item.run_id}>…{item.run_id.slice(-TAIL)}</Text> · <Timestamp at={item.since} />
         </Text>
       </div>
     </UnstyledButton>

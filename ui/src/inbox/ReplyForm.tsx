@@ -11,7 +11,7 @@ import { toast } from "../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed, written } from "../forms/JsonEditor.tsx";
 import { missing, placed, type Json } from "../forms/schema.ts";
 import { emptyForm, SchemaForm } from "../forms/SchemaForm.tsx";
-import { useBroken } from "../forms/useBroken.ts";
+import { useInvalidFields } from "../forms/useInvalidFields.ts";
 import { schemaOf, useReply, type InboxItem, type Reply } from "./waiting.ts";
 
 type Way = "text" | "form" | "json";
@@ -25,7 +25,7 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
   const [words, setWords] = useState(item.kind === "auth" ? "I have logged in." : "");
   const [form, setForm] = useState<Json | undefined>(() => (schema === null ? undefined : emptyForm(schema)));
   const [json, setJson] = useState("");
-  const fields = useBroken();
+  const fields = useInvalidFields();
   const [messages, setMessages] = useState(NO_MESSAGES);
   const reply = useReply(item);
 

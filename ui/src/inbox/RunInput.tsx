@@ -8,7 +8,7 @@ import { useState } from "react";
 import { Loading } from "../app/Loading.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { type Form, ValueView } from "../runs/inspector/ValueView.tsx";
-import { runQuery } from "../runs/useChildPictures.ts";
+import { runQuery } from "../runs/useChildGraphs.ts";
 
 export function RunInput({ run }: { run: string }) {
   const [opened, { toggle }] = useDisclosure();

@@ -7,7 +7,7 @@ import { ArrowRight } from "lucide-react";
 
 import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentMigrationRoute } from "../app/router.tsx";
 import { BlockerList } from "./BlockerList.tsx";
@@ -15,9 +15,9 @@ import { ChangedReads } from "./ChangedReads.tsx";
 import { Comparisons } from "./Comparisons.tsx";
 import { History } from "./History.tsx";
 import classes from "./migration.module.css";
-import { MoveActions } from "./MoveActions.tsx";
+import { MigrationActions } from "./MigrationActions.tsx";
 import { statusQuery, type Stage, type Status } from "./queries.ts";
-import { Sides } from "./Sides.tsx";
+import { SourceAndTarget } from "./SourceAndTarget.tsx";
 import { LOOKS, nextOf, stageOf } from "./stages.ts";
 import { StageBadge } from "./StageBadge.tsx";
 
@@ -43,7 +43,7 @@ export function AgentMigrationPage() {
       {status !== undefined && (
         <>
           <Standing status={status} />
-          <MoveActions status={status} act={search.act} onAct={act} />
+          <MigrationActions status={status} act={search.act} onAct={act} />
           <BlockerList
             status={status}
             onAct={act}
@@ -52,7 +52,7 @@ export function AgentMigrationPage() {
               document.getElementById("comparisons")?.scrollIntoView();
             }}
           />
-          <Sides status={status} />
+          <SourceAndTarget status={status} />
           <ChangedReads reads={status.expressions} />
           <Comparisons
             agent={agent}
@@ -100,12 +100,12 @@ function Standing({ status }: { status: Status }) {
       <Text size="sm">{LOOKS[stage].told}</Text>
       {status.event !== null && (
         <Text size="sm" c="dimmed" data-testid="last-change">
-          Since <Moment at={status.event.at} />, by {status.event.who}: {status.event.why}
+          Since <Timestamp at={status.event.at} />, by {status.event.who}: {status.event.why}
         </Text>
       )}
       {status.migration?.ready != null && (
         <Text size="sm" data-testid="attested">
-          Ready, says {status.migration.ready.who} (<Moment at={status.migration.ready.at} />): {status.migration.ready.note}
+          Ready, says {status.migration.ready.who} (<Timestamp at={status.migration.ready.at} />): {status.migration.ready.note}
         </Text>
       )}
       {next !== null && <Text size="sm" fw={600} data-testid="next">Next: {next.text}.</Text>}

@@ -4,7 +4,7 @@ import { Text } from "@mantine/core";
 import { ArrowRight, CircleAlert, CircleCheck, CircleDashed, CircleX, type LucideIcon } from "lucide-react";
 import type { ReactNode } from "react";
 
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { AnchorLink } from "../app/links.tsx";
 import classes from "./migration.module.css";
 import type { Entry } from "./queries.ts";
@@ -28,7 +28,7 @@ export function BoardCard({ entry }: { entry: Entry }) {
       {(stage === "canary" || stage === "cut_over") && <Called entry={entry} />}
       {stage === "rolled_back" && entry.event !== null && (
         <Text size="xs" className={classes["why"]!}>
-          {entry.event.who}: {entry.event.why} (<Moment at={entry.event.at} />)
+          {entry.event.who}: {entry.event.why} (<Timestamp at={entry.event.at} />)
         </Text>
       )}
       {entry.migration?.forced === true && <Line icon={CircleAlert} color="var(--status-waiting)">A refusal was overruled</Line>}

@@ -2,7 +2,7 @@
 
 import { Stack, Table, Text } from "@mantine/core";
 
-import { differing } from "./differing.ts";
+import { textDifference } from "./textDifference.ts";
 import classes from "./migration.module.css";
 import type { Compared } from "./queries.ts";
 import { many } from "./words.ts";
@@ -70,7 +70,7 @@ export function ComparedAnswers({ one }: { one: Compared }) {
 
 function DifferenceRow({ difference }: { difference: Difference }) {
   const { path, old, new: fresh } = difference;
-  const { before, old: left, new: right, after } = differing(old ?? "", fresh ?? "");
+  const { before, old: left, new: right, after } = textDifference(old ?? "", fresh ?? "");
   return (
     <Table.Tr data-testid="difference" data-path={path}>
       <Table.Th scope="row" className={classes["value"]!}>{path || "/"}</Table.Th>

@@ -6,7 +6,7 @@ import { ChevronDown, ChevronRight, CircleCheck, CircleHelp, CircleX } from "luc
 import { Fragment } from "react";
 
 import { AnchorLink } from "../app/links.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { ComparedAnswers, readComparison } from "./ComparedAnswers.tsx";
 import classes from "./migration.module.css";
@@ -107,7 +107,7 @@ function Row({ one, opened, onOpen }: { one: Compared; opened: boolean; onOpen: 
         </AnchorLink>
       </Table.Td>
       <Table.Td className={classes["mono"]!}>{summaryOf(one)}</Table.Td>
-      <Table.Td><Moment at={one.at} /></Table.Td>
+      <Table.Td><Timestamp at={one.at} /></Table.Td>
     </Table.Tr>
   );
 }

@@ -9,7 +9,7 @@ import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { useFleetMove, type Entry, type FleetAction, type Outcome, type Stage } from "./queries.ts";
 import { stageOf } from "./stages.ts";
 import { many } from "./words.ts";
-import { useWho, WhoField } from "./Who.tsx";
+import { useRequester, RequesterField } from "./Requester.tsx";
 
 interface Told {
   readonly name: string;
@@ -70,7 +70,7 @@ export function FleetActions({ entries }: { entries: readonly Entry[] }) {
 function FleetDialog({ action, meant, onClose }: { action: FleetAction; meant: readonly Entry[]; onClose: () => void }) {
   const { name, text } = TOLD[action];
   const move = useFleetMove();
-  const [who, setWho] = useWho();
+  const [who, setWho] = useRequester();
   const [why, setWhy] = useState("");
   const [force, setForce] = useState(false);
   // As many as it was asked for: afterwards they stand elsewhere.
@@ -95,7 +95,7 @@ function FleetDialog({ action, meant, onClose }: { action: FleetAction; meant: r
               <Checkbox label="Overrule what is in the way, where that is possible" checked={force} onChange={(event) => setForce(event.currentTarget.checked)} data-testid="force" />
             )}
             <Textarea label="Why" description="For those who read it later." required={needsWhy} autosize minRows={2} maxLength={2000} value={why} onChange={(event) => setWhy(event.currentTarget.value)} data-autofocus data-testid="why" />
-            <WhoField value={who} onChange={setWho} />
+            <RequesterField value={who} onChange={setWho} />
             {move.error !== null && <ProblemPanel error={move.error} />}
             <Group justify="flex-end" gap="sm">
               <Button variant="default" onClick={onClose}>Leave them as they are</Button>

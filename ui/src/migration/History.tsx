@@ -4,7 +4,7 @@ import { Button, Stack, Table, Text, Title } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { FileText, GraduationCap } from "lucide-react";
 
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import classes from "./migration.module.css";
 import { eventsQuery, type AgentEvent, type State } from "./queries.ts";
@@ -35,7 +35,7 @@ export function History({ agent }: { agent: string }) {
                   <Table.Td><What event={event} /></Table.Td>
                   <Table.Td className={classes["words"]!}>{event.why}</Table.Td>
                   <Table.Td className={classes["words"]!}>{event.who}</Table.Td>
-                  <Table.Td><Moment at={event.at} /></Table.Td>
+                  <Table.Td><Timestamp at={event.at} /></Table.Td>
                 </Table.Tr>
               ))}
             </Table.Tbody>

@@ -6,7 +6,7 @@ import { childId, type Graph, type Inside, parentOf, slotId } from "../graph/pla
 import { StepGraph } from "../graph/StepGraph.tsx";
 import { chosenItems } from "./chosenItems.ts";
 import { freshStep, isFinal, ownerOf, type RunModel, type StepModel } from "./model.ts";
-import type { ChildPicture } from "./useChildPictures.ts";
+import type { ChildGraph } from "./useChildGraphs.ts";
 import { type LiveModel, useModel } from "./useRunModel.ts";
 
 export function RunGraph({
@@ -24,7 +24,7 @@ export function RunGraph({
   graph: Graph;
   live: LiveModel;
   /** Of the runs that are open. */
-  pictures: ReadonlyMap<string, ChildPicture>;
+  pictures: ReadonlyMap<string, ChildGraph>;
   selected: string | null;
   onSelect: (step: string | null) => void;
   onOpenRun: (run: string, step: string) => void;
@@ -79,7 +79,7 @@ export function RunGraph({
 function useInsides(
   model: RunModel,
   open: ReadonlySet<string>,
-  pictures: ReadonlyMap<string, ChildPicture>,
+  pictures: ReadonlyMap<string, ChildGraph>,
 ): ReadonlyMap<string, Inside> {
   const kept = useRef<ReadonlyMap<string, Inside>>(new Map());
   return useMemo(() => {

@@ -8,7 +8,7 @@ import type { Problem } from "../api/problem.ts";
 import type { components } from "../api/schema.d.ts";
 import type { Connection } from "../api/stream.ts";
 import { AnchorLink } from "../app/links.tsx";
-import { lasting, Moment } from "../app/Moment.tsx";
+import { lasting, Timestamp } from "../app/Timestamp.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
 import { RunActions } from "./actions/RunActions.tsx";
 import { CopyId } from "./CopyId.tsx";
@@ -48,7 +48,7 @@ export const RunHeader = memo(function RunHeader({
       </Group>
       <dl className={classes["facts"]}>
         <Fact name="Run"><CopyId id={run.id} name="run id" /></Fact>
-        <Fact name="Started"><Moment at={run.started_at ?? run.created_at} /></Fact>
+        <Fact name="Started"><Timestamp at={run.started_at ?? run.created_at} /></Fact>
         <Fact name={model.startedAt !== null && model.finishedAt === null ? "Running for" : "Took"}><Elapsed model={model} /></Fact>
         <Fact name="Correlation id"><CopyId id={run.correlation_id} name="correlation id" /></Fact>
         {run.trace_id !== undefined && run.trace_id !== null && (

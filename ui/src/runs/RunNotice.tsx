@@ -5,7 +5,7 @@ import { Ban, CirclePause, CircleX, Hourglass, type LucideIcon, RotateCcw } from
 import { memo, type ReactNode } from "react";
 
 import { AnchorLink } from "../app/links.tsx";
-import { lasting } from "../app/Moment.tsx";
+import { lasting } from "../app/Timestamp.tsx";
 import { ChildLink, childRunIn } from "./ChildLink.tsx";
 import type { RunModel, StepModel } from "./model.ts";
 import { useRunClock } from "./useRunClock.ts";

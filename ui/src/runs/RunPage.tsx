@@ -20,8 +20,8 @@ import { RunHeader } from "./RunHeader.tsx";
 import { RunNotice } from "./RunNotice.tsx";
 import classes from "./RunPage.module.css";
 import { Side, Stacked } from "./Panes.tsx";
-import { readGraph, runQuery, useChildPictures } from "./useChildPictures.ts";
-import { useOpen } from "./useOpen.ts";
+import { readGraph, runQuery, useChildGraphs } from "./useChildGraphs.ts";
+import { useExpandedSteps } from "./useExpandedSteps.ts";
 import { type LiveModel, useCalmModel, useFollowed } from "./useRunModel.ts";
 
 type Run = components["schemas"]["Run"];
@@ -88,9 +88,9 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
     },
     [navigate, step, attempt],
   );
-  const { open, opened, toggle } = useOpen(step);
+  const { open, opened, toggle } = useExpandedSteps(step);
   // Looked at once for both, graph and chart.
-  const pictures = useChildPictures(model, open);
+  const pictures = useChildGraphs(model, open);
   const openRun = useCallback(
     (child: string, inner: string, which: number | null = null) =>
       void navigate({ to: "/runs/$run", params: { run: child }, search: { step: inner, ...(which === null ? {} : { attempt: which }) } }),

@@ -6,12 +6,12 @@ import { useMemo, useRef, useState } from "react";
 import { Loading } from "../app/Loading.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { runsRoute } from "../app/router.tsx";
-import { Bar } from "./list/Bar.tsx";
+import { RunListBar } from "./list/RunListBar.tsx";
 import { Filters } from "./list/Filters.tsx";
-import { NoRuns, NothingLikeThis } from "./list/Nothing.tsx";
+import { NoRuns, NoMatchingRuns } from "./list/EmptyList.tsx";
 import { RunTable } from "./list/RunTable.tsx";
 import { isFiltered, written } from "./list/search.ts";
-import { useHeld } from "./list/useHeld.ts";
+import { useIsInteracting } from "./list/useIsInteracting.ts";
 import { useRuns } from "./list/useRuns.ts";
 import { useSelection } from "./list/useSelection.ts";
 import { useSteadyRows } from "./list/useSteadyRows.ts";
@@ -27,7 +27,7 @@ export function RunsPage() {
   const [looks, setLooks] = useState(0);
   const list = written(search);
   const selection = useSelection(runs, list);
-  const held = useHeld(area, table, runs.length > 0) || selection.runs.size > 0;
+  const held = useIsInteracting(area, table, runs.length > 0) || selection.runs.size > 0;
   const { rows, fresh } = useSteadyRows(runs, query.hasNextPage, held, query.isPlaceholderData ? null : `${looks} ${list}`);
   const showFresh = () => {
     window.scrollTo(0, 0);
@@ -42,10 +42,10 @@ export function RunsPage() {
       <Filters />
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
       {query.isPending && <Loading />}
-      {query.isSuccess && rows.length === 0 && (isFiltered(search) ? <NothingLikeThis search={search} /> : <NoRuns />)}
+      {query.isSuccess && rows.length === 0 && (isFiltered(search) ? <NoMatchingRuns search={search} /> : <NoRuns />)}
       {rows.length > 0 && (
         <div ref={area}>
-          <Bar shown={rows.length} hasMore={query.hasNextPage} live={live} fresh={fresh} onFresh={showFresh} selection={selection} isFiltered={isFiltered(search)} />
+          <RunListBar shown={rows.length} hasMore={query.hasNextPage} live={live} fresh={fresh} onFresh={showFresh} selection={selection} isFiltered={isFiltered(search)} />
           <RunTable rows={rows} selection={selection} area={table} />
         </div>
       )}

@@ -14,7 +14,7 @@ import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
 import type { Problem } from "../api/problem.ts";
 import type { components } from "../api/schema.d.ts";
 import { type Connection, follow, type RunEvent } from "../api/stream.ts";
-import { knownModel } from "./known.ts";
+import { recordModel } from "./recordModel.ts";
 import { apply, NOTHING, type RunModel } from "./model.ts";
 
 type Run = components["schemas"]["Run"];
@@ -92,8 +92,8 @@ export interface Followed {
 /** Follows the run for as long as it is shown. `isLatest`: what is known of it was not kept from an earlier visit. */
 export function useFollowed(known: Run, isLatest: boolean): Followed {
   const run = known.id;
-  const [live] = useState(() => new LiveModel(knownModel(known)));
-  useEffect(() => live.know(knownModel(known), isLatest), [live, known, isLatest]);
+  const [live] = useState(() => new LiveModel(recordModel(known)));
+  useEffect(() => live.know(recordModel(known), isLatest), [live, known, isLatest]);
   const isBehind = useSyncExternalStore(useListen(live), () => live.isBehind);
   const [heard, setHeard] = useState<Omit<Followed, "live">>({ connection: "connecting", problem: null });
   useEffect(() => {

@@ -8,7 +8,7 @@ import { useState } from "react";
 
 import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { systemRoute, type SystemSearch } from "../app/router.tsx";
 import { type AuditEntry, type AuditFilter, type AuditKind, auditQuery } from "./queries.ts";
@@ -68,7 +68,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
   const details = detailsOf(entry).join(" · ");
   return (
     <Table.Tr data-testid="audit-entry" data-kind={entry.kind} data-action={entry.action}>
-      <Table.Td className={classes["when"]!}><Moment at={entry.at} /></Table.Td>
+      <Table.Td className={classes["when"]!}><Timestamp at={entry.at} /></Table.Td>
       <Table.Td visibleFrom="sm" className={classes["wrap"]!}><Text span size="sm" c="dimmed"><Who entry={entry} /></Text></Table.Td>
       <Table.Td className={classes["wrap"]!}>
         {deedOf(entry)} <Subject entry={entry} />

@@ -7,7 +7,7 @@ import { CircleCheck } from "lucide-react";
 import { sizeOf } from "../app/bytes.ts";
 import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { systemRoute } from "../app/router.tsx";
 import { LetterView } from "./LetterView.tsx";
@@ -70,7 +70,7 @@ function LetterTable({ letters, chosen }: { letters: readonly Letter[]; chosen: 
               <Table.Td visibleFrom="xs" className={classes["wrap"]!}>{letter.topic}/{letter.partition}/{letter.offset}</Table.Td>
               <Table.Td visibleFrom="md" className={classes["wrap"]!}>{letter.key ?? "–"}</Table.Td>
               <Table.Td visibleFrom="sm" className={classes["number"]!}>{sizeOf(letter.size)}</Table.Td>
-              <Table.Td><Moment at={letter.at} /></Table.Td>
+              <Table.Td><Timestamp at={letter.at} /></Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

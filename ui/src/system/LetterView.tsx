@@ -10,7 +10,7 @@ import { Problem } from "../api/problem.ts";
 import { useMay } from "../app/access.ts";
 import { sizeOf } from "../app/bytes.ts";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
@@ -35,7 +35,7 @@ export function LetterView({ id, system }: { id: string; system: System | undefi
           <Text size="sm" className={classes["wrap"]!} data-testid="letter-reason">{letter.reason}</Text>
           <Text size="xs" c="dimmed" className={classes["wrap"]!}>
             {letter.topic}, partition {letter.partition}, offset {letter.offset} · key {letter.key ?? "none"} · {sizeOf(letter.size)} ·{" "}
-            <Moment at={letter.at} />
+            <Timestamp at={letter.at} />
           </Text>
           <Decisions id={id} topic={letter.topic} hasValue={letter.value !== null} system={system} onDone={close} />
           <Text size="sm" fw={600}>

@@ -6,7 +6,7 @@ import type { ReactNode } from "react";
 
 import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
 import type { RunStatus } from "../runs/model.ts";
 import { ConsumerLag } from "./ConsumerLag.tsx";
@@ -109,8 +109,8 @@ function Processes({ processes }: { processes: readonly Process[] }) {
                 {process.pool !== null && <Text size="xs" c="dimmed">pool {process.pool}</Text>}
               </Table.Td>
               <Table.Td visibleFrom="sm">{process.version}</Table.Td>
-              <Table.Td visibleFrom="xs"><Moment at={process.started_at} /></Table.Td>
-              <Table.Td visibleFrom="sm"><Moment at={process.seen_at} /></Table.Td>
+              <Table.Td visibleFrom="xs"><Timestamp at={process.started_at} /></Table.Td>
+              <Table.Td visibleFrom="sm"><Timestamp at={process.seen_at} /></Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

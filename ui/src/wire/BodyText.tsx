@@ -5,11 +5,11 @@ import { useMemo, useState } from "react";
 
 import { sizeOf } from "../app/bytes.ts";
 import { Copy } from "../app/Copy.tsx";
-import { jsonLaidOut } from "../code/laidOut.ts";
+import { formattedJson } from "../code/formatJson.ts";
 import classes from "./wire.module.css";
 
 export function BodyText({ text, label }: { text: string; label: string }) {
-  const pretty = useMemo(() => jsonLaidOut(text), [text]);
+  const pretty = useMemo(() => formattedJson(text), [text]);
   const [form, setForm] = useState("pretty");
   if (text === "") return <Text size="sm" c="dimmed">No body.</Text>;
   const shown = form === "pretty" && pretty !== null ? pretty : text;

@@ -5,7 +5,7 @@ import { ChevronDown, ChevronRight, CircleCheck, CircleX } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { clockTime } from "../app/clockTime.ts";
-import { absolute, lasting, useTimeZone } from "../app/Moment.tsx";
+import { absolute, lasting, useTimeZone } from "../app/Timestamp.tsx";
 import { type Exchange, isWell, kindOf, KINDS, type Named, pollsName, rowsOf } from "./exchange.ts";
 import { ExchangeDetail } from "./ExchangeDetail.tsx";
 import { type Stretch, stretchOf, TimingBar } from "./Timing.tsx";

@@ -4,7 +4,7 @@ import { Text } from "@mantine/core";
 import { useState } from "react";
 
 import type { components } from "../api/schema.d.ts";
-import { lasting } from "../app/Moment.tsx";
+import { lasting } from "../app/Timestamp.tsx";
 import { BodyText } from "./BodyText.tsx";
 import classes from "./wire.module.css";
 

@@ -5,7 +5,7 @@
  * The words beside the bar say the same.
  */
 
-import { lasting } from "../app/Moment.tsx";
+import { lasting } from "../app/Timestamp.tsx";
 import type { Exchange } from "./exchange.ts";
 import classes from "./wire.module.css";
 

@@ -1,7 +1,7 @@
 /** What an attempt has on the wire as text, so that two can be laid side by side. Pure. */
 
 import type { components } from "../api/schema.d.ts";
-import { jsonLaidOut } from "../code/laidOut.ts";
+import { formattedJson } from "../code/formatJson.ts";
 import { errorText, type Exchange, kindOf } from "./exchange.ts";
 
 export type Part = "request" | "response" | "output";
@@ -62,5 +62,5 @@ function headerLines(headers: Readonly<Record<string, string>>): readonly string
 }
 
 function readable(text: string): string {
-  return jsonLaidOut(text) ?? text;
+  return formattedJson(text) ?? text;
 }

@@ -3,7 +3,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 
-import { useLookAgain } from "../api/useLookAgain.ts";
+import { useRefetchOnChange } from "../api/useRefetchOnChange.ts";
 import { wirePage } from "./pages.ts";
 
 const PAGE = 200;
@@ -34,7 +34,7 @@ export function useExchanges({ run, step, attempt, live, moved }: Asked, upTo = 
   });
   const { data, hasNextPage, isFetching, isError, fetchNextPage } = found;
   const exchanges = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data]);
-  useLookAgain(moved, found);
+  useRefetchOnChange(moved, found);
   const isShort = hasNextPage && !isFetching && !isError && exchanges.every(({ id = 0 }) => id < upTo);
   useEffect(() => {
     if (isShort) void fetchNextPage();

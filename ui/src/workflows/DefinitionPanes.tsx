@@ -10,7 +10,7 @@ import { workflowRoute } from "../app/router.tsx";
 import { CodeView } from "../code/CodeView.tsx";
 import { GraphPane } from "./GraphPane.tsx";
 import { graphQuery, type Workflow } from "./queries.ts";
-import { stepAt, stepStretches } from "./stepStretches.ts";
+import { stepAt, stepStretches } from "./stepRanges.ts";
 import { textOf } from "./text.ts";
 import classes from "./workflows.module.css";
 

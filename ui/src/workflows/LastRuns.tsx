@@ -4,7 +4,7 @@ import { Group, Stack, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import { AnchorLink } from "../app/links.tsx";
-import { Duration, Moment } from "../app/Moment.tsx";
+import { Duration, Timestamp } from "../app/Timestamp.tsx";
 import { NamedColumns } from "../app/NamedColumns.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
@@ -35,7 +35,7 @@ export function LastRuns({ workflow }: { workflow: string }) {
               </Table.Td>
               <Table.Td>v{run.workflow.version}</Table.Td>
               <Table.Td><Duration from={run.started_at} to={run.finished_at} /></Table.Td>
-              <Table.Td><Moment at={run.created_at} /></Table.Td>
+              <Table.Td><Timestamp at={run.created_at} /></Table.Td>
             </Table.Tr>
           ))}
         </NamedColumns>

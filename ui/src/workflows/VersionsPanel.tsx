@@ -6,7 +6,7 @@ import { useNavigate } from "@tanstack/react-router";
 
 import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { CodeDiff } from "../code/CodeDiff.tsx";
@@ -69,7 +69,7 @@ function VersionTable({ versions, shown }: { versions: readonly WorkflowItem[]; 
               </AnchorLink>
             </Table.Td>
             <Table.Td>{steps}</Table.Td>
-            <Table.Td className={classes["moment"]}><Moment at={created_at} /></Table.Td>
+            <Table.Td className={classes["moment"]}><Timestamp at={created_at} /></Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>

@@ -8,7 +8,7 @@ import { FilePen, Play } from "lucide-react";
 import { useMay } from "../app/access.ts";
 import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { plain } from "../app/plain.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
@@ -121,7 +121,7 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
       )}
       <Group gap="sm">
         <Text size="sm" c="dimmed">
-          {workflow.steps} {workflow.steps === 1 ? "step" : "steps"}, saved <Moment at={workflow.created_at} />
+          {workflow.steps} {workflow.steps === 1 ? "step" : "steps"}, saved <Timestamp at={workflow.created_at} />
         </Text>
         <AgentNames agents={workflow.agents} workflows={workflow.workflows} most={12} />
       </Group>

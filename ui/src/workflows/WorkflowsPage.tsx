@@ -10,7 +10,7 @@ import { useEffect, useRef, useState } from "react";
 import { useMay } from "../app/access.ts";
 import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
-import { Moment } from "../app/Moment.tsx";
+import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowsRoute } from "../app/router.tsx";
 import { useShortcut } from "../app/shortcuts.ts";
@@ -141,7 +141,7 @@ function WorkflowTable({ workflows }: { workflows: readonly WorkflowItem[] }) {
               <Table.Td>{workflow.steps}</Table.Td>
               <Table.Td><AgentNames agents={workflow.agents} workflows={workflow.workflows} most={4} /></Table.Td>
               <Table.Td><RunMarks runs={workflow.last_runs ?? []} /></Table.Td>
-              <Table.Td className={classes["moment"]}><Moment at={workflow.created_at} /></Table.Td>
+              <Table.Td className={classes["moment"]}><Timestamp at={workflow.created_at} /></Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

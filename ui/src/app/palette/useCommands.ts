@@ -7,8 +7,8 @@ import { useRouter } from "@tanstack/react-router";
 import { Activity, Bot, Clock, Keyboard, Moon, Network, Plus, Sun, SunMoon, type LucideIcon } from "lucide-react";
 
 import { api, body } from "../../api/client.ts";
-import { useTimeZone } from "../Moment.tsx";
-import { PLACES } from "../places.ts";
+import { useTimeZone } from "../Timestamp.tsx";
+import { NAVIGATION_ITEMS } from "../navigationItems.ts";
 import { BEGINS, match } from "./match.ts";
 
 export interface Command {
@@ -40,7 +40,7 @@ export function useCommands(typed: string, showShortcuts: () => void): { groups:
   const text = typed.trim();
   const [asked] = useDebouncedValue(text, 120);
   const actions = useActions(showShortcuts);
-  const pages = PLACES.map(({ to, name, icon, key }): Command => ({
+  const pages = NAVIGATION_ITEMS.map(({ to, name, icon, key }): Command => ({
     id: `page-${name.toLowerCase()}`, name, icon, keys: `g ${key}`, leaves: true, run: go(to),
   }));
   const runs = useRuns(asked);

@@ -4,7 +4,7 @@ import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import type { RunModel } from "../model.ts";
-import { refusal, useSteering } from "./steering.ts";
+import { refusal, useRunCommands } from "./runCommands.ts";
 
 export function CancelDialog({
   run,
@@ -17,7 +17,7 @@ export function CancelDialog({
   opened: boolean;
   onClose: () => void;
 }) {
-  const steering = useSteering(run);
+  const steering = useRunCommands(run);
   const under = [...model.steps.values()].filter((step) => step.status === "RUNNING" || step.status === "WAITING").length;
   const ended = refusal("cancel", model);
   const leave = () => {

@@ -15,7 +15,7 @@ import { JsonEditor, jsonProblem, parsed, written } from "../../forms/JsonEditor
 import type { Json } from "../../forms/schema.ts";
 import classes from "./RetryDialog.module.css";
 import { retryPlan, type Mode, type RetryPlan } from "./retryPlan.ts";
-import { useRetry, type RetryRequest } from "./steering.ts";
+import { useRetry, type RetryRequest } from "./runCommands.ts";
 
 type Run = components["schemas"]["Run"];
 type Graph = components["schemas"]["WorkflowGraph"];

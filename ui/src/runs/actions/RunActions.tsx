@@ -11,7 +11,7 @@ import { toast } from "../../app/toasts.ts";
 import type { RunModel } from "../model.ts";
 import { ActionButton } from "./ActionButton.tsx";
 import { CancelDialog } from "./CancelDialog.tsx";
-import { refusal, useSteering, wordsOf } from "./steering.ts";
+import { refusal, useRunCommands, wordsOf } from "./runCommands.ts";
 import { waitingStep } from "./waitingStep.ts";
 
 const AnswerStep = lazy(() => import("./AnswerStep.tsx"));
@@ -19,7 +19,7 @@ const RetryDialog = lazy(() => import("./RetryDialog.tsx"));
 
 export function RunActions({ run, model, step }: { run: string; model: RunModel; step: string | null }) {
   const may = useMay("operator");
-  const steering = useSteering(run);
+  const steering = useRunCommands(run);
   const [cancelling, { open: askCancel, close: closeCancel }] = useDisclosure();
   const [retrying, { open: openRetry, close: closeRetry }] = useDisclosure();
   // By its name: whoever else answers meanwhile is not to take the dialog away without a word.

@@ -12,12 +12,12 @@ import { useCallback, useMemo, useRef, useState } from "react";
 
 import type { Graph } from "../../graph/plan.ts";
 import { statusIn, stepOf } from "../model.ts";
-import type { ChildPicture } from "../useChildPictures.ts";
+import type { ChildGraph } from "../useChildGraphs.ts";
 import { type LiveModel, useModel } from "../useRunModel.ts";
 import { queuedFrom, type Wait, waitsOf } from "./bars.ts";
 import classes from "./Gantt.module.css";
 import { GanttRow } from "./GanttRow.tsx";
-import { bringInSight, ROW_HEIGHT, RULER_HEIGHT, useChosenInSight } from "./inSight.ts";
+import { scrollRowIntoView, ROW_HEIGHT, RULER_HEIGHT, useScrollToSelection } from "./scrollRows.ts";
 import { Legend, useKinds } from "./Legend.tsx";
 import { insidesOf, readInsides, type Row, rowsOf } from "./rows.ts";
 import { Pauses, Ruler } from "./Ruler.tsx";
@@ -48,7 +48,7 @@ export function Gantt({
   graph: Graph;
   live: LiveModel;
   /** Of the runs that are open. */
-  pictures: ReadonlyMap<string, ChildPicture>;
+  pictures: ReadonlyMap<string, ChildGraph>;
   selected: string | null;
   attempt: number | null;
   onSelect: (step: string, attempt: number | null) => void;
@@ -84,7 +84,7 @@ export function Gantt({
     // Where the keyboard is stays drawn, wherever the reader has scrolled.
     rangeExtractor: (range) => [...new Set([...defaultRangeExtractor(range), stop])].filter((place) => place < rows.length).sort((one, other) => one - other),
   });
-  useChosenInSight(scroller, rows, selected, room);
+  useScrollToSelection(scroller, rows, selected, room);
   const zoomTo = useCallback((next: number) => {
     const element = scroller.current!;
     const middle = (element.scrollLeft + element.clientWidth / 2) / element.scrollWidth;
@@ -114,7 +114,7 @@ export function Gantt({
             role="rowgroup"
             className={classes["rows"]}
             style={{ height: virtual.getTotalSize() }}
-            onKeyDown={(event) => onKeyDown(event, (place) => bringInSight(scroller.current!, place))}
+            onKeyDown={(event) => onKeyDown(event, (place) => scrollRowIntoView(scroller.current!, place))}
             onFocus={moveStop}
           >
             <Pauses pauses={model.pauses} scale={scale} now={now} />
@@ -152,7 +152,7 @@ export function Gantt({
 }
 
 /** By the node that has begun the run, and by step. */
-function allWaits(graph: Graph, pictures: ReadonlyMap<string, ChildPicture>): ReadonlyMap<string | null, ReadonlyMap<string, Wait>> {
+function allWaits(graph: Graph, pictures: ReadonlyMap<string, ChildGraph>): ReadonlyMap<string | null, ReadonlyMap<string, Wait>> {
   const inner = [...pictures].map(([node, child]) => [node, waitsOf(child.graph)] as const);
   return new Map<string | null, ReadonlyMap<string, Wait>>([[null, waitsOf(graph)], ...inner]);
 }

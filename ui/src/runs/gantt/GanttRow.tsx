@@ -3,7 +3,7 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { memo } from "react";
 
-import { lasting } from "../../app/Moment.tsx";
+import { lasting } from "../../app/Timestamp.tsx";
 import { lookOf } from "../../app/StatusBadge.tsx";
 import { isFinal, type Span, type StepModel, type StepStatus } from "../model.ts";
 import { barsOf } from "./bars.ts";

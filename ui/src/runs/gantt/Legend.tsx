@@ -3,12 +3,12 @@
 import { memo, useMemo, useRef } from "react";
 
 import type { RunModel, SpanKind } from "../model.ts";
-import type { ChildPicture } from "../useChildPictures.ts";
+import type { ChildGraph } from "../useChildGraphs.ts";
 import classes from "./Gantt.module.css";
 import { KINDS } from "./kinds.ts";
 
 /** The kinds of time that there are or were in what is shown, as one text: it changes only when there is another. */
-export function useKinds(model: RunModel, pictures: ReadonlyMap<string, ChildPicture>): string {
+export function useKinds(model: RunModel, pictures: ReadonlyMap<string, ChildGraph>): string {
   const known = useRef(new Set<SpanKind>(["call", "queued"]));
   return useMemo(() => {
     const found = known.current;

@@ -2,7 +2,7 @@
 
 import { memo } from "react";
 
-import { lasting } from "../../app/Moment.tsx";
+import { lasting } from "../../app/Timestamp.tsx";
 import type { Pause } from "../model.ts";
 import classes from "./Gantt.module.css";
 import { inPercent, marksOf, type Scale } from "./scale.ts";

@@ -2,7 +2,7 @@
 
 import { childId, type Graph, parentOf } from "../../graph/plan.ts";
 import type { RunModel } from "../model.ts";
-import type { ChildPicture } from "../useChildPictures.ts";
+import type { ChildGraph } from "../useChildGraphs.ts";
 
 export interface Row {
   /** A node of the graph, or an item, `step[17]`. */
@@ -27,7 +27,7 @@ export function rowsOf(
   graph: Graph,
   insides: Insides,
   open: ReadonlySet<string>,
-  pictures: ReadonlyMap<string, ChildPicture>,
+  pictures: ReadonlyMap<string, ChildGraph>,
   node: string | null = null,
   depth = 0,
 ): readonly Row[] {

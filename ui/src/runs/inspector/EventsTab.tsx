@@ -7,7 +7,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 
 import type { RunEvent } from "../../api/stream.ts";
 import { Loading } from "../../app/Loading.tsx";
-import { absolute, lasting, useTimeZone } from "../../app/Moment.tsx";
+import { absolute, lasting, useTimeZone } from "../../app/Timestamp.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import type { RunModel } from "../model.ts";
 import classes from "./inspector.module.css";

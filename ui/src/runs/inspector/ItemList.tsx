@@ -5,7 +5,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 
 import { api, body } from "../../api/client.ts";
 import { Loading } from "../../app/Loading.tsx";
-import { Duration } from "../../app/Moment.tsx";
+import { Duration } from "../../app/Timestamp.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { runRoute } from "../../app/router.tsx";
 import { StatusBadge } from "../../app/StatusBadge.tsx";

@@ -6,11 +6,11 @@ import { CircleX, Download, Info, TriangleAlert, type LucideIcon } from "lucide-
 
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
-import { useLookAgain } from "../../api/useLookAgain.ts";
+import { useRefetchOnChange } from "../../api/useRefetchOnChange.ts";
 import { clockTime } from "../../app/clockTime.ts";
 import { download } from "../../app/download.ts";
 import { Loading } from "../../app/Loading.tsx";
-import { absolute, useTimeZone } from "../../app/Moment.tsx";
+import { absolute, useTimeZone } from "../../app/Timestamp.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import classes from "./inspector.module.css";
 
@@ -35,7 +35,7 @@ export function LogsTab({ run, step, attempt, live }: { run: string; step: strin
     refetchInterval: live ? AGAIN_MS : false,
   });
   // The last lines come with the end.
-  useLookAgain(live, query);
+  useRefetchOnChange(live, query);
   const whole = useMutation({
     mutationFn: () =>
       body(api.GET("/api/v1/runs/{run}/logs", { params: { path: { run }, query: { ...wanted, format: "lines" } }, parseAs: "text" })),

@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useMemo, type ReactNode } from "react";
 
 import { Loading } from "../../app/Loading.tsx";
-import { lasting, useNow } from "../../app/Moment.tsx";
+import { lasting, useNow } from "../../app/Timestamp.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { WireTab } from "../../wire/WireTab.tsx";

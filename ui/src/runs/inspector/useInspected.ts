@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import type { RunModel, StepModel } from "../model.ts";
-import { runQuery } from "../useChildPictures.ts";
+import { runQuery } from "../useChildGraphs.ts";
 
 export type Step = components["schemas"]["Step"];
 

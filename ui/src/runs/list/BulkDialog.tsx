@@ -5,7 +5,7 @@ import { PhoneCall } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
 import { AnchorLink } from "../../app/links.tsx";
-import { wordsOf } from "../actions/steering.ts";
+import { wordsOf } from "../actions/runCommands.ts";
 import { type BulkWish, type Failure, isUnclear, meant, type Progress as Went, useBulk } from "./bulk.ts";
 import classes from "./list.module.css";
 import type { Run } from "./useRuns.ts";

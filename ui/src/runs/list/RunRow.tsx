@@ -6,13 +6,13 @@ import { CornerDownRight } from "lucide-react";
 import { memo, type MouseEvent } from "react";
 
 import { AnchorLink } from "../../app/links.tsx";
-import { Duration, Moment } from "../../app/Moment.tsx";
+import { Duration, Timestamp } from "../../app/Timestamp.tsx";
 import { plain } from "../../app/plain.ts";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { isFinal } from "../model.ts";
 import { AgentChips } from "./AgentChips.tsx";
 import classes from "./list.module.css";
-import { useOpened } from "./opened.ts";
+import { useOpenedRun } from "./openedRun.ts";
 import type { Run } from "./useRuns.ts";
 
 // Ids begin with the time: by their ends they are told apart.
@@ -32,7 +32,7 @@ export const RunRow = memo(function RunRow({
   onToggle: (run: Run) => void;
 }) {
   const navigate = useNavigate();
-  const noteOpened = useOpened();
+  const noteOpened = useOpenedRun();
   const open = (event: MouseEvent) => {
     // A control of its own, or text that somebody marks.
     if ((event.target as Element).closest("a, button, input, label") !== null || getSelection()?.isCollapsed === false) return;
@@ -72,7 +72,7 @@ export const RunRow = memo(function RunRow({
       </td>
       <td role="cell" className={classes["agents"]}><AgentChips agents={run.agents} most={mostAgents} /></td>
       <td role="cell" className={classes["duration"]}><Duration from={run.started_at} to={run.finished_at} /></td>
-      <td role="cell" className={classes["started"]}><Moment at={run.started_at ?? run.created_at} /></td>
+      <td role="cell" className={classes["started"]}><Timestamp at={run.started_at ?? run.created_at} /></td>
       <td role="cell" className={classes["id"]}>
         <AnchorLink
           to="/runs/$run"

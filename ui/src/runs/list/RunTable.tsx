@@ -6,7 +6,7 @@ import { type RefObject, useCallback, useRef } from "react";
 
 import { useListedKey, useShortcut } from "../../app/shortcuts.ts";
 import classes from "./list.module.css";
-import { useReturn } from "./opened.ts";
+import { useReturnToRun } from "./openedRun.ts";
 import { RunRow } from "./RunRow.tsx";
 import type { Run } from "./useRuns.ts";
 import type { Selection } from "./useSelection.ts";
@@ -26,7 +26,7 @@ export function RunTable({
   latest.current = selection;
   const toggle = useCallback((run: Run) => latest.current.toggle(run), []);
   useRowKeys(area, rows, toggle);
-  useReturn(area);
+  useReturnToRun(area);
   const mostAgents = useMediaQuery("(min-width: 75em)", false, { getInitialValueInEffect: false }) ? 3 : 2;
   const ticked = rows.filter(({ run }) => selection.runs.has(run.id)).length;
   const areAll = rows.length > 0 && ticked === rows.length;

@@ -3,7 +3,7 @@
 import { Button, Group, Popover, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 
-import { useTimeZone } from "../../app/Moment.tsx";
+import { useTimeZone } from "../../app/Timestamp.tsx";
 import classes from "./list.module.css";
 import { type RunsSearch, type Span, SPANS } from "./search.ts";
 

@@ -9,7 +9,7 @@ import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/r
 import { useEffect, useRef, useState } from "react";
 
 import { api, body } from "../../api/client.ts";
-import { listenForRuns } from "../../api/doorbell.ts";
+import { subscribeToRunChanges } from "../../api/runChanges.ts";
 import type { components } from "../../api/schema.d.ts";
 import { isFinal } from "../model.ts";
 import { queryOf, type RunsSearch, written } from "./search.ts";
@@ -104,7 +104,7 @@ function useDoorbell(read: () => Promise<unknown>, onLive: (live: boolean) => vo
       }
       resting = false;
     };
-    listenForRuns({ onRing: () => void ring(), onLive }, end.signal);
+    subscribeToRunChanges({ onChange: () => void ring(), onLive }, end.signal);
     return () => end.abort();
   }, [onLive]);
 }

@@ -15,7 +15,7 @@ import { ActionButton } from "../../runs/actions/ActionButton.tsx";
 import { GraphPane } from "../GraphPane.tsx";
 import type { Knowledge } from "../language/completion.ts";
 import { agentNamesQuery, type Finding, type Graph, graphQuery, schemaQuery, workflowNamesQuery } from "../queries.ts";
-import { stepAt, stepStretches } from "../stepStretches.ts";
+import { stepAt, stepStretches } from "../stepRanges.ts";
 import classes from "../workflows.module.css";
 import { offsetOf } from "./diagnostics.ts";
 import { DoubtDialog } from "./DoubtDialog.tsx";

@@ -8,7 +8,7 @@ import { useComputedColorScheme } from "@mantine/core";
 import { type RefObject, useEffect, useEffectEvent, useRef } from "react";
 
 import classes from "../../code/code.module.css";
-import { mark, marked, type Stretch } from "../../code/marked.ts";
+import { mark, marked, type TextRange } from "../../code/markedRange.ts";
 import { nonced, writable } from "../../code/setup.ts";
 import { completions, type Knowledge } from "../language/completion.ts";
 import { hints } from "../language/hints.ts";
@@ -33,7 +33,7 @@ export function YamlEditor({
   label: string;
   knowledge: Knowledge;
   checked: Checked;
-  stretch: Stretch | null;
+  stretch: TextRange | null;
   onChange: (text: string) => void;
   onPlace: (place: number, text: string) => void;
   onSave: () => void;

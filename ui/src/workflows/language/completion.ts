@@ -5,7 +5,7 @@ import {
 } from "@codemirror/autocomplete";
 import type { EditorView } from "@codemirror/view";
 
-import { keysUnder } from "../stepStretches.ts";
+import { keysUnder } from "../stepRanges.ts";
 import { type Place, placeAt } from "./place.ts";
 import { scalar } from "./scalar.ts";
 import { ITEM, keysAt, type Schema, valuesAt } from "./shapes.ts";

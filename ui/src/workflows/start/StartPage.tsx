@@ -22,7 +22,7 @@ import { toast } from "../../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed, written } from "../../forms/JsonEditor.tsx";
 import { isSchema, placed, type Json, type Schema } from "../../forms/schema.ts";
 import { emptyForm, SchemaForm } from "../../forms/SchemaForm.tsx";
-import { useBroken } from "../../forms/useBroken.ts";
+import { useInvalidFields } from "../../forms/useInvalidFields.ts";
 import { executeCurl } from "../execute.ts";
 import { runCommand } from "./command.ts";
 import { asksForSecrets, dropFilled, keepFilled, readFilled } from "./kept.ts";
@@ -58,7 +58,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const [value, setValue] = useState<Json | undefined>(() => (kept === null || kept.way === "json" ? empty : parsed(kept.text)));
   const [text, setText] = useState(() => kept?.text ?? written(empty ?? {}));
   const [form, setForm] = useState(0);
-  const fields = useBroken();
+  const fields = useInvalidFields();
   const start = useStart(workflow, pinned);
   const frame = useRef<HTMLFormElement>(null);
 

@@ -1,0 +1,45 @@
+/**
+ * Waiting, and whether anybody looks.
+ *
+ * A browser has six connections for all pages of one server. A page that nobody sees gives its own back: some tabs with
+ * runs that go on would otherwise keep the next one from loading.
+ */
+
+/** Resolves when the page is seen, or the signal aborts. */
+export function shown(signal: AbortSignal): Promise<void> {
+  if (!document.hidden || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", done);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", done);
+    signal.addEventListener("abort", done);
+  });
+}
+
+/** Hangs up once the page was hidden for so long, or the signal aborts; gives the way to stop that. */
+export function abortWhenHidden(hangUp: () => void, signal: AbortSignal, patienceMs: number): () => void {
+  let timer = 0;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = window.setTimeout(hangUp, patienceMs);
+  };
+  look();
+  signal.addEventListener("abort", hangUp, { once: true });
+  document.addEventListener("visibilitychange", look);
+  return () => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", hangUp);
+    document.removeEventListener("visibilitychange", look);
+  };
+}
+
+export function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+  });
+}

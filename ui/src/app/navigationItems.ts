@@ -1,0 +1,26 @@
+/** Where one can go from every page. */
+
+import { Activity, ArrowRightLeft, Bot, Inbox, Network, Server, type LucideIcon } from "lucide-react";
+
+export interface NavigationItem {
+  readonly to: string;
+  /** Where something new of it is made, in an address that takes no name away from what is there. */
+  readonly makes?: string;
+  readonly name: string;
+  readonly icon: LucideIcon;
+  /** Pressed after `g`. */
+  readonly key: string;
+}
+
+export const NAVIGATION_ITEMS: readonly NavigationItem[] = [
+  { to: "/runs", name: "Runs", icon: Activity, key: "r" },
+  { to: "/inbox", name: "Inbox", icon: Inbox, key: "i" },
+  { to: "/workflows", makes: "/new-workflow", name: "Workflows", icon: Network, key: "w" },
+  { to: "/agents", makes: "/new-agent", name: "Agents", icon: Bot, key: "a" },
+  { to: "/migration", name: "Migration", icon: ArrowRightLeft, key: "m" },
+  { to: "/system", name: "System", icon: Server, key: "s" },
+];
+
+export function navigationItemOf(path: string): NavigationItem | undefined {
+  return NAVIGATION_ITEMS.find(({ to, makes }) => path === to || path === makes || path.startsWith(`${to}/`));
+}

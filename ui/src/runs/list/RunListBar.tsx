@@ -1,0 +1,114 @@
+/** The line above the table: how many runs are shown and whether they are live, or what can be done with those ticked. */
+
+import { Button, Group, Text } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { Ban, CircleDot, FilterX, RotateCcw, TimerReset } from "lucide-react";
+import { useState } from "react";
+
+import { useMay } from "../../app/access.ts";
+import { ActionButton } from "../actions/ActionButton.tsx";
+import { BulkDialog } from "./BulkDialog.tsx";
+import { meant } from "./bulk.ts";
+import classes from "./list.module.css";
+import { counted } from "./words.ts";
+import type { Run } from "./useRuns.ts";
+import type { Selection } from "./useSelection.ts";
+
+export function RunListBar({
+  shown,
+  hasMore,
+  live,
+  fresh,
+  onFresh,
+  selection,
+  isFiltered,
+}: {
+  shown: number;
+  hasMore: boolean;
+  live: boolean;
+  fresh: number;
+  onFresh: () => void;
+  selection: Selection;
+  isFiltered: boolean;
+}) {
+  return (
+    <div className={classes["bar"]}>
+      {selection.runs.size === 0 ? (
+        <>
+          <Text size="sm" c="dimmed" data-testid="shown">{counted(shown, "run")}{hasMore ? ", and older ones" : ""}</Text>
+          {isFiltered && <ClearFilters />}
+        </>
+      ) : (
+        <Chosen selection={selection} />
+      )}
+      <Group gap="sm" wrap="nowrap" ml="auto">
+        {fresh > 0 && (
+          <Button size="compact-sm" variant="light" onClick={onFresh} data-testid="new-runs">
+            Show {counted(fresh, "new run")}
+          </Button>
+        )}
+        <Live live={live} />
+      </Group>
+    </div>
+  );
+}
+
+function ClearFilters() {
+  const navigate = useNavigate({ from: "/runs" });
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      leftSection={<FilterX size={14} aria-hidden />}
+      onClick={() => void navigate({ search: {} })}
+      data-testid="clear-filters"
+    >
+      Clear filters
+    </Button>
+  );
+}
+
+function Live({ live }: { live: boolean }) {
+  const Icon = live ? CircleDot : TimerReset;
+  return (
+    <span
+      className={classes["live"]}
+      role="status"
+      title={live ? "The list changes as soon as a run does." : "Changes are not told at the moment: the list is read every few seconds."}
+      data-testid="live"
+      data-live={live}
+    >
+      <Icon size={14} aria-hidden color={live ? "var(--status-completed)" : "var(--status-waiting)"} />
+      {live ? "Live" : "Not live"}
+    </span>
+  );
+}
+
+function Chosen({ selection }: { selection: Selection }) {
+  const may = useMay("operator");
+  const [asked, setAsked] = useState<{ wish: "cancel" | "retry"; runs: readonly Run[] } | null>(null);
+  const runs = [...selection.runs.values()];
+  const why = (wish: "cancel" | "retry") => {
+    if (!may.allowed) return may.reason;
+    if (meant(wish === "cancel" ? "cancel" : "restart", runs).length > 0) return null;
+    return wish === "cancel" ? "All of them have ended, or are being cancelled." : "None of them has ended: cancel or await them first.";
+  };
+  return (
+    <Group gap="xs" wrap="nowrap" role="group" aria-label="Selected runs">
+      <Text size="sm" fw={600} role="status" data-testid="selected">{runs.length} selected</Text>
+      <ActionButton icon={Ban} refused={why("cancel")} onPress={() => setAsked({ wish: "cancel", runs })} testId="bulk-cancel">Cancel…</ActionButton>
+      <ActionButton icon={RotateCcw} refused={why("retry")} onPress={() => setAsked({ wish: "retry", runs })} testId="bulk-retry">Retry…</ActionButton>
+      <Button size="compact-sm" variant="default" onClick={() => selection.set([])} data-testid="select-none">Clear</Button>
+      {asked !== null && (
+        <BulkDialog
+          wish={asked.wish}
+          runs={asked.runs}
+          onClose={(left) => {
+            setAsked(null);
+            if (left !== null) selection.set(left);
+          }}
+        />
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,128 @@
+/** The runs that steps have begun and a reader has opened: their graphs, and how they stand. */
+
+import { type QueryClient, queryOptions, useQueries, useQueryClient } from "@tanstack/react-query";
+import { useMemo, useRef } from "react";
+
+import { api, body } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { type Graph, parentOf } from "../graph/plan.ts";
+import { eventPage } from "./eventPage.ts";
+import { apply, freshStep, isFinal, NOTHING, type RunModel, statusIn, type StepModel } from "./model.ts";
+
+type Run = components["schemas"]["Run"];
+
+export interface ChildGraph {
+  readonly run: string;
+  readonly graph: Graph;
+  readonly model: RunModel;
+  /** As the graph shows them: what has not begun when the child ends never will. */
+  readonly states: ReadonlyMap<string, StepModel>;
+}
+
+// A stream for each would use up the few connections that a browser has for one server.
+const LOOK_AGAIN_MS = 1_000;
+const FRESH_MS = 1_000;
+const PAGE = 1_000;
+
+/** By nodes of the graph; `open` has them, too. A child of a child is there as soon as the child is. */
+export function useChildGraphs(model: RunModel, open: ReadonlySet<string>): ReadonlyMap<string, ChildGraph> {
+  const queries = useQueryClient();
+  const wanted = [...open].flatMap((node) => {
+    const run = isAllOpen(node, open) ? runBegunBy(node, model, queries) : null;
+    return run === null ? [] : [{ node, run }];
+  });
+  const histories = useQueries({ queries: wanted.map(({ run }) => historyQuery(run)) });
+  const runs = useQueries({ queries: wanted.map(({ run }) => runQuery(run)) });
+  const graphs = useQueries({
+    queries: runs.map(({ data }) => ({
+      queryKey: ["graph", data?.workflow.name, data?.workflow.version],
+      queryFn: () => readGraph(data!.workflow.name, data!.workflow.version),
+      enabled: data !== undefined,
+      staleTime: Infinity,
+    })),
+  });
+  const kept = useRef<ReadonlyMap<string, ChildGraph>>(new Map());
+  const pieces = wanted.flatMap(({ node, run }, place) => [node, run, histories[place]?.data, graphs[place]?.data]);
+  return useMemo(() => {
+    const pictures = new Map<string, ChildGraph>();
+    wanted.forEach(({ node, run }, place) => {
+      const [told, graph] = [histories[place]?.data, graphs[place]?.data];
+      if (told !== undefined && graph !== undefined) pictures.set(node, { run, graph, model: told, states: statesOf(graph, told) });
+    });
+    if (pictures.size > 0 || kept.current.size > 0) kept.current = pictures;
+    return kept.current;
+    // As many pieces as there are open steps: compared one by one, as React does, under one key.
+  }, [useStable(pieces)]);
+}
+
+/** What is inside of a step that is closed is not shown. */
+function isAllOpen(node: string, open: ReadonlySet<string>): boolean {
+  const { node: parent } = parentOf(node);
+  return open.has(node) && (parent === null || isAllOpen(parent, open));
+}
+
+/** The run behind a node; null: none, or it is not known yet what is above it. */
+function runBegunBy(id: string, model: RunModel, queries: QueryClient): string | null {
+  const { node, name } = parentOf(id);
+  const above = node === null ? null : runBegunBy(node, model, queries);
+  const told = node === null ? model : above === null ? undefined : queries.getQueryData(historyQuery(above).queryKey);
+  const state = told?.steps.get(name);
+  return state === undefined || state.items !== null ? null : (state.child?.run ?? null);
+}
+
+/** The same array as long as its parts are the same. */
+function useStable(parts: readonly unknown[]): readonly unknown[] {
+  const kept = useRef(parts);
+  if (kept.current.length !== parts.length || kept.current.some((part, place) => part !== parts[place])) kept.current = parts;
+  return kept.current;
+}
+
+/** The run without what its steps were given and gave; one that is over is read once. */
+export function runQuery(run: string) {
+  return queryOptions({
+    queryKey: ["run", run],
+    queryFn: ({ signal }): Promise<Run> =>
+      body(api.GET("/api/v1/runs/{run}", { params: { path: { run }, query: { step_payloads: false } }, signal })),
+    staleTime: ({ state }) => (state.data !== undefined && isFinal(state.data.status) ? Infinity : FRESH_MS),
+  });
+}
+
+/** What a child's history tells, looked at again until it is over; only what is new is read. */
+function historyQuery(run: string) {
+  const queryKey = ["run", run, "model"];
+  return queryOptions({
+    queryKey,
+    queryFn: ({ client, signal }) => readOn(run, client.getQueryData<RunModel>(queryKey) ?? NOTHING, signal),
+    staleTime: ({ state }) => (isOver(state.data) ? Infinity : FRESH_MS),
+    refetchInterval: ({ state }) => (isOver(state.data) ? false : LOOK_AGAIN_MS),
+  });
+}
+
+function isOver(model: RunModel | undefined): boolean {
+  return model !== undefined && isFinal(model.status);
+}
+
+async function readOn(run: string, known: RunModel, signal: AbortSignal): Promise<RunModel> {
+  let model = known;
+  for (;;) {
+    const { events, isLast } = await eventPage(run, { limit: PAGE, after: model.seq }, signal);
+    model = apply(model, events);
+    if (isLast) return model;
+  }
+}
+
+export function readGraph(workflow: string, version: number): Promise<Graph> {
+  return body(
+    api.GET("/api/v1/workflows/{workflow}/graph", { params: { path: { workflow }, query: { version } } }),
+  );
+}
+
+function statesOf({ steps }: Graph, model: RunModel): ReadonlyMap<string, StepModel> {
+  return new Map(
+    steps.map(({ name }) => {
+      const state = model.steps.get(name) ?? freshStep(name);
+      const status = statusIn(model.status, state);
+      return [name, status === state.status ? state : { ...state, status }];
+    }),
+  );
+}
