@@ -9,7 +9,7 @@ import pytest
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_success
-from trunkline.testing.agents import Drip, Hangup, Reply, Script
+from trunkline.testing.agents import EndlessReply, Hangup, Reply, Script
 from trunkline.testing.system import error_of, step_of
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +53,7 @@ BAD: list[tuple[str, str, Script, str, str]] = [
     ("depth", "jsonrpc-2.0", deep, "agent_answer_malformed", "The answer is nested too deeply"),
     ("bomb", "jsonrpc-2.0", Reply(200, BOMB, {"Content-Encoding": "gzip"}), "agent_answer_compressed",
      "Content-Encoding: gzip"),
-    ("drip", "jsonrpc-2.0", Drip(0.1), "agent_timeout", "The agent did not answer within"),
+    ("drip", "jsonrpc-2.0", EndlessReply(0.1), "agent_timeout", "The agent did not answer within"),
     ("redirect", "jsonrpc-2.0", Reply(307, b"", {"Location": "http://169.254.169.254/"}), "agent_redirected",
      "redirects to http://169.254.169.254/"),
     ("simple html", "simple-a2a", HTML, "agent_answer_malformed", "malformed Simple A2A response"),

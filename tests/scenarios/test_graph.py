@@ -211,7 +211,7 @@ async def test_a_run_that_passes_its_deadline_fails_and_breaks_off_its_calls(tmp
         await agent.called()
         clock.advance(timedelta(seconds=6))
         run = await system.wait_for(run_id)
-        await agent.was_deserted()
+        await agent.caller_left()
     assert run["status"] == "FAILED"
     assert error_of(run)["code"] == "deadline_exceeded"
     assert step_of(run, "only")["status"] == "CANCELLED"

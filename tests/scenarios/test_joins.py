@@ -75,6 +75,6 @@ async def test_a_step_that_passes_its_deadline_fails_and_its_call_is_broken_off(
         await agent.called()
         clock.advance(timedelta(seconds=6))
         run = await system.wait_for(run_id)
-        await agent.was_deserted()
+        await agent.caller_left()
     assert (run["status"], error_of(run)["code"]) == ("FAILED", "deadline_exceeded")
     assert "within its deadline of 5s" in str(error_of(step_of(run, "only"))["message"])

@@ -22,7 +22,7 @@ from tests.scenarios.sites import (
 from trunkline.bridge.agents.negotiation import CARD_FRESH_FOR
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import FakeClock, RunningSystem, ScriptedAgent, running_system
-from trunkline.testing.agents import Drip, Hangup, Script
+from trunkline.testing.agents import EndlessReply, Hangup, Script
 from trunkline.testing.system import error_of, objects_in, step_of
 
 pytestmark = pytest.mark.anyio
@@ -242,7 +242,7 @@ async def test_without_proof_nothing_is_sent_twice(system: RunningSystem, speake
 
 @pytest.mark.parametrize(
     ("silence", "code"),
-    [(Hangup(b"HTTP/1.1 200 OK\r\nContent-Le"), "agent_connection_lost"), (Drip(), "agent_timeout")],
+    [(Hangup(b"HTTP/1.1 200 OK\r\nContent-Le"), "agent_connection_lost"), (EndlessReply(), "agent_timeout")],
 )
 async def test_a_call_that_may_have_been_taken_is_not_made_in_another_dialect(
     system: RunningSystem, silence: Script, code: str

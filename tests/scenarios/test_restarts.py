@@ -126,7 +126,7 @@ async def test_a_call_that_does_not_end_in_time_is_made_again_under_the_same_id(
         async with running_system(tmp_path, stop_timeout="50ms") as system:
             run_id = await start_one(system, agent)
             await agent.called()
-        await agent.was_deserted()
+        await agent.caller_left()
         agent.script(jsonrpc_task("second time"))
         async with running_system(tmp_path) as system:
             run = await system.wait_for(run_id)

@@ -61,7 +61,7 @@ async def test_cancelling_a_call_in_flight_closes_the_connection_at_once(system:
         run_id = await system.start("one")
         await agent.called()
         run = await cancel(system, run_id)
-        await agent.was_deserted()
+        await agent.caller_left()
         again = await system.call("POST", f"/runs/{run_id}/cancel")
     assert run["status"] == "CANCELLED"
     assert run["cancel_requested_at"]

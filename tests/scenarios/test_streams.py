@@ -200,7 +200,7 @@ async def test_a_line_that_is_held_long_enough_is_let_go_and_the_agent_is_asked(
         running_system(tmp_path / "data", line_timeout="300ms") as system,
     ):
         run = await system.wait_for(await start_one(system, agent))
-        await agent.was_deserted()
+        await agent.caller_left()
     assert methods(agent) == ["message/stream", "tasks/get"]
     assert run["status"] == "COMPLETED"
 

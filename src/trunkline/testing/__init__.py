@@ -6,7 +6,7 @@ For Trunkline's own tests and for those of people who write agents and workflows
 
 from trunkline.testing.agents import (
     Call,
-    Drip,
+    EndlessReply,
     Hangup,
     Reply,
     ScriptedAgent,
@@ -21,7 +21,7 @@ from trunkline.testing.system import Answer, RunningSystem, error_of, objects_in
 __all__ = [
     "Answer",
     "Call",
-    "Drip",
+    "EndlessReply",
     "FakeClock",
     "Hangup",
     "Reply",

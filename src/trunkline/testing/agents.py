@@ -4,8 +4,8 @@ Agents for tests: real HTTP servers on free ports of this machine, whose answers
     async with ScriptedAgent(simple_success({"result": "hi"})) as agent:
         ... agent.url ... agent.calls
 
-An answer is a JSON value (sent with status 200), a `Reply`, a `Hangup`, a `Drip`, a `Stream`, or a function from the
-call to one of them; given several, each call takes the next, and the last one stays.
+An answer is a JSON value (sent with status 200), a `Reply`, a `Hangup`, an `EndlessReply`, a `Stream`, or a function
+from the call to one of them; given several, each call takes the next, and the last one stays.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Hangup(msgspec.Struct, frozen=True):
     sent: bytes = b""
 
 
-class Drip(msgspec.Struct, frozen=True):
+class EndlessReply(msgspec.Struct, frozen=True):
     """An answer that goes on for ever, one byte at a time."""
 
     pause: float = 1.0
@@ -76,7 +76,7 @@ class Stream:
         self.items = items
 
 
-Scripted: TypeAlias = "Json | Reply | Hangup | Drip | Stream"
+Scripted: TypeAlias = "Json | Reply | Hangup | EndlessReply | Stream"
 Script: TypeAlias = "Scripted | Callable[[Call], Scripted | Awaitable[Scripted]]"
 
 
@@ -91,9 +91,9 @@ class ScriptedAgent:
         self._scripts = list(scripts)
         self._card = card
         self._port = port
-        self._bell = asyncio.Event()
+        self._changed = asyncio.Event()
         self.calls: list[Call] = []
-        self.deserted: list[Call] = []
+        self.abandoned: list[Call] = []
         # Headers of the requests for the card.
         self.card_requests: list[dict[str, str]] = []
         self.url = ""
@@ -130,7 +130,7 @@ class ScriptedAgent:
     async def called(self, times: int = 1) -> Call:
         """Waits for that many calls; the last of them."""
         while len(self.calls) < times:
-            await self._news()
+            await self._wait_for_change()
         return self.calls[times - 1]
 
     async def called_for(self, method: str) -> Call:
@@ -139,17 +139,17 @@ class ScriptedAgent:
             for call in self.calls:
                 if call.method == method:
                     return call
-            await self._news()
+            await self._wait_for_change()
 
-    async def was_deserted(self) -> Call:
+    async def caller_left(self) -> Call:
         """Waits until a caller has gone away unanswered."""
-        while not self.deserted:
-            await self._news()
-        return self.deserted[0]
+        while not self.abandoned:
+            await self._wait_for_change()
+        return self.abandoned[0]
 
-    async def _news(self) -> None:
-        self._bell.clear()
-        await self._bell.wait()
+    async def _wait_for_change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
 
     async def _show_card(self, request: web.Request) -> web.Response:
         self.card_requests.append(dict(request.headers))
@@ -170,12 +170,12 @@ class ScriptedAgent:
             body if isinstance(body, dict) else {},
         )
         self.calls.append(call)
-        self._bell.set()
+        self._changed.set()
         try:
             return await self._say(request, call)
         except asyncio.CancelledError:
-            self.deserted.append(call)
-            self._bell.set()
+            self.abandoned.append(call)
+            self._changed.set()
             raise
 
     async def _say(self, request: web.Request, call: Call) -> web.StreamResponse:
@@ -187,8 +187,8 @@ class ScriptedAgent:
                 return _response(answer)
             case Hangup(sent):
                 return _hang_up(request, sent)
-            case Drip(pause):
-                return await _drip(request, pause)
+            case EndlessReply(pause):
+                return await _endless(request, pause)
             case Stream():
                 return await _stream(request, answer)
             case value:
@@ -206,7 +206,7 @@ def _hang_up(request: web.Request, sent: bytes) -> web.StreamResponse:
     return web.Response()
 
 
-async def _drip(request: web.Request, pause: float) -> web.StreamResponse:
+async def _endless(request: web.Request, pause: float) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     while True:

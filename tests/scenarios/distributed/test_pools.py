@@ -112,7 +112,7 @@ async def test_a_cancel_reaches_the_bridge_of_the_pool(pool: str) -> None:
         await far.called()
         await system.call("POST", f"/runs/{run}/cancel")
         assert (await system.wait_for(run))["status"] == "CANCELLED"
-        await far.was_deserted()
+        await far.caller_left()
 
 
 async def test_a_long_task_of_a_pool_is_asked_for_and_told_to_stop_by_its_bridge(pool: str) -> None:

@@ -131,7 +131,7 @@ async def test_a_cancel_reaches_a_call_that_another_bridge_holds(kafka: TopicRea
                 await system.call("POST", f"/runs/{run}/cancel")
             for run in runs:
                 assert (await system.wait_for(run))["status"] == "CANCELLED"
-            while not {f"{run}/only/0" for run in runs} <= {str(call.id) for call in agent.deserted}:
+            while not {f"{run}/only/0" for run in runs} <= {str(call.id) for call in agent.abandoned}:
                 await asyncio.sleep(0.05)
 
 
