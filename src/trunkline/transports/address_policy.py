@@ -69,7 +69,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 class AddressPolicy:
-    """What the operator allows beside public addresses: networks, host names, this machine."""
+    """What the operator allows in addition to public addresses: networks, host names, this machine."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ def _forbidden(address: Address) -> str | None:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that a translator or tunnel on the way would take this for."""
+    """The IPv4 address that a translator or tunnel on the path would use instead of this one."""
     value = int(address)
     if address in _NAT64:
         return IPv4Address(value & 0xFFFF_FFFF)

@@ -192,7 +192,7 @@ class AgentCoreTransport:
 
 
 async def _in_thread(work: Callable[[], InvokeResult], after: Callable[[], None]) -> InvokeResult:
-    """A thread of its own, which keeps no process alive: boto3 cannot be told to stop."""
+    """In a new daemon thread, which keeps no process alive: boto3 cannot be interrupted."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[InvokeResult] = loop.create_future()
 
@@ -212,7 +212,7 @@ async def _in_thread(work: Callable[[], InvokeResult], after: Callable[[], None]
             value = work()
         except Exception as exc:  # noqa: BLE001 - the caller's to judge, whatever it is
             error = exc
-        # Without a loop there is nobody left to tell.
+        # Without a running loop no caller waits any more.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(ended, value, error)
 
@@ -232,7 +232,7 @@ def _runtime(url: str) -> AgentCoreRuntime:
 
 
 def _parameters(runtime: AgentCoreRuntime, headers: Mapping[str, str]) -> dict[str, str]:
-    """What a call says beside the payload."""
+    """What a call carries in addition to the payload."""
     given = {name.lower(): value for name, value in headers.items()}
     session = given.get(_SESSION) or str(uuid4())
     if len(session) not in _SESSION_CHARACTERS:

@@ -46,7 +46,7 @@ _CHUNK_BYTES = 16 * 1024
 _READ_SECONDS = 900
 # What the service says of them: nothing was done, ask again later.
 _THROTTLED = frozenset({"ThrottlingException", "RetryableConflictException"})
-# Beside the message, what an error of the service may say.
+# What an error of the service may contain in addition to the message.
 _DETAILS = ("reason", "fieldList")
 
 # At DEBUG they write down whole requests, with their signatures and the secrets in their bodies.
@@ -155,7 +155,7 @@ class AgentCoreClients:
         return InvokeResult(self._read_answer(answer, errand))
 
     def _client(self, region: str) -> _AgentCoreClient:
-        # First without the lock: whoever makes a client may have to wait for credentials.
+        # First without the lock: the thread that makes a client may have to wait for credentials.
         client = self._clients.get(region)
         if client is not None:
             return client

@@ -24,8 +24,8 @@ FIXED_HEADERS: Mapping[str, str] = {
     "User-Agent": f"trunkline/{__version__}",
 }
 
-# The named secrets in the request that the present task sends, for a transport that writes log lines of its own: they
-# may not be there. Set by whoever has put them in.
+# The named secrets in the request that the current asyncio task sends, for a transport that writes its own log lines:
+# they must not appear there. Set by the code that fills them in.
 SECRETS_SENT: ContextVar[tuple[str, ...]] = ContextVar("secrets_sent", default=())
 
 

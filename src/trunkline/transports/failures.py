@@ -1,4 +1,4 @@
-"""What went wrong in an exchange, in our words: aiohttp's errors become `TransportError`, here and nowhere else."""
+"""Translates aiohttp's errors into `TransportError`, here and nowhere else."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from aiohttp.http_exceptions import HttpProcessingError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import TransportError
 
-# What an exchange can end with beside an answer and a cancellation.
+# What an exchange can end with, other than an answer and a cancellation.
 EXCHANGE_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
 _CERTIFICATE_ALERT = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)")
-# OpenSSL's words for bytes that are no TLS.
+# OpenSSL's reasons for bytes that are not TLS.
 _NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 _QUOTED_BYTES = re.compile(r"\bb['\"]")
 

@@ -1,4 +1,4 @@
-"""An answer while it comes: its head, and its body whole or piece by piece, never more of either than allowed."""
+"""Reads an HTTP response: its head, and its body whole or in chunks, never more of either than allowed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BufferedResponse:
     __slots__ = ("_began", "_connected", "_headed", "chunks", "message", "size")
 
     def __init__(self) -> None:
-        """Made when the request is on its way: its times count from then on."""
+        """Created when the request is sent: its times count from then on."""
         self._began = self._connected = self._headed = perf_counter()
         self.message: RawResponseMessage | None = None
         self.chunks: list[bytes] = []
@@ -99,7 +99,7 @@ class StreamedResponse:
 
     @property
     def is_over(self) -> bool:
-        """Nothing more comes, whether or not anybody has waited for that."""
+        """Nothing more comes, whether or not the end has been read."""
         return self._is_over or (self._payload.at_eof() and self._payload.exception() is None)
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -159,7 +159,7 @@ async def read_head(protocol: ResponseHandler) -> tuple[RawResponseMessage, Stre
 @contextmanager
 def watch_for_disconnect(protocol: ResponseHandler, payload: StreamReader) -> Generator[Callable[[], None]]:
     """
-    While this is open, the reader of the body hears of every end of the connection.
+    While this is open, the reader of the body is notified of every end of the connection.
 
     What it gives raises an error at the end of a body that only seems to be one.
     """
@@ -190,7 +190,7 @@ def watch_for_disconnect(protocol: ResponseHandler, payload: StreamReader) -> Ge
 
 
 def retrieve_exception(closed: asyncio.Future[None]) -> None:
-    """Looks at how the connection ended, so that asyncio does not report an error that nobody waits for."""
+    """Looks at how the connection ended, so that asyncio does not report an exception that was never retrieved."""
     closed.exception()
 
 

@@ -1,7 +1,7 @@
 """
-Plain HTTP and HTTPS: the one door through which requests leave.
+HTTP and HTTPS: the only module that sends HTTP requests to agents.
 
-Of aiohttp it uses the connection pool and the C parser, not the session. What a session would do beside them
+Of aiohttp it uses the connection pool and the C parser, not the session. What a session would do in addition
 must not happen here (redirects, cookies, proxies from the environment, decompression, a second sending), and
 without it the moment when the request is handed to the socket is known exactly: an error before it means
 "never sent", one after it "sent, no answer". It also costs less than half.
@@ -44,8 +44,8 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 # Of one agent's answer: lines and fields longer than this, or more of them, are not an agent's.
 _MAX_HEADER_BYTES = 16 * 1024
 _MAX_HEADERS = 128
-# Under the 5 s after which uvicorn and Node close an idle connection: a request that meets the close on its
-# way is lost, and nobody can tell whether it was read.
+# Under the 5 s after which uvicorn and Node close an idle connection: a request that crosses the close
+# is lost, and it is not known whether it was read.
 _KEEP_ALIVE_SECONDS = 4.0
 _NAMES_SECONDS = 5
 _MAX_TEMPLATES = 4_096

@@ -1,4 +1,4 @@
-"""From bytes to lines, as they come; a line that has no end does not fill the memory."""
+"""Splits bytes into lines as they come; a line without an end does not fill the memory."""
 
 from __future__ import annotations
 

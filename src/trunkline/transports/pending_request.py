@@ -1,4 +1,4 @@
-"""A request that a thread sends while its caller may stop waiting: whether it leaves is settled once, for both."""
+"""A request that a thread sends while its caller may stop waiting: whether it is sent is decided once, for both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LEAST_SECONDS = 0.001
 
 
 class RequestAbandoned(Exception):
-    """The request must not leave: its caller has gone, or it has left before."""
+    """The request must not be sent: its caller has gone, or it was sent before."""
 
 
 class PendingRequest:
@@ -30,7 +30,7 @@ class PendingRequest:
         return self._is_abandoned
 
     def send(self) -> float:
-        """For the thread, just before the request leaves: how many seconds are left. Raises `RequestAbandoned`."""
+        """For the thread, just before it sends the request: how many seconds are left. Raises `RequestAbandoned`."""
         with self._lock:
             if self._is_abandoned or self._is_sent:
                 raise RequestAbandoned
@@ -38,7 +38,7 @@ class PendingRequest:
         return max(self._deadline - monotonic(), _LEAST_SECONDS)
 
     def abandon(self) -> bool:
-        """For the caller, who goes: whether the request has left. If it has not, it never will."""
+        """For a caller that stops waiting: whether the request was sent. If it was not, it never will be."""
         with self._lock:
             self._is_abandoned = True
             return self._is_sent

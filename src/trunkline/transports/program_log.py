@@ -1,4 +1,4 @@
-"""What a program says on its standard error, as log lines: cut, not too many, and without the secrets that it got."""
+"""Logs what a program writes to its standard error: cut, rate-limited, and without the secrets that it got."""
 
 from __future__ import annotations
 

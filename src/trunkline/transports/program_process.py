@@ -1,4 +1,4 @@
-"""One life of a program that answers on its standard output: what it was asked, and what it has answered."""
+"""One process of a program that answers on its standard output: its pipes, its open requests, its end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ read_message_ids = msgspec.json.Decoder(MessageIds).decode
 
 
 class ProgramRequest:
-    """A request that was written; whoever asked waits for the answer, or leaves."""
+    """A request that was written; its caller waits for the answer, or abandons it."""
 
     def __init__(self, key: RequestKey) -> None:
         self.key = key
@@ -114,7 +114,7 @@ class ChildProcess:
         self._max_line_bytes = longest
         self._log = program_log
         self._lines = LineReader(longest)
-        # In the order in which they were written; those that were left too, so that their answers go to nobody else.
+        # In the order in which they were written; abandoned ones too, so that their answers go to no other request.
         self._requests: dict[ProgramRequest, None] = {}
         self._writing = asyncio.Lock()
         self._input = _InputPipe(self._pipe_closed)
@@ -164,7 +164,7 @@ class ChildProcess:
 
     async def send(self, key: RequestKey, body: bytes) -> ProgramRequest | None:
         """When it is written; None: it has ended before that."""
-        # One at a time, and only when the pipe has room: whoever is not served in time has sent nothing.
+        # One at a time, and only when the pipe has room: a request whose time is up before that has not been sent.
         async with self._writing:
             await self._input.has_room.wait()
             if self._has_stopped_sending:
@@ -181,7 +181,7 @@ class ChildProcess:
         await self._closed.wait()
 
     async def close(self, seconds: float) -> None:
-        """Its input ends, then it is told to end, then it is ended: each when the one before has not helped in time."""
+        """Closes its input, then sends SIGTERM, then SIGKILL: each when the one before has not helped in time."""
         self._is_closing = True
         self._stop_sending()
         self._stdin.close()
@@ -198,7 +198,7 @@ class ChildProcess:
         return self._closed.is_set()
 
     def _signal(self, number: signal.Signals) -> None:
-        # The whole group: whoever holds a pipe belongs to it, and as long as it has anybody its number is no other's.
+        # The whole group: every process that holds a pipe belongs to it, and its id is not reused while one is left.
         if not self._closed.is_set():
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
@@ -240,14 +240,14 @@ class ChildProcess:
         if key is None:
             return next(iter(self._requests), None)
         asked = [request for request in self._requests if request.key == key]
-        # The same id twice is the same request: whoever still waits gets the answer.
+        # The same id twice is the same request: the one that still waits gets the answer.
         return next((request for request in asked if request.is_waiting), next(iter(asked), None))
 
     def _refuse_long_line(self) -> None:
         if sum(request.is_waiting for request in self._requests) == 1:
             refusal = too_large(self._max_line_bytes)
             self._fail(refusal.code, refusal.message)
-        # Of several nobody can say whose answer it was, so none of them has one.
+        # Of several it is not known whose answer it was, so none of them has one.
         self._fail(
             "agent_connection_lost",
             f"The program {self._name} wrote a line longer than {self._max_line_bytes} bytes, and was ended for it.",
@@ -265,9 +265,9 @@ class ChildProcess:
         self._check_closed()
 
     def _wait_for_exit(self, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread of its own."""
+        """Runs in a separate thread."""
         self._process.wait()
-        # Raised by a loop that has ended: then nobody wants to know.
+        # Raised by a loop that has ended: then nothing waits for it.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._process_exited)
 
@@ -282,7 +282,7 @@ class ChildProcess:
         if not self._has_stopped_sending:
             self._has_stopped_sending = True
             self.ended_at = monotonic()
-        # Whoever waits for room in the pipe learns that there will be none.
+        # Requests that wait for room in the pipe learn that there will be none.
         self._input.has_room.set()
 
     def _kill_later(self) -> None:

@@ -32,13 +32,13 @@ from trunkline.transports.failures import timed_out
 from trunkline.transports.https import MAX_ANSWER_BYTES
 from trunkline.transports.program_process import ChildProcess, ProgramRequest, RequestKey, read_message_ids
 
-# A program that lives no longer than this, and answers nothing: the next start waits, each time longer.
+# A program that ends sooner than this, and answers nothing: the next start waits, each time longer.
 _EARLY_DEATH_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
 _MAX_DELAY_SECONDS = 5.0
 # From there on every delay is the longest; a program may die for days.
 _MAX_DOUBLINGS = 6
-# For each of: until it ends because its input has ended; until it ends because it is told to.
+# For each of: until it ends because its input has ended; until it ends because of SIGTERM.
 _END_SECONDS = 5.0
 
 
@@ -132,7 +132,7 @@ class _ProgramStopped(Exception):
 
 
 class _SupervisedProgram:
-    """Where a program runs, one life after another."""
+    """A program that is started again after its process has ended."""
 
     def __init__(self, name: str, program: StdioProgram, max_answer_bytes: int) -> None:
         self._name = name
@@ -222,19 +222,19 @@ def restart_delay(early_deaths: int) -> float:
 
 
 def _take_failure(start: asyncio.Task[ChildProcess]) -> None:
-    # Whoever waits raises it again; nobody may be waiting any more, and that is no failure that was forgotten.
+    # The callers that wait raise it again; without any, asyncio must not report it as never retrieved.
     if not start.cancelled():
         start.exception()
 
 
 def _key(body: bytes) -> RequestKey:
-    """What the answer will be known by; raises `TransportError`: it is no line, or could not be told from others."""
+    """What identifies the answer; raises `TransportError`: not one line, or its answer could not be recognised."""
     if b"\n" in body or b"\r" in body:
         raise _not_encodable("it contains a line break, and one line is one request")
     try:
         key = read_message_ids(body).key
     except msgspec.DecodeError as exc:
-        # Not in its words: they could quote the request.
+        # Not the decoder's message: it could quote the request.
         raise _not_encodable("it is no JSON object whose id is a text or a number") from exc
     if key is None or key is UNSET:
         raise _not_encodable("it has neither an id nor a task_id, so no answer could be told to be its own")

@@ -50,7 +50,7 @@ def _present(context: ssl.SSLContext, certificate: str, key: str) -> None:
         load_pem_private_key,
     )
 
-    # OpenSSL reads these only from files. The key is in its file for a moment, under a password that nobody else knows.
+    # OpenSSL reads these only from files. The key is in its file for a moment, encrypted with a random password.
     password = secrets.token_bytes(32).hex().encode()
     private = load_pem_private_key(key.encode(), password=None)
     locked = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))

@@ -1,4 +1,4 @@
-"""One transport for every agent: it hands each request to the one that the url's form is for (`agents.carriers`)."""
+"""One transport for all agents: passes each request to the one for the form of its URL (`agents.transport_urls`)."""
 
 from __future__ import annotations
 
