@@ -38,11 +38,11 @@ _TRANSPORTS = {
 # In the capabilities of every card that python-a2a makes, whatever its value.
 _MARK_OF_PYTHON_A2A = "google_a2a_compatible"
 
-# Real cards have a few kilobytes; whoever publishes more wants to keep us busy.
+# Real cards have a few kilobytes; a larger one is likely an attack.
 MAX_CARD_BYTES = 1024 * 1024
 MAX_INTERFACES = 50
 _MAX_CHARACTERS = 2_048
-# One of these beside an address is what makes a JSON object a card.
+# A JSON object with an address and one of these is a card.
 _MARKS = ("name", "skills", "capabilities", "protocolVersion", "protocol_version", "defaultInputModes")
 # They are shown to operators, so they are words and nothing else.
 _WORD = re.compile(r"[A-Za-z0-9.+_/-]{1,64}")
@@ -106,7 +106,7 @@ def _object(body: bytes) -> JsonObject:
 
 
 def _interfaces(card: JsonObject) -> Iterator[AgentInterface]:
-    """The form of 0.2 and 0.3: one preferred address, and others beside it."""
+    """The form of 0.2 and 0.3: one preferred address, and additional ones."""
     version = _word(card, "protocolVersion", "protocol_version")
     url = _string(card, "url")
     capabilities = card.get("capabilities")

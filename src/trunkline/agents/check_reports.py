@@ -36,7 +36,7 @@ PASSING: frozenset[Grade] = frozenset({"A", "B", "C"})
 
 
 class CheckTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Another side of an agent than the registered one: where it is to be checked, and in what."""
+    """Another endpoint of an agent than the registered one: its url and protocol."""
 
     url: str
     protocol: str = "auto"

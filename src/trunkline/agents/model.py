@@ -11,9 +11,9 @@ from trunkline.jsontypes import JsonObject
 from trunkline.policies import RetryPolicy
 
 AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "signed", "mtls"]
-# What to do when nobody knows whether the agent has taken a message.
+# What to do when it is not known whether the agent has received a message.
 Resend = Literal["same_message", "ask_first", "never"]
-# What carries its calls; each has urls of its own form (agents.carriers).
+# How bytes reach the agent; each transport has its own form of url (`transport_urls`).
 TransportName = Literal["https", "aws-agentcore", "stdio"]
 AUTO = "auto"
 
@@ -76,7 +76,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     resend: Resend = "ask_first"
     # Where to send instead of where the card says.
     endpoint_override: str | None = None
-    # Origins that a card may name beside the agent's own: `https://host:port`.
+    # Origins that a card may name in addition to the agent's own: `https://host:port`.
     allow_card_origin: tuple[str, ...] = ()
     rate: RateLimit | None = None
     breaker: BreakerPolicy | None = None

@@ -1,7 +1,7 @@
 """
 The programs that agents with `transport: stdio` may be.
 
-The operator names them in the settings, and an agent's url has such a name alone: whoever may register agents cannot
+The operator names them in the settings, and an agent's url holds only that name: a user who registers agents cannot
 choose what is run.
 """
 
@@ -18,7 +18,7 @@ OUR_PREFIX = "TRUNKLINE_"
 @dataclass(frozen=True)
 class StdioProgram:
     command: tuple[str, ...]
-    # Names of variables that it gets beside those that every program gets.
+    # Names of variables that it gets in addition to those that every program gets.
     environment: tuple[str, ...] = ()
 
     def variables(self, ours: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""The executor: drives runs by applying their queued inputs, and deletes old ones."""

@@ -71,7 +71,7 @@ class RunDriver:
         self._metrics = metrics
         # The topic on which run events are published for other systems; empty: none.
         self._events_topic = events_topic
-        # How long an agent's question waits where its step does not say; None: for ever.
+        # How long an agent's question waits where its step does not say; None: without limit.
         self._reply_timeout = reply_timeout
         self._traces = traces or Traces()
         self._turns: list[Turn] = []
@@ -145,7 +145,7 @@ class RunDriver:
         return turn, _transition(turn, version, [row for row, _ in run.items])
 
     async def _poisoned(self, tx: Transaction, run: WokenRun) -> Turn:
-        """The run as it was, ended: a decision that fails once would fail for ever."""
+        """The run as it was, ended: a decision that fails once would always fail."""
         state = (await self._states.load(tx, [run]))[run.run_id]
         message = "Trunkline could not decide how this run goes on."
         error = StepError(code="internal_error", message=message, fix=fix_for("internal_error"))
@@ -166,9 +166,9 @@ class RunDriver:
 
     def rolled_back(self) -> None:
         self._children.rolled_back()
-        # The states have moved on in memory only: they are not kept, and will be read again.
+        # The states have changed in memory only: they are dropped, and will be read again.
         self._turns = []
-        # Without an end they are never told.
+        # Without an end they are not exported.
         self._segments = []
         self._more = False
 

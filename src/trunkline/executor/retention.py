@@ -1,6 +1,5 @@
 """
-Deletes what is old enough, few at a time: finished runs, whole; what agents had to do before that; who has changed
-what.
+Retention: deletes what is old enough, in small batches: finished runs with their files, agent activity, audit entries.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
-# Small enough that nobody waits noticeably for the writer.
+# Small enough that no other transaction waits noticeably.
 _RUNS_A_BATCH = 50
 _RUNS_A_LOOK = 500
 _ENTRIES_A_BATCH = 500

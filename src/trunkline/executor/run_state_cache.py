@@ -1,5 +1,5 @@
 """
-Run states kept in memory between two transitions of the same run.
+A cache of run states between two transitions of the same run.
 
 A kept state is valid only at the version it was read at; the claim names the run's present version, and the commit
 compares it once more.
@@ -34,7 +34,7 @@ class RunStateCache:
         states: dict[RunId, RunState] = {}
         missing: list[RunId] = []
         for run in woken:
-            # Taken out: whoever holds it changes it, and puts it back once that is durable.
+            # Taken out: the driver changes it, and puts it back once the change is durable.
             state = self._kept.pop(run.run_id, None)
             if state is not None and state.version == run.version:
                 states[run.run_id] = state

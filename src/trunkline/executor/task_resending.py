@@ -1,4 +1,4 @@
-"""Sends tasks again whose results are overdue: the message, or its answer, may be lost."""
+"""Publishes tasks again whose results are overdue: the message, or its result, may be lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = structlog.stdlib.get_logger()
 
 _MAX_PER_TURN = 256
 _LOOK_EVERY = timedelta(seconds=1)
-# A call may take hours; its task is sent in vain a few times an hour then, and known by whoever has it.
+# A call may take hours; its task is then sent again a few times an hour, and the bridge that has it ignores it.
 MAX_PAUSE = timedelta(minutes=15)
 _NOW = Instant(0)
 

@@ -94,7 +94,7 @@ class CommitLoop:
             waiting, self._waiting = self._waiting, []
             await self._turn()
             for turned in waiting:
-                # Whoever waits may have been cancelled.
+                # The waiting task may have been cancelled.
                 if not turned.done():
                     turned.set_result(None)
             if last:
@@ -111,7 +111,7 @@ class CommitLoop:
         except asyncio.CancelledError:
             self._each_rolled_back()
             raise
-        except Exception as exc:  # noqa: BLE001 - a worker's outermost loop: it is told, and tried again
+        except Exception as exc:  # noqa: BLE001 - a worker's outermost loop: it is logged, and tried again
             self._each_rolled_back()
             self._log_failure(exc)
             await asyncio.sleep(_RETRY_PAUSE)

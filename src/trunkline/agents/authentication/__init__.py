@@ -1,0 +1,1 @@
+"""How calls authenticate to an agent: its `auth_config`, credentials, certificates, signed tokens."""

@@ -1,5 +1,5 @@
 """
-How Trunkline proves who it is to an agent.
+Authentication to agents.
 
 An agent's `auth_config` becomes its `Credentials`: the headers (or the query parameter) of a request, what is
 needed to fetch or sign a token, TLS, and the names under which a record of the request shows them. Pure: who encrypts
@@ -14,7 +14,7 @@ and keeps the secrets is not known here, and no message ever repeats one.
     signed   {key, issuer, audience, lifetime_seconds?, key_id?}
     mtls     {certificate, key, authority?}
 
-Each but mtls may have `tls: {authority?, certificate?, key?}` beside it.
+Each but mtls may also have `tls: {authority?, certificate?, key?}`.
 """
 
 from __future__ import annotations

@@ -65,13 +65,13 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[str, str] | None = None
     # Whose token goes into the Authorization header; `bridge.tokens` fetches it.
     oauth: OAuthClient | None = None
-    # Whose signed token does, made anew for each request (`agents.signing`).
+    # Signs a new token for each request, which goes there instead (`signed_tokens`).
     signer: RequestSigner | None = None
     tls: TlsConfig | None = None
     # By header (in lower case): its value with the secret as an environment variable. For the query
     # parameter, under its own name.
     shown: Mapping[str, str] = {}
-    # What must not appear in any record, whoever repeats it.
+    # What must not appear in any record, even if the agent repeats it.
     secrets: tuple[str, ...] = ()
 
     def __repr__(self) -> str:

@@ -1,9 +1,9 @@
 """
-The circuit breaker of an agent: pure, so that every store keeps the same one.
+The circuit breaker of an agent. Deterministic, no I/O: every store computes the same state.
 
 Closed, calls are made and their ends are counted. Open, none begins until `retry_at`; nothing that ends meanwhile
 counts, since it began before. Then half-open lets a few probes through: one that succeeds closes it, one that fails
-opens it again. Probes that nobody has heard of by the next `retry_at`, because their bridge has died, are replaced.
+opens it again. Probes without a result by the next `retry_at`, because their bridge has died, are replaced.
 """
 
 from __future__ import annotations

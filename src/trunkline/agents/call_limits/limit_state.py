@@ -1,4 +1,4 @@
-"""What all bridges know together of an agent that has a rate or a breaker, and what that lets them do: pure."""
+"""The shared state of an agent's rate limit and breaker, and the calls that it allows. Deterministic, no I/O."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from trunkline.clock import Instant
 
 class AgentLimitState(msgspec.Struct, frozen=True, kw_only=True):
     breaker: Breaker = CLOSED
-    # None: nobody has taken a token yet, it is full.
+    # None: no token has been taken yet, it is full.
     bucket: TokenBucket | None = None
 
 
-# Of an agent that nobody has called yet.
+# The state of an agent that has not been called yet.
 INITIAL_STATE = AgentLimitState()
 
 

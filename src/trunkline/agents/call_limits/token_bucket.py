@@ -23,7 +23,7 @@ class TokenBucket(msgspec.Struct, frozen=True):
 
 
 def refilled(bucket: TokenBucket | None, limit: RateLimit, now: Instant) -> TokenBucket:
-    """As it is now; one that nobody has used yet is full."""
+    """As it is now; an unused bucket is full."""
     if bucket is None:
         return TokenBucket(float(limit.burst), now)
     elapsed = now - bucket.refilled_at

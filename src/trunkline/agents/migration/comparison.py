@@ -178,7 +178,7 @@ def _shown(value: _Value, hide: Callable[[str], str]) -> str | None:
 
 
 def _files(artifacts: Json) -> Json:
-    """What is in the files, in an order of their own; the same whether they are in the output or beside the store."""
+    """What is in the files, sorted; the same whether they are in the output or in the blob store."""
     found: list[str] = []
     waiting: list[Json] = [artifacts]
     while waiting:

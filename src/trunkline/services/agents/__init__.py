@@ -1,0 +1,1 @@
+"""Agents: the registry and its rules, the cache, checks and drift, test calls, activity, push notifications."""

@@ -1,4 +1,4 @@
-"""What agents had to do lately, and what a list of them shows of each."""
+"""The recent activity of agents: calls by minute, the last calls, and an overview for lists."""
 
 from __future__ import annotations
 

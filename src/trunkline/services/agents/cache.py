@@ -1,7 +1,7 @@
 """
-Agents by name, at the speed of a dictionary: what the bridge asks before every call.
+A cache of agents by name, which the bridge reads before every call.
 
-A change made in this process is seen at once, one made by another process after two seconds at most.
+A change made in this process is visible at once, one made by another process after at most two seconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-Checks of agents: run, kept, and looked at again.
+Checks of agents: run, stored, and listed.
 
-The checker itself is handed over by the composition root; what has changed since the last check becomes an event
-(services.drift).
+The composition root passes in the checker itself; what has changed since the last check becomes an event (`drift`).
 """
 
 from __future__ import annotations

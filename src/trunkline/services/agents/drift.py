@@ -1,7 +1,7 @@
 """
-Agents that are not what they were: a card with other bytes, a check with another grade.
+Drift of agents: a card that has changed, a check with another grade.
 
-Each becomes an event of the agent, once, in the transaction that has seen it, and is counted.
+Each becomes an agent event, once, in the transaction that has seen it, and is counted.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class DriftRecorder:
         self, agent: Agent, report: AgentCheckReport, target: CheckTarget | None = None
     ) -> CheckRecord:
         """
-        Keeps a check of an agent, or of the side that it is to move to, as it was asked for.
+        Stores a check of an agent, or of its migration target.
 
-        Another grade, or another card, than at the last check that has asked the same is an event.
+        Another grade, or another card, than at the last check of the same kind is an event.
         """
         async with self._store.transaction() as tx:
             record = CheckRecord(
@@ -86,7 +86,7 @@ class DriftRecorder:
 
 
 def card_change(agent: Agent, before: Dialect | None, dialect: Dialect | None) -> NewAgentEvent | None:
-    """What is to be noted when an agent's dialect is found out anew."""
+    """The event to record when an agent's dialect has been detected again; None: its card is the same."""
     if before is None or dialect is None or before.card_digest == dialect.card_digest:
         return None
     change = CardChange(
@@ -96,7 +96,7 @@ def card_change(agent: Agent, before: Dialect | None, dialect: Dialect | None) -
 
 
 async def put_new_events(tx: Transaction, store: Store, events: list[NewAgentEvent]) -> list[AgentEvent]:
-    """Those that nobody has noted yet: a card is looked at by bridges and by checks. The caller holds the lock."""
+    """Writes those that are not recorded yet: bridges and checks both read cards. The caller holds the lock."""
     new = [event for event in events if not await _is_recorded(store, event)]
     return await tx.agent_events.put(new) if new else []
 

@@ -1,5 +1,5 @@
 """
-What an agent may be told beyond the seeds' fields, as JSON:
+An agent's options, in addition to the seeds' fields, as JSON:
 
     transport          "https" | "aws-agentcore" | "stdio"
     resend             "same_message" | "ask_first" | "never"
@@ -9,7 +9,7 @@ What an agent may be told beyond the seeds' fields, as JSON:
     breaker            {"failures", "rate", "window", "open_ms", "probes", "jsonrpc_errors"}; true: its defaults
     repeatable         true: the same work may be given to it twice, as while it is shadowed
 
-They stand beside the other fields; inside, they are an agent's `options`.
+In JSON they are next to the other fields; in Python they are an agent's `options`.
 """
 
 from __future__ import annotations

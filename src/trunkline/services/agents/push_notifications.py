@@ -1,5 +1,5 @@
 """
-Where an agent may ring when a task of ours has moved on, and who may ring there.
+Push notifications of agents: the address and token for each task, and what happens when one arrives.
 
 The address names its task and proves that we made it:
 
@@ -7,7 +7,7 @@ The address names its task and proves that we made it:
 
 A second value, made in the same way, is the token that the agent has to send along. Both come from a key that is
 derived from the vault's, which every process of a system has: nothing is stored, nothing expires, nothing can be
-guessed. A ring says nothing by itself and may come twice: it only lets the bridge ask the agent at once.
+guessed. A notification carries no information and may come twice: the bridge polls the agent at once.
 """
 
 from __future__ import annotations
@@ -130,11 +130,11 @@ class PushNotifications:
         self._wakes: list[Callable[[], None]] = []
 
     def on_push(self, wake: Callable[[], None]) -> None:
-        """`wake`: rings at the bridge of this process, where it has one; others hear of it by the store."""
+        """`wake` wakes the bridge of this process; other bridges are notified through the store."""
         self._wakes.append(wake)
 
     def target(self, key: TaskKey) -> PushTarget | None:
-        """Where the agent may ring for this task; None: Trunkline has no address that agents can reach."""
+        """Where the agent sends notifications for this task; None: agents cannot reach Trunkline."""
         if self._public_url is None:
             return None
         return PushTarget(

@@ -34,7 +34,7 @@ __all__ = ["AgentRegistry", "AgentSpec", "parse_spec", "spec_document"]
 
 log = structlog.stdlib.get_logger()
 
-# Each time someone else was faster; more in a row is no accident.
+# Each try lost a race with another change; more in a row is not an accident.
 _MAX_TRIES = 10
 _FIXED_MEANWHILE = (
     "its url, protocol, protocol_config, transport, endpoint_override, allow_card_origin and repeatable stay as they"
@@ -81,7 +81,7 @@ class AgentRegistry:
     async def replace(self, name_or_id: str, spec: AgentSpec, if_match: int | None = None) -> Agent:
         """
         Everything that `spec` leaves out gets its default, except the secret: without `auth_config` it stays
-        as long as `auth_type` does and it goes to no other origin: nobody can read it in order to send it again.
+        as long as `auth_type` does and it goes to no other origin: a client cannot read it to send it again.
         """
         return await self._update(name_or_id, lambda _: spec, if_match)
 
@@ -179,9 +179,9 @@ class AgentRegistry:
             created_at=agent.created_at,
             updated_at=agent.updated_at,
         )
-        same_partner = _dialect_inputs(changed) == _dialect_inputs(agent)
+        same_endpoint = _dialect_inputs(changed) == _dialect_inputs(agent)
         return msgspec.structs.replace(
-            changed, version=agent.version, dialect=agent.dialect if same_partner else None
+            changed, version=agent.version, dialect=agent.dialect if same_endpoint else None
         )
 
     def _sealed(self, agent: Agent, spec: AgentSpec) -> bytes | None:
@@ -256,7 +256,7 @@ def _stale(agent: Agent, if_match: int) -> StaleVersion:
 
 
 def _changes(agent: Agent, changed: Agent) -> list[Json]:
-    """The names of the fields that differ; what a dialect was found to be is nobody's change."""
+    """The names of the fields that differ; a detected dialect is not a change."""
     shown = {"secret": "auth_config"}
     return [
         shown.get(name, name)
@@ -266,7 +266,7 @@ def _changes(agent: Agent, changed: Agent) -> list[Json]:
 
 
 def _dialect_inputs(agent: Agent) -> tuple[object, ...]:
-    """What a dialect was found out from; it is found out anew when any of this changes."""
+    """What the dialect was detected from; it is detected again when any of this changes."""
     options = agent.options
     return (
         agent.url,
@@ -279,7 +279,7 @@ def _dialect_inputs(agent: Agent) -> tuple[object, ...]:
 
 
 def _affects_migration(agent: Agent, changed: Agent) -> bool:
-    """Whether runs under way would suddenly talk to another partner, or an agent be shadowed that must not be."""
+    """Whether runs in progress would call another endpoint, or an agent would be shadowed that must not be."""
     stops_repeating = agent.options.repeatable and not changed.options.repeatable
     return stops_repeating or _dialect_inputs(changed) != _dialect_inputs(agent)
 
@@ -296,7 +296,7 @@ def _may_keep_secret(agent: Agent, spec: AgentSpec) -> bool:
 
 
 def _check_origin(agent: Agent, spec: AgentSpec) -> None:
-    # Whoever may change an address could otherwise have the secret sent to a place of their own and read it there.
+    # A user who may change an address could otherwise have the secret sent to their own host and read it there.
     if not _may_keep_secret(agent, spec):
         raise_if_any([Finding(path="auth_config", message=_GIVEN_AGAIN)])
 

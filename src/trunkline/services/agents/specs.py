@@ -38,7 +38,7 @@ MAX_NAME_CHARACTERS = 255
 MAX_DESCRIPTION_CHARACTERS = 10_000
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-# Shown by every door and not for users to set; taken and ignored, so that what was read can be sent back.
+# Shown to users and not for them to set; accepted and ignored, so that what was read can be sent back.
 _READ_ONLY = frozenset(
     {
         "id",
@@ -69,7 +69,7 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetryPolicy | None = None
     max_concurrency: int = 100
     pool: str | None = None
-    # Among users they stand beside the other fields.
+    # In JSON they are next to the other fields.
     options: AgentOptions = NO_OPTIONS
 
     def __repr__(self) -> str:

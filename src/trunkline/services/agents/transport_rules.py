@@ -1,7 +1,7 @@
 """
-What an agent cannot have where another transport than https carries its calls.
+What an agent cannot use with a transport other than https.
 
-Such a transport takes a body and brings a body back: no headers of ours, no paths, no cards, no streams.
+Such a transport sends a body and returns a body: no headers, paths, cards or streams.
 """
 
 from __future__ import annotations

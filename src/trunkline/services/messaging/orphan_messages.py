@@ -1,8 +1,8 @@
 """
-Messages for runs that there are not.
+Orphan messages: messages for runs that do not exist.
 
-A run is deleted when it has been over for as long as runs are kept: what still comes for it is late, and is dropped. A
-run younger than that was never ours, so its message is told about.
+A run is deleted when the retention time after its end has passed: a message that still arrives for it is late, and is
+dropped. A younger run was never ours, so its message becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RunMessage(Protocol):
 
 class OrphanMessages:
     def __init__(self, keep: timedelta, metrics: Metrics) -> None:
-        # For how long finished runs are kept; 0: for ever.
+        # How long finished runs are kept; 0: without limit.
         self._keep = keep
         self._late = metrics.late_messages
 

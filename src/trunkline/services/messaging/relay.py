@@ -1,8 +1,8 @@
 """
-Empties the outbox: takes what no other relay has taken, sends it, and forgets it only when it has arrived.
+Publishes the outbox: takes what no other relay has taken, sends it, and deletes it only when it is acknowledged.
 
-Taking and forgetting are one transaction around the sending, so a relay that dies leaves everything as it was. What is
-sent twice is taken in once.
+Taking and deleting are one transaction around the sending, so a relay that dies leaves everything as it was. What is
+sent twice is applied once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trunkline.telemetry import names
 log = structlog.stdlib.get_logger()
 
 _MAX_BATCH = 500
-# The doorbell may be lost, and other processes may have left something.
+# A wake-up may be lost, and other processes may have left messages.
 _MAX_IDLE = 1.0
 _FIRST_PAUSE = 0.5
 _MAX_PAUSE = 5.0
@@ -76,7 +76,7 @@ class Relay:
         return pause
 
     async def _wait(self, seconds: float, stopping: asyncio.Event) -> None:
-        # While the broker is away nobody can shorten the pause but a stop.
+        # While the broker is unavailable only a stop shortens the pause.
         bell = stopping if self._unavailable else self._wake_event
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -94,7 +94,7 @@ class Relay:
                 self._log_unavailable(exc)
                 return False
             except Exception as exc:
-                # A worker's outermost loop: it is told, and tried again.
+                # A worker's outermost loop: it is logged, and tried again.
                 log.exception(names.TURN_FAILED)
                 self._unavailable = str(exc)
                 return False
@@ -172,7 +172,7 @@ class _TopicHold(NamedTuple):
 
 class OutboxNotifier:
     """
-    The last part of a commit loop that publishes: rings the relay once a turn is committed.
+    The last part of a commit loop that publishes: wakes the relay once a turn is committed.
 
     Before that the relay would find nothing. To look in vain costs it less than every writer to say what it wrote.
     """
@@ -187,7 +187,7 @@ class OutboxNotifier:
         self._ring()
 
     def rolled_back(self) -> None:
-        """There is nothing to ring for."""
+        """There is nothing to publish."""
 
     def next_wake(self) -> Instant | None:
         return None

@@ -31,7 +31,7 @@ from trunkline.telemetry.traces import Traces
 log = structlog.stdlib.get_logger()
 
 _MAX_BATCH = 100
-# The doorbell may be lost.
+# The notification may be lost.
 _MAX_IDLE_SECONDS = 1.0
 # A store that is away is tried again at this pace.
 _RETRY_PAUSE = 0.5

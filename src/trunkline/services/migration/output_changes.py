@@ -46,7 +46,7 @@ def form_of(protocol: str, config: JsonObject | None) -> OutputForm:
 def changed_reads(
     workflow: str, version: int, reads: Mapping[str, list[OutputRead]], before: OutputForm, after: OutputForm
 ) -> Iterator[ChangedRead]:
-    """`reads` by step, of those steps whose agent moves."""
+    """`reads` by step, of the steps whose agent migrates."""
     for step, found in reads.items():
         for read in found:
             why = _why(read.keys, before, after)

@@ -1,5 +1,5 @@
 """
-The file that carries everything from one store to another.
+The archive: the file that an export writes and an import reads.
 
 A gzip stream of frames, each a length of four bytes and a MessagePack value: a header, batches of rows, and a trailer
 with the number of rows of every table and a digest of all that came before. A file without its trailer is not whole.
@@ -28,7 +28,7 @@ _FORMAT = "trunkline-export"
 _LENGTH_BYTES = 4
 # Far above the longest row: a greater length was never written by us.
 _MAX_FRAME_BYTES = 1 << 30
-# The quickest: most of the content is JSON, which gets short all the same.
+# The fastest: most of the content is JSON, which compresses well anyway.
 _COMPRESSION = 1
 _COLUMNS = {table.name: table.columns for table in TABLES}
 _VALUES = (str, bytes, int, type(None))

@@ -1,8 +1,8 @@
 """
-Who has changed what: an entry for every change that a person makes, in the transaction of the change itself.
+The audit log: an entry for every change that a person makes, in the transaction of the change itself.
 
-Who it is, is found out at the door (`acting`) and goes along with the request; a service only says what it does
-(`audit_entry`). An entry names what was changed, and never holds what was sent.
+The API authenticates the caller (`acting`), a service only says what it does (`audit_entry`). An entry names what was
+changed, and never holds what was sent.
 """
 
 from __future__ import annotations

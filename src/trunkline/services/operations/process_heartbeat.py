@@ -1,7 +1,7 @@
 """
-Says in the store that this process lives, where more than one may use it, so that people can see which do.
+The heartbeat of this process in a store that several processes share, so that operators can see which are alive.
 
-Nothing is decided by it: whose calls may be taken by others is a matter of leases (`bridge.heartbeat`).
+Nothing is decided by it: whose calls other bridges may take over depends on leases (`bridge.heartbeat`).
 """
 
 from __future__ import annotations
@@ -62,5 +62,5 @@ class ProcessHeartbeat:
             async with self._store.transaction(durable=False) as tx:
                 await tx.processes.delete(self._process.id)
         except Unavailable as exc:
-            # It counts as gone soon all the same.
+            # It counts as gone soon anyway.
             log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)

@@ -1,8 +1,8 @@
 """
-Moving everything from one store to another, through a file.
+Export and import: everything in one store is moved to another, through an archive.
 
 Agents go without their secrets. Unfinished runs go on as after a crash: their tasks keep their owner and epoch, and
-whoever starts on the other side takes them from that owner, who is gone.
+the process that starts on the new store reclaims them from that owner, which is gone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TakeResults: TypeAlias = Callable[[Transaction, Sequence[AgentResult]], Awaitabl
 # Called with a table and how many of its rows have gone by.
 Progress: TypeAlias = Callable[[str, int], None]
 
-# Whoever stops tasks here is gone when anybody looks.
+# The owner of tasks that are stopped during an import; it is gone when a bridge starts.
 _OWNER = "import"
 _MAX_BATCH = 200
 _FIRST_PAUSE = timedelta(seconds=30)
@@ -138,7 +138,7 @@ class _RowImporter:
         elif table is DISPATCHES:
             rows = self._due_at_once(rows)
         elif table is OUTBOX and not self._travels:
-            await self._stop_as_told(rows)
+            await self._apply_stops(rows)
             return
         await self._tx.transfer.load(table, rows)
         if table is TASKS:
@@ -160,8 +160,8 @@ class _RowImporter:
             ]
             await self._tx.dispatches.put(sent, _FIRST_PAUSE)
 
-    async def _stop_as_told(self, rows: Sequence[TableRow]) -> None:
-        """Of the messages that nobody will send, only those that stop a task are not known otherwise."""
+    async def _apply_stops(self, rows: Sequence[TableRow]) -> None:
+        """Applies the messages that stop a task; all other messages of the outbox are known from other tables."""
         messages = [each for row in rows for each in unpack_messages(_bytes(row[OUTBOX.place("messages")]))]
         stops = [stop for message in messages if (stop := _stop_in(message)) is not None]
         await self._tx.tasks.stop(_OWNER, [TaskKey(stop.task_id, stop.attempt) for stop in stops])

@@ -1,5 +1,5 @@
 """
-The system as those see it who run it: which processes live, how much waits, and what should not stay as it is.
+The status of the system for operators: live processes, queue lengths, and warnings.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SystemSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to see at one moment."""
+    """The status at one time."""
 
     this: Process
     setup: Deployment
@@ -90,7 +90,7 @@ class SystemMonitor:
         return [seen, *others]
 
     async def _pools(self, processes: Collection[SeenProcess]) -> Sequence[str]:
-        """Of agents, whose tasks may wait for a bridge, and of bridges, whose agents may have moved on."""
+        """The pools of agents, whose tasks may wait for a bridge, and of bridges, whose agents may have left."""
         if self._setup.broker == "memory":
             return ()
         bridges = {process.pool for process in processes if "bridge" in process.roles and process.pool}

@@ -21,7 +21,7 @@ from trunkline.telemetry.redaction import REDACTED
 MEDIA_TYPE = "application/har+json"
 # Connections to agents know no other; HAR wants it said.
 _HTTP_VERSION = "HTTP/1.1"
-# What HAR says for a size that nobody knows.
+# HAR's value for an unknown size.
 _UNKNOWN = -1
 
 

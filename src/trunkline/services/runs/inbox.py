@@ -1,7 +1,7 @@
 """
-The inbox: everything that waits for a person, the oldest first.
+The inbox: the steps that wait for a person, oldest first.
 
-An item is a step that asks something (`input`), wants somebody to log in (`auth`), or whose outcome only a person can
+An item is a step that asks something (`input`), needs a login (`auth`), or whose outcome only a person can
 find out (`outcome`). It is answered where the step is: a reply for the first two, a resolution for the last.
 """
 
@@ -38,7 +38,7 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def inbox_item_id(run_id: str, step: str, attempts: int, replies: int) -> str:
-    """A step may ask more than once: each question is an item of its own."""
+    """A step may ask more than once: each question is a separate item."""
     return f"{run_id}.{step}.{attempts}.{replies}"
 
 

@@ -1,6 +1,6 @@
 """
-What is known of a run, line by line, in the order in which it happened: its history, what its agents have said
-meanwhile, and every exchange with them.
+The log of a run, line by line, in the order in which it happened: its events, the progress that its agents reported,
+and every exchange with them.
 
 Made from what is stored (docs/adr/0021): the same lines whichever process is asked, for as long as the run is kept.
 """
@@ -63,7 +63,7 @@ _TEXTS: dict[str, str] = {
 
 
 class LogPosition(NamedTuple):
-    """Up to where somebody has read: the last event, and the last exchange."""
+    """How far a client has read: the last event, and the last exchange."""
 
     event: int = 0
     exchange: int = 0
@@ -92,7 +92,7 @@ class LogFilter(NamedTuple):
 async def log_lines(
     store: Store, run_id: RunId, after: LogPosition, wanted: LogFilter
 ) -> AsyncGenerator[RunLogLine]:
-    """The lines behind a place, as long as somebody wants more."""
+    """The lines after a position, for as long as the caller iterates."""
     position = after
     async with (
         aclosing(_events(store, run_id, after.event, wanted)) as events,

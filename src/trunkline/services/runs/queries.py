@@ -36,7 +36,7 @@ class ChildRunView(msgspec.Struct, frozen=True):
     """The run that a step has begun last."""
 
     run_id: RunId
-    # None: it was deleted, or nobody has asked.
+    # None: it was deleted, or was not read.
     status: RunStatus | None = None
 
 

@@ -1,5 +1,5 @@
 """
-Lists of runs: what a person asks for, as spans of ids and versions of workflows, by which a store finds them.
+Searching runs: a search becomes ranges of ids and workflow versions, by which a store finds runs.
 
 Which agents a run calls stands in its workflow's version; a version never changes, so it is read once.
 """

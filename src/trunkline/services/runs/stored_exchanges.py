@@ -1,5 +1,5 @@
 """
-An exchange with an agent as the store keeps it, for those who only show it; `bridge.exchanges` makes them.
+An exchange with an agent as it is stored, for reading; `bridge.wire.exchanges` writes them.
 
     {"step", "attempt", "started_at", "duration_ms", "request", "response", "error", "notes", "kind", "frames",
      "connect_ms", "first_byte_ms"}

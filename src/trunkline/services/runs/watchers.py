@@ -1,4 +1,4 @@
-"""Doorbells for those who watch one run or all: they say that something changed, never what; the store has that."""
+"""Notifications for watchers of one run or of all: that something has changed, never what; that is in the store."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class RunWatchers:
     def __init__(self) -> None:
         self._watches: dict[RunId, set[RunWatch]] = {}
         self._of_all: set[RunWatch] = set()
-        # The process is stopping: nobody should wait any more.
+        # The process is stopping: waiting ends.
         self.closed = False
 
     async def close_at(self, stopping: asyncio.Event) -> None:
-        """Lets everybody go who waits when the process is asked to stop."""
+        """Ends all waiting when the process is asked to stop."""
         await stopping.wait()
         self.closed = True
         self.notify_all()
@@ -59,7 +59,7 @@ class RunWatchers:
 
     @contextmanager
     def watch(self, run_id: RunId, *, end_only: bool = False) -> Generator[RunWatch]:
-        """`end_only`: the bell rings once, when the run has ended."""
+        """`end_only`: notified once, when the run has ended."""
         watch = RunWatch(end_only=end_only)
         self._watches.setdefault(run_id, set()).add(watch)
         try:
@@ -72,7 +72,7 @@ class RunWatchers:
 
     @contextmanager
     def watch_all(self) -> Generator[RunWatch]:
-        """The bell rings when any run was begun or has moved."""
+        """Notified when any run has started or changed."""
         watch = RunWatch()
         self._of_all.add(watch)
         try:
@@ -81,7 +81,7 @@ class RunWatchers:
             self._of_all.discard(watch)
 
     def notify_all(self) -> None:
-        """Some run was begun or has moved, whichever."""
+        """Some run has started or changed."""
         for watch in self._of_all:
             watch.notify()
 

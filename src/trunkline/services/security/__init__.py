@@ -1,0 +1,1 @@
+"""API keys, named secrets, and the vault that encrypts them."""

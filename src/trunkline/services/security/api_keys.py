@@ -1,5 +1,5 @@
 """
-The keys of the API: who may come in, and as what.
+API keys: they authenticate clients of the REST interface, each with a role.
 
 A key is random, so its digest is enough to find it by and nothing to guess it from; the key itself is shown once, when
 it is made, and is nowhere in the system after that.
@@ -20,7 +20,7 @@ from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import ApiKey, KeyRole, Store
 from trunkline.telemetry.metrics import Metrics
 
-# So that whoever finds one in a file, scanners included, knows what it is.
+# So that people and secret scanners recognise a key in a file.
 _PREFIX = "tl_"
 _RANDOM_BYTES = 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
@@ -40,7 +40,7 @@ class ApiKeys:
         self._store = store
 
     async def create(self, name: str, role: KeyRole) -> tuple[ApiKey, str]:
-        """The key's record, and the key: the only time that anybody sees it."""
+        """The key's record, and the key itself, which is shown only this once."""
         if not _NAME.fullmatch(name):
             raise Invalid(
                 f"{name!r} cannot be the name of a key.",

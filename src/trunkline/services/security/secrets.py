@@ -1,5 +1,5 @@
 """
-Named secrets: what workflows send to agents and nobody else may see, such as the token of a bot.
+Named secrets: values that workflows send to agents and that are shown to no one, such as a bot's token.
 
     {"$secret": "slack-bot"}    in a step's input; the bridge puts the value there while it encodes the call
 

@@ -1,8 +1,8 @@
 """
 Secrets at rest: AES-256-GCM under one key, and where that key comes from.
 
-A secret is bound to its owner: moved to another agent's row it cannot be opened. Nothing here ever says a
-secret or a key, not in a message and not in a repr.
+A secret is bound to its owner: moved to another agent's row it cannot be opened. No message and no repr contains a
+secret or a key.
 """
 
 from __future__ import annotations
