@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.sabotage.all_rules import RULES, page
 from tests.sabotage.rule import Rule
-from tests.sabotage.rules import RULES, page
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/sabotage.md"

@@ -17,7 +17,7 @@ from tests.public.reference_pages import PAGES, REFERENCE
 from tests.public.test_checks import CHECKS_FILE, checks_page
 from tests.public.test_cli_help import GROUPS, group_help
 from tests.public.test_sabotage import PAGE as SABOTAGE_FILE
-from tests.sabotage.rules import page as sabotage_page
+from tests.sabotage.all_rules import page as sabotage_page
 
 from trunkline.api.documents.asyncapi import build_asyncapi
 from trunkline.jsontypes import JsonObject

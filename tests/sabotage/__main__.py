@@ -19,8 +19,8 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import NamedTuple
 
+from tests.sabotage.all_rules import RULES
 from tests.sabotage.rule import Rule
-from tests.sabotage.rules import RULES
 from tests.sabotage.tree_copy import ROOT, TestReport, TreeCopy, copies
 
 _CAUGHT = "caught"

@@ -19,7 +19,7 @@ _BATCHES = "tests/unit/bridge/calls/test_batch_sender.py"
 
 _TAKEN_UP_AGAIN = "self._resubscribe(session, resolved, claim, outcome.remote_task_id, news, patience)"
 
-LINES: Sequence[Rule] = (
+REMOTE_TASKS: Sequence[Rule] = (
     Rule(
         name="task-known-while-its-stream-is-open",
         breaks="A bridge that dies over a stream leaves nothing to ask for: the agent gets the message again.",

@@ -10,7 +10,7 @@ from tests.sabotage.rule import Rule
 _PROGRAMS = "tests/scenarios/hostile/test_programs.py"
 _LINES = "tests/scenarios/zones/test_stdio.py"
 
-PROGRAMS: Sequence[Rule] = (
+STDIO_PROGRAMS: Sequence[Rule] = (
     Rule(
         name="programs-of-the-settings-alone",
         breaks="Whoever may register agents runs any program on the bridge's machine.",

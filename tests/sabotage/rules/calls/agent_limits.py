@@ -12,7 +12,7 @@ _TOGETHER = "tests/contract/test_postgres_limits.py"
 _BREAKER = "tests/unit/agents/call_limits/test_breaker.py"
 _WATCH = "tests/unit/bridge/test_breaker.py"
 
-LIMITS: Sequence[Rule] = (
+AGENT_LIMITS: Sequence[Rule] = (
     Rule(
         name="tokens-kept-sqlite",
         breaks="An agent is called faster than its rate.",

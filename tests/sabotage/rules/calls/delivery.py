@@ -16,7 +16,7 @@ _RESTARTS = "tests/scenarios/test_restarts.py"
 _RUNS = "tests/scenarios/test_runs.py"
 _RETRIES = "tests/scenarios/test_retries.py"
 
-CALLS: Sequence[Rule] = (
+DELIVERY: Sequence[Rule] = (
     Rule(
         name="told-after-the-commit",
         breaks="Agents are called and clients answered for a turn that then fails.",

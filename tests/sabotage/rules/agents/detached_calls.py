@@ -10,7 +10,7 @@ from tests.sabotage.rule import Rule
 _TRIALS = "tests/scenarios/api/test_agent_trials.py"
 _ACTIVITY = "tests/contract/test_store_activity.py"
 
-TRIALS: Sequence[Rule] = (
+DETACHED_CALLS: Sequence[Rule] = (
     Rule(
         name="trial-ends-what-it-has-begun",
         breaks="An agent that asks something while it is tried out waits for an answer for ever.",

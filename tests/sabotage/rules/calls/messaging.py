@@ -17,7 +17,7 @@ _BROKER = "tests/contract/test_broker.py"
 _OFFSETS = "tests/contract/test_kafka_offsets.py"
 _LANES = "tests/unit/brokers/test_partitions.py"
 
-TRAVEL: Sequence[Rule] = (
+MESSAGING: Sequence[Rule] = (
     Rule(
         name="offset-after-the-commit",
         breaks="Records whose transaction fails are gone: the broker does not bring them again.",

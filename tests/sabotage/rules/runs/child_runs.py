@@ -11,7 +11,7 @@ _MACHINE = "tests/unit/machine/test_children.py"
 _EXECUTOR = "tests/unit/executor/test_child_runs.py"
 _STORE = "tests/contract/test_store_children.py"
 
-CHILDREN: Sequence[Rule] = (
+CHILD_RUNS: Sequence[Rule] = (
     Rule(
         name="end-of-a-child-is-told",
         breaks="A run waits for ever for a run that has ended.",

@@ -14,7 +14,7 @@ _ELSEWHERE = (
     "arn:aws:bedrock-agentcore:eu-central-1.evil.example:123456789012:runtime/execution_zone-a1B2c3D4e5"
 )
 
-CARRIERS: Sequence[Rule] = (
+AWS_AGENTCORE: Sequence[Rule] = (
     Rule(
         name="given-up-never-leaves",
         breaks="A call that was reported as not sent is sent by its thread all the same, and then a second time.",

@@ -13,7 +13,7 @@ _POLICY = "tests/unit/zones/test_policy.py"
 _CALLERS = "tests/scenarios/zones/test_callers.py"
 _TOKENS = "zones/access/signed_tokens.py"
 
-ZONE_DOOR: Sequence[Rule] = (
+ZONE_ACCESS: Sequence[Rule] = (
     Rule(
         name="token-for-this-zone",
         breaks="Whoever gets a token for another zone can call this one with it.",

@@ -14,7 +14,7 @@ _WATCH = "tests/unit/bridge/migration/test_rollback.py"
 _WINDOWS = "tests/unit/agents/migration/test_rollback_rules.py"
 _ROUTES = "tests/unit/services/migration/test_routing_table.py"
 
-MOVES: Sequence[Rule] = (
+MIGRATION_ROUTING: Sequence[Rule] = (
     Rule(
         name="side-of-the-stamp",
         breaks="A run in flight changes its protocol whenever somebody moves the agent.",

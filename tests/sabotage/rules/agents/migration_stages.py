@@ -11,7 +11,7 @@ _SERVICE = "tests/unit/services/migration/test_migrations.py"
 _STORE = "tests/contract/test_store_agent_records.py"
 _REST = "tests/scenarios/api/test_migration.py"
 
-MIGRATION: Sequence[Rule] = (
+MIGRATION_STAGES: Sequence[Rule] = (
     Rule(
         name="agent-events-one-after-the-other",
         breaks="A change with a smaller number appears after a greater one was seen: some bridges never hear of it.",

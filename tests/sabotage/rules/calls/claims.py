@@ -14,7 +14,7 @@ _OUTBOX = "tests/contract/test_store_outbox.py"
 _POSTGRES = "tests/contract/test_postgres_tasks.py"
 _BROKER = "tests/contract/test_broker.py"
 
-TASKS: Sequence[Rule] = (
+CLAIMS: Sequence[Rule] = (
     Rule(
         name="epoch-sqlite",
         breaks="A zombie's answer to a task that somebody else has claimed since counts.",

@@ -11,7 +11,7 @@ _WORKFLOWS = "tests/unit/importing/test_litecone_workflows.py"
 _LOSSES = "tests/unit/importing/test_litecone_losses.py"
 _AGENTS = "tests/unit/importing/test_litecone_agents.py"
 
-IMPORTS: Sequence[Rule] = (
+IMPORTING: Sequence[Rule] = (
     Rule(
         name="unknown-condition-fails-the-run",
         breaks="A condition that was not understood when it was imported is taken to hold.",

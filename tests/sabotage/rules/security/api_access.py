@@ -11,7 +11,7 @@ _SECRETS = "tests/scenarios/test_secrets_on_topics.py"
 _KEYS = "tests/scenarios/api/test_keys.py"
 _HOOKS = "tests/unit/services/agents/test_push_notifications.py"
 
-DOORS: Sequence[Rule] = (
+API_ACCESS: Sequence[Rule] = (
     Rule(
         name="key-at-every-door",
         breaks="Anybody on the network can start runs.",

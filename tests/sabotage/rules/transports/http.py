@@ -16,7 +16,7 @@ _TOKENS = "tests/unit/bridge/agents/test_tokens.py"
 _SSE = "tests/unit/test_sse.py"
 _WAYS_OUT = ("call", "look", "listen", "listen_again", "read_card", "fetch_token")
 
-WAY_OUT: Sequence[Rule] = (
+HTTP: Sequence[Rule] = (
     Rule(
         name="address-checked-after-it-was-looked-up",
         breaks="A name that leads to the machine itself, or to a cloud's metadata, is called.",

@@ -14,7 +14,7 @@ _SERVER = "tests/unit/zones/test_http_server.py"
 _HTTP = "tests/scenarios/zones/test_http.py"
 _SERVED = "tests/scenarios/zones/test_served.py"
 
-ZONE_ANSWERS: Sequence[Rule] = (
+ZONE_REQUESTS: Sequence[Rule] = (
     Rule(
         name="zone-request-read-one-way",
         breaks="Of a name that comes twice the zone that checks reads one value, and the zone that runs the other.",

@@ -20,7 +20,7 @@ _STEERING = "tests/unit/machine/test_steering.py"
 _DEADLINES = "tests/unit/machine/test_reply_deadlines.py"
 _WAITING = "tests/contract/test_store_waiting.py"
 
-RUNS: Sequence[Rule] = (
+TRANSITIONS: Sequence[Rule] = (
     Rule(
         name="version-compare-sqlite",
         breaks="Two who moved the same run both write: a transition is lost.",
