@@ -16,7 +16,7 @@ from trunkline.brokers.kafka import KafkaBroker, KafkaConnection
 from trunkline.executor.input_sources import queue_delivered_results
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, OutgoingMessage, TopicNames
-from trunkline.messages.codec import LONGEST_VALUE, encode_task
+from trunkline.messages.codec import MAX_VALUE_BYTES, encode_task
 from trunkline.stores.base import QueuedTask, Store, TaskAnswer, Transaction
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def harness(
 
 
 def long_task(number: int) -> AgentTask:
-    return msgspec.structs.replace(task(number), input_data="ü" * LONGEST_VALUE)
+    return msgspec.structs.replace(task(number), input_data="ü" * MAX_VALUE_BYTES)
 
 
 async def test_a_task_above_512_kb_arrives_whole(store: Store, harness: tuple[KafkaBroker, Arrive]) -> None:
@@ -67,7 +67,7 @@ async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
         attempt=1,
         status="success",
         at=NOW,
-        output=msgspec.Raw(encode("x" * LONGEST_VALUE)),
+        output=msgspec.Raw(encode("x" * MAX_VALUE_BYTES)),
     )
     async with store.transaction() as tx:
         await tx.tasks.write_answers(
@@ -77,7 +77,7 @@ async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
     await arrive()
     (run,) = await woken(store)
     ((_, payload),) = run.items
-    assert b"x" * LONGEST_VALUE in payload
+    assert b"x" * MAX_VALUE_BYTES in payload
     # It is settled by now, and the second record names nothing that there is.
     async with store.transaction() as tx:
         assert await tx.dispatches.payloads([key_of(task(1))]) == {}

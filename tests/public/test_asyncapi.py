@@ -27,7 +27,7 @@ from trunkline.messages import (
     TraceContext,
 )
 from trunkline.messages.cloudevents import event_message
-from trunkline.messages.codec import LONGEST_VALUE, encode_result, encode_task
+from trunkline.messages.codec import MAX_VALUE_BYTES, encode_result, encode_task
 from trunkline.policies import RetryPolicy
 from trunkline.testing import running_system
 
@@ -103,7 +103,7 @@ MESSAGES = [
     (
         "tasks",
         "TaskReference",
-        encode_task(AgentTask(task_id="t", run_id="r", input_data="x" * LONGEST_VALUE), NAMES.tasks),
+        encode_task(AgentTask(task_id="t", run_id="r", input_data="x" * MAX_VALUE_BYTES), NAMES.tasks),
     ),
     ("results", "AgentResult", encode_result(RESULT, NAMES.results)),
     ("results", "AgentResult", encode_result(NEWS, NAMES.results)),

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.messages.codec import LONGEST_VALUE
+from trunkline.messages.codec import MAX_VALUE_BYTES
 from trunkline.testing import (
     Call,
     RunningSystem,
@@ -111,7 +111,7 @@ WORKING = jsonrpc_task("", state="working")
 ASKING = jsonrpc_task("Which city?", state="input-required")
 ASKING_AGAIN = jsonrpc_task("Which day?", state="input-required")
 CANCELLED = jsonrpc_task("", state="canceled")
-LONG = "x" * (LONGEST_VALUE + 1)
+LONG = "x" * (MAX_VALUE_BYTES + 1)
 
 
 async def _resolve(stage: ScenarioContext) -> None:

@@ -35,7 +35,7 @@ from trunkline.checker.checklist import attestations
 from trunkline.checker.dialect_choice import ChosenDialect, choose_dialect
 from trunkline.checker.exchanges import ProbeExchange
 from trunkline.checker.plans import cards, jsonrpc_envelope, simple_a2a, transport
-from trunkline.checker.plans.a2a_http import rest_plan
+from trunkline.checker.plans.a2a_http import a2a_http_plan
 from trunkline.checker.plans.rpc_dialects import RPC_PROTOCOLS, rpc_plan
 from trunkline.checker.plans.simple_a2a import simple_plan
 from trunkline.checker.session import CheckSession, OnProgress
@@ -46,7 +46,7 @@ from trunkline.transports.base import Transport
 
 # Those that have checks.
 PROTOCOLS = ("simple-a2a", *RPC_PROTOCOLS, "a2a-1.0-http")
-_MOST_SEEN_CHARACTERS = 500
+_MAX_SEEN_CHARACTERS = 500
 # What is looked at first, in this order: when one of them is broken there is no sense in the rest.
 _GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "speaks-protocol")
 
@@ -68,7 +68,7 @@ class Checker:
         Raises `Invalid` when the subject cannot be checked at all: an address that is none, or not of HTTP, or a
         protocol that is not known.
         """
-        _check_subject(subject)
+        _validate_agent(subject)
         started_at, started = self._clock.now(), perf_counter()
         session = CheckSession(self._transport, self._limits, subject, on_progress)
         dialect, findings = await _run_check(session, subject, active=active)
@@ -88,7 +88,7 @@ class Checker:
         )
 
 
-def _check_subject(subject: CheckedAgent) -> None:
+def _validate_agent(subject: CheckedAgent) -> None:
     if transport_of(subject.url) != "https":
         raise Invalid(
             f"{subject.url} cannot be checked: only agents that are called over http or https can.",
@@ -119,12 +119,12 @@ async def _run_check(
             "protocol-clear": clear,
             "allowed": allowed,
         }
-        return dialect, _FindingBuilder(session, active=active).made(gates, [])
+        return dialect, _FindingBuilder(session, active=active).build(gates, [])
     plan = plan_for(chosen, token_hex(4), subject.sample)
     gates = await _send(session, chosen, plan, active=active)
     findings = _FindingBuilder(session, active=active)
     beside = cards.planned_checks(chosen.protocol, chosen.url, subject.options)
-    return chosen, findings.made(gates, [*transport.planned_checks(plan.levels), *beside, *plan.checks])
+    return chosen, findings.build(gates, [*transport.planned_checks(plan.levels), *beside, *plan.checks])
 
 
 def plan_for(dialect: ChosenDialect, nonce: str, sample: CheckSample) -> CheckPlan:
@@ -133,7 +133,7 @@ def plan_for(dialect: ChosenDialect, nonce: str, sample: CheckSample) -> CheckPl
     if found is not None:
         return found
     if dialect.protocol == "a2a-1.0-http":
-        return rest_plan(adapter, nonce, sample)
+        return a2a_http_plan(adapter, nonce, sample)
     if dialect.protocol == "simple-a2a":
         return simple_plan(adapter, nonce, sample)
     raise Invalid(
@@ -167,16 +167,16 @@ async def _send(
     passive = [probe for probe in probes if not probe.active]
     session.expect(len(probes))
     for probe in passive:
-        if _failed_gate(gates(all_sent=False)) is not None or not session.goes_on:
+        if _failed_gate(gates(all_sent=False)) is not None or not session.may_continue:
             break
         asked.append(await session.send(probe, dialect.url))
     found = gates(all_sent=True)
     for probe in probes[len(passive) :]:
-        if _failed_gate(found) is not None or not session.goes_on:
+        if _failed_gate(found) is not None or not session.may_continue:
             break
         asked.append(await session.send(probe, dialect.url))
     last = plan.follow_up(session.exchanges)
-    if last is not None and session.goes_on:
+    if last is not None and session.may_continue:
         await session.send(last, dialect.url)
     return found
 
@@ -190,7 +190,7 @@ def _speaks(dialect: ChosenDialect, plan: CheckPlan, asked: Sequence[ProbeExchan
     if spoke is not None:
         return met(f"It speaks {dialect.protocol}.", spoke)
     first = answered[0]
-    return violated(f"No answer is one of {dialect.protocol}: {first.unread or first.seen()}.", first)
+    return violated(f"No answer is one of {dialect.protocol}: {first.unread or first.summary()}.", first)
 
 
 def _failed_gate(gates: dict[str, RuleResult]) -> str | None:
@@ -208,7 +208,7 @@ class _FindingBuilder:
         self._inquiry = session
         self._active = active
 
-    def made(self, gates: dict[str, RuleResult], questions: Sequence[PlannedCheck]) -> list[AgentFinding]:
+    def build(self, gates: dict[str, RuleResult], questions: Sequence[PlannedCheck]) -> list[AgentFinding]:
         shut = _failed_gate(gates)
         findings = [
             self._finding(PlannedCheck(id=name, rule=transport.reachable), gates[name])
@@ -219,11 +219,11 @@ class _FindingBuilder:
             if question.when_clean and any(found.verdict == "failed" for found in findings):
                 result = not_applicable("Other checks have failed already.")
             else:
-                result = self._ruling(question, shut)
+                result = self._result(question, shut)
             findings.append(self._finding(question, result))
         return findings
 
-    def _ruling(self, question: PlannedCheck, shut: str | None) -> RuleResult:
+    def _result(self, question: PlannedCheck, shut: str | None) -> RuleResult:
         result = question.rule(self._inquiry.exchanges)
         # What was seen before the gate fell shut counts, where it is about any answer and not about this dialect.
         if shut is not None and not (
@@ -237,5 +237,5 @@ class _FindingBuilder:
     def _finding(self, question: PlannedCheck, result: RuleResult) -> AgentFinding:
         made = to_finding(question, result)
         return msgspec.structs.replace(
-            made, seen=self._inquiry.redaction.text(made.seen)[:_MOST_SEEN_CHARACTERS]
+            made, seen=self._inquiry.redaction.text(made.seen)[:_MAX_SEEN_CHARACTERS]
         )

@@ -66,7 +66,7 @@ async def _guess(session: CheckSession, subject: CheckedAgent, url: str, evidenc
 
 async def _fetch_cards(session: CheckSession, agent_url: str) -> list[CardFetch]:
     fetches: list[CardFetch] = []
-    while (url := next_card_url(agent_url, fetches)) is not None and session.goes_on:
+    while (url := next_card_url(agent_url, fetches)) is not None and session.may_continue:
         probe = ProbeRequest(name=f"{cards.CARD}{len(fetches) + 1}", body=None, headers=CARD_HEADERS)
         asked = await session.send(probe, url)
         answer, failure = asked.answer, asked.failure

@@ -15,7 +15,7 @@ from trunkline.telemetry.redaction import Redaction, redacted_text
 from trunkline.transports.base import TransportError
 
 # As much as a person reads of one body.
-MOST_BYTES_SHOWN = 4 * 1024
+MAX_BYTES_SHOWN = 4 * 1024
 
 
 class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class ProbeExchange(msgspec.Struct, frozen=True, kw_only=True):
     def content_type(self) -> str:
         return "" if self.answer is None else self.answer.headers.get("content-type", "")
 
-    def seen(self) -> str:
+    def summary(self) -> str:
         """The answer in a few words."""
         if self.failure is not None:
             return self.failure.message
@@ -91,7 +91,7 @@ def record_exchange(
             method=method,
             url=redaction.url(url),
             headers=redaction.sent_headers(headers),
-            body=redacted_text(probe.body or b"", redaction, "The request body", notes, MOST_BYTES_SHOWN),
+            body=redacted_text(probe.body or b"", redaction, "The request body", notes, MAX_BYTES_SHOWN),
         ),
         duration_ms=duration_ms,
         response=None
@@ -99,7 +99,7 @@ def record_exchange(
         else EvidenceResponse(
             status=answer.status,
             headers=redaction.received_headers(answer.headers),
-            body=redacted_text(answer.body, redaction, "The response body", notes, MOST_BYTES_SHOWN),
+            body=redacted_text(answer.body, redaction, "The response body", notes, MAX_BYTES_SHOWN),
         ),
         error=None if failure is None else redaction.text(failure.message),
         notes=notes,

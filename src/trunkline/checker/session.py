@@ -44,7 +44,7 @@ class CheckSession:
         return of_transport.reachable(self._collected).judgement == "met"
 
     @property
-    def goes_on(self) -> bool:
+    def may_continue(self) -> bool:
         """Whether there is any sense in another request."""
         in_time = monotonic() < self._deadline and self._timeouts < self._limits.most_timeouts
         return in_time and (not self._collected or self.reached)
@@ -78,13 +78,13 @@ class CheckSession:
     async def _outcome(
         self, probe: ProbeRequest, url: str, headers: dict[str, str]
     ) -> AgentAnswer | TransportError:
-        outcome = await self._exchanged(probe, url, headers)
+        outcome = await self._send_once(probe, url, headers)
         if isinstance(outcome, TransportError) and outcome.code == _LOST and outcome.partial is None:
             # Perhaps it met the end of a connection that the answer before had closed: another one tells.
-            return await self._exchanged(probe, url, headers)
+            return await self._send_once(probe, url, headers)
         return outcome
 
-    async def _exchanged(
+    async def _send_once(
         self, probe: ProbeRequest, url: str, headers: dict[str, str]
     ) -> AgentAnswer | TransportError:
         seconds = max(min(self._limits.request_seconds, self._deadline - monotonic()), 0.01)

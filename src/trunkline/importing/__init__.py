@@ -5,6 +5,6 @@ Pure: it is given what files hold, and gives back workflows, agents and an repor
 over. Who reads the files and saves the result is not known here.
 """
 
-from trunkline.importing.report import ImportedWorkflow, ImportRemark, ImportReport, ImportResult
+from trunkline.importing.report import ImportedDefinitions, ImportedWorkflow, ImportRemark, ImportReport
 
-__all__ = ["ImportRemark", "ImportReport", "ImportResult", "ImportedWorkflow"]
+__all__ = ["ImportRemark", "ImportReport", "ImportedDefinitions", "ImportedWorkflow"]

@@ -10,7 +10,7 @@ from trunkline.importing.names import is_identifier
 from trunkline.jsontypes import Json
 
 # What an expression of ours may have.
-MOST_CHARACTERS = 2_000
+MAX_CHARACTERS = 2_000
 
 Keys = Sequence[str | int]
 _PLAIN_TEXT = re.compile(r"[^'\\\x00-\x1f\x7f]*")

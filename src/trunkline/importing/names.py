@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_]")
 _NOT_IN_A_FILE_NAME = re.compile(r"[^A-Za-z0-9._-]+")
-MOST_CHARACTERS = 64
+MAX_CHARACTERS = 64
 # CEL's keywords, and the words that it keeps for itself.
 RESERVED = frozenset(
     ("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
@@ -39,14 +39,14 @@ def is_identifier(name: str) -> bool:
 
 
 def _fits(name: str) -> bool:
-    return is_identifier(name) and len(name) <= MOST_CHARACTERS
+    return is_identifier(name) and len(name) <= MAX_CHARACTERS
 
 
 def _form(name: str) -> str:
     form = _NOT_IN_A_NAME.sub("_", name)
     if not form or form[0].isdigit():
         form = f"step_{form}"
-    return f"{form}_" if form in RESERVED else form[:MOST_CHARACTERS]
+    return f"{form}_" if form in RESERVED else form[:MAX_CHARACTERS]
 
 
 def _free(form: str, taken: set[str], wanted: dict[str, int]) -> str:
@@ -54,5 +54,5 @@ def _free(form: str, taken: set[str], wanted: dict[str, int]) -> str:
     while name in taken:
         wanted[form] = wanted.get(form, 1) + 1
         ending = f"_{wanted[form]}"
-        name = f"{form[: MOST_CHARACTERS - len(ending)]}{ending}"
+        name = f"{form[: MAX_CHARACTERS - len(ending)]}{ending}"
     return name

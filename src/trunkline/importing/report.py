@@ -85,7 +85,7 @@ class ImportedWorkflow(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
 
 
-class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedDefinitions(msgspec.Struct, frozen=True, kw_only=True):
     workflows: tuple[ImportedWorkflow, ...]
     # As `agents apply` reads them.
     agents: tuple[JsonObject, ...]

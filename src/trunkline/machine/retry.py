@@ -11,9 +11,9 @@ from trunkline.policies import RetryCondition, RetryPolicy
 DEFAULT_POLICY = RetryPolicy()
 
 # Past every sensible max_delay, and far from what a float or a timedelta cannot hold.
-_MOST_DOUBLINGS = 40
+_MAX_DOUBLINGS = 40
 # An agent that asks for more is not worth waiting for; the attempt after it tells.
-_LONGEST_RETRY_AFTER = timedelta(hours=1)
+_MAX_RETRY_AFTER = timedelta(hours=1)
 
 
 def is_answered(error: StepError) -> bool:
@@ -73,10 +73,10 @@ def delay_before(policy: RetryPolicy, attempt: int, error: StepError, *, salt: s
         case "linear":
             seconds = first * failures
         case "exponential":
-            seconds = first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)
+            seconds = first * 2.0 ** min(failures - 1, _MAX_DOUBLINGS)
     seconds = min(seconds, policy.max_delay.total_seconds())
     if policy.jitter:
         seconds *= 0.5 + zlib.crc32(f"{salt}/{attempt}".encode()) / 2**33
     if error.retry_after_ms is not None:
-        seconds = max(seconds, min(error.retry_after_ms / 1000, _LONGEST_RETRY_AFTER.total_seconds()))
+        seconds = max(seconds, min(error.retry_after_ms / 1000, _MAX_RETRY_AFTER.total_seconds()))
     return timedelta(seconds=seconds)

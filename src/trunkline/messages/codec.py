@@ -22,7 +22,7 @@ from trunkline.messages.trace import TRACEPARENT, TRACESTATE, TraceContext
 
 VERSION = 1
 # Half of what Kafka takes in one record unless it is told otherwise.
-LONGEST_VALUE = 512 * 1024
+MAX_VALUE_BYTES = 512 * 1024
 
 TYPE_HEADER = "trunkline-type"
 VERSION_HEADER = "trunkline-version"
@@ -79,7 +79,7 @@ _results: msgspec.json.Decoder[AgentResult] = msgspec.json.Decoder(AgentResult)
 _task_references: msgspec.json.Decoder[TaskReference] = msgspec.json.Decoder(TaskReference)
 _result_references: msgspec.json.Decoder[ResultReference] = msgspec.json.Decoder(ResultReference)
 
-AnyNamed = TypeVar("AnyNamed", AgentTask, CancelTask, AgentResult, TaskReference, ResultReference)
+AnyMessage = TypeVar("AnyMessage", AgentTask, CancelTask, AgentResult, TaskReference, ResultReference)
 
 
 def encode_task(message: AgentTask | CancelTask, topic: str, payload: bytes | None = None) -> OutgoingMessage:
@@ -104,7 +104,7 @@ def _trace_headers(trace: TraceContext | None) -> Headers:
 def _outgoing(
     topic: str, message: AgentTask | AgentResult, value: bytes, headers: Headers
 ) -> OutgoingMessage:
-    if len(value) <= LONGEST_VALUE:
+    if len(value) <= MAX_VALUE_BYTES:
         return OutgoingMessage(topic, message.run_id, value, headers)
     reference = MessageReference(task_id=message.task_id, attempt=message.attempt, run_id=message.run_id)
     return OutgoingMessage(topic, message.run_id, encode(reference), (*headers, _BY_REFERENCE))
@@ -175,7 +175,7 @@ def _wrong_type(found: str, expected: str) -> UnreadableMessage:
     )
 
 
-def _read(decoder: msgspec.json.Decoder[AnyNamed], record: BrokerRecord) -> AnyNamed:
+def _read(decoder: msgspec.json.Decoder[AnyMessage], record: BrokerRecord) -> AnyMessage:
     value = record.value
     if value is None:
         raise UnreadableMessage("empty", "It has no value. Trunkline never deletes by key; discard it.")

@@ -23,12 +23,12 @@ T = TypeVar("T")
 HEADROOM_LEVELS = 100
 WHOLE_CHECK_BYTES = 64 * 1024
 # Two bytes of text can be an object of a hundred bytes: these keep an answer of the longest length at some tens of MB.
-MOST_CONTAINERS = 200_000
-MOST_ITEMS = 1_000_000
+MAX_CONTAINERS = 200_000
+MAX_ITEMS = 1_000_000
 
 _OPENING = b"[" * HEADROOM_LEVELS
 _CLOSING = b"]" * HEADROOM_LEVELS
-_TOO_MANY = f"The answer has more than {MOST_CONTAINERS:,} objects and arrays, or {MOST_ITEMS:,} items"
+_TOO_MANY = f"The answer has more than {MAX_CONTAINERS:,} objects and arrays, or {MAX_ITEMS:,} items"
 _UTF8_BOM = b"\xef\xbb\xbf"
 # Enough to find the first character behind any sensible amount of white space.
 _HEAD_BYTES = 256
@@ -81,12 +81,12 @@ class JsonReader(Generic[T]):
 
 
 def _has_too_many(text: bytes) -> bool:
-    return text.count(b"[") + text.count(b"{") > MOST_CONTAINERS or text.count(b",") > MOST_ITEMS
+    return text.count(b"[") + text.count(b"{") > MAX_CONTAINERS or text.count(b",") > MAX_ITEMS
 
 
 def _has_too_many_strings(text: bytes) -> bool:
     # An item has a key and a value at most.
-    return text.count(b'"') - text.count(b'\\"') > 4 * MOST_ITEMS
+    return text.count(b'"') - text.count(b'\\"') > 4 * MAX_ITEMS
 
 
 def check_whole(text: bytes) -> None:

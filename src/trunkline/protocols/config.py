@@ -29,7 +29,7 @@ class TextOption(msgspec.Struct, frozen=True, kw_only=True):
     default: str
     choices: tuple[str, ...] = ()
 
-    def objection(self, value: Json) -> str | None:
+    def problem(self, value: Json) -> str | None:
         if not self.choices:
             return None if isinstance(value, str) and value.strip() else "must be a string that is not empty"
         if isinstance(value, str) and value in self.choices:
@@ -54,7 +54,7 @@ class IntegersOption(msgspec.Struct, frozen=True, kw_only=True):
 
     ranges: dict[str, IntegerRange]
 
-    def objection(self, value: Json) -> str | None:
+    def problem(self, value: Json) -> str | None:
         if not isinstance(value, dict):
             return f"must be an object with {' and '.join(self.ranges)}, not {encode(value).decode()}"
         for name, allowed_range in self.ranges.items():
@@ -79,7 +79,7 @@ BATCH = IntegersOption(
 class ProfileOption(msgspec.Struct, frozen=True, kw_only=True):
     """A key that holds the name of a profile, or a JSON Schema."""
 
-    def objection(self, value: Json) -> str | None:
+    def problem(self, value: Json) -> str | None:
         try:
             find_profile(value)
         except InvalidProfile as exc:
@@ -92,7 +92,7 @@ class UnusableOption(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: str
 
-    def objection(self, value: Json) -> str | None:
+    def problem(self, value: Json) -> str | None:
         del value
         return self.reason
 
@@ -105,7 +105,7 @@ def check_config(known: Mapping[str, ProtocolOption], config: Mapping[str, Json]
     findings: list[Finding] = []
     for key, value in config.items():
         option = known.get(key)
-        problem = _unknown(key, known) if option is None else option.objection(value)
+        problem = _unknown(key, known) if option is None else option.problem(value)
         if problem is not None:
             findings.append(Finding(path=f"{_PATH}.{key}", message=f"'{key}' {problem}"))
     return findings

@@ -103,12 +103,12 @@ class ProtocolAdapterFactory:
 
 
 # Which dialect it will be is not known yet, so the keys of all are.
-_AUTO_SETTINGS: dict[str, ProtocolOption] = {
-    **simple_a2a.SETTINGS,
-    **call_adapter.SETTINGS,
-    **v01.SETTINGS,
-    **v03.SETTINGS,
-    **v1.SETTINGS,
+_AUTO_OPTIONS: dict[str, ProtocolOption] = {
+    **simple_a2a.OPTIONS,
+    **call_adapter.OPTIONS,
+    **v01.OPTIONS,
+    **v03.OPTIONS,
+    **v1.OPTIONS,
     "profile": UnusableOption(reason="needs the protocol jsonrpc-2.0: nothing tells that an agent is a zone"),
 }
 
@@ -129,5 +129,5 @@ def validate_protocol_config(protocol: str, config: Json) -> list[Finding]:
     if given is None:
         return [Finding(path="protocol_config", message="protocol_config must be an object")]
     if adapter_class is None:
-        return check_config(_AUTO_SETTINGS, given)
+        return check_config(_AUTO_OPTIONS, given)
     return adapter_class.validate_config(given) if isinstance(adapter_class, ConfigValidator) else []

@@ -142,7 +142,7 @@ def negotiate(
     if open_question is not None:
         return open_question
     url = options.endpoint_override or agent_url
-    absent = f"The agent has no card ({_absence(fetches)})"
+    absent = f"The agent has no card ({_describe_absence(fetches)})"
     guesses = (
         ProtocolOffer(protocol=name, url=url, because="it has no card") for name in _GUESSES_WITHOUT_CARD
     )
@@ -169,7 +169,7 @@ def negotiate_pinned(
     open_question = _undecided_result(fetches)
     if open_question is not None:
         return open_question
-    evidence = f"{pinned.evidence} The agent has no card ({_absence(fetches)})"
+    evidence = f"{pinned.evidence} The agent has no card ({_describe_absence(fetches)})"
     return msgspec.structs.replace(pinned, evidence=evidence)
 
 
@@ -193,7 +193,7 @@ def _undecided_result(fetches: Sequence[CardFetch]) -> UnclearDialect | None:
     return None if fetches else UnclearDialect(reason="No card address was asked")
 
 
-def _absence(fetches: Sequence[CardFetch]) -> str:
+def _describe_absence(fetches: Sequence[CardFetch]) -> str:
     return ", ".join(f"{fetch.status} at {urlsplit(fetch.url).path}" for fetch in fetches)
 
 
@@ -229,10 +229,10 @@ def _negotiate_by_card(
 ) -> NegotiatedDialect | UnclearDialect:
     offers = _offers(agent_url, card, fetch, options)
     if not offers:
-        return _not_spoken(card, fetch)
+        return _unsupported_card(card, fetch)
     usable = [offer for offer in offers if _is_approved(offer.url, agent_url, options)]
     if not usable:
-        return _not_approved(agent_url, offers[0].url, fetch)
+        return _unapproved_endpoint(agent_url, offers[0].url, fetch)
     best, *others = _distinct([*usable, *_guesses(usable, agent_url, options)])
     return _with_card(
         NegotiatedDialect(
@@ -369,7 +369,7 @@ def _is_approved(url: str, agent_url: str, options: AgentOptions) -> bool:
     return origin is not None and origin in (origin_of(agent_url), *options.allow_card_origin)
 
 
-def _not_spoken(card: AgentCard, fetch: CardFetch) -> UnclearDialect:
+def _unsupported_card(card: AgentCard, fetch: CardFetch) -> UnclearDialect:
     offered = ", ".join(
         dict.fromkeys(f"{item.transport} {item.protocol_version or ''}".strip() for item in card.interfaces)
     )
@@ -379,7 +379,7 @@ def _not_spoken(card: AgentCard, fetch: CardFetch) -> UnclearDialect:
     )
 
 
-def _not_approved(agent_url: str, endpoint: str, fetch: CardFetch) -> UnclearDialect:
+def _unapproved_endpoint(agent_url: str, endpoint: str, fetch: CardFetch) -> UnclearDialect:
     named = f"The card at {fetch.url} names the endpoint {endpoint}"
     reason = check_url(endpoint)
     if reason is not None:

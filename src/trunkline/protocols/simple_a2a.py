@@ -26,7 +26,7 @@ from trunkline.protocols.outcomes import step_error, to_internal_format
 from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
 
 PROTOCOL = "simple-a2a"
-SETTINGS = {"output_mode": TextOption(default="full", choices=("full", "data"))}
+OPTIONS = {"output_mode": TextOption(default="full", choices=("full", "data"))}
 
 _NULL = Raw(b"null")
 # Codes with which a JSON-RPC server says that it did not understand a request at all.
@@ -48,7 +48,7 @@ class SimpleA2AAdapter(ProtocolAdapter):
 
     @classmethod
     def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
-        return check_config(SETTINGS, config)
+        return check_config(OPTIONS, config)
 
     def get_protocol_name(self) -> str:
         return PROTOCOL

@@ -8,7 +8,7 @@ from datetime import timedelta
 DURATION_PATTERN = r"^[0-9]{1,12}(\.[0-9]{1,3})?(ms|s|m|h|d)$"
 
 # Ten years: longer is a mistake, and instants in microseconds must not overflow.
-LONGEST = timedelta(days=3650)
+MAX_DURATION = timedelta(days=3650)
 
 _MILLISECOND = timedelta(milliseconds=1)
 _UNITS = {
@@ -30,8 +30,10 @@ def parse_duration(text: str) -> timedelta:
         )
     unit = match.group(2)
     milliseconds = float(text[: -len(unit)]) * (_UNITS[unit] / _MILLISECOND)
-    if milliseconds > LONGEST / _MILLISECOND:
-        raise ValueError(f"'{text}' is longer than {format_duration(LONGEST)}, the longest duration there is")
+    if milliseconds > MAX_DURATION / _MILLISECOND:
+        raise ValueError(
+            f"'{text}' is longer than {format_duration(MAX_DURATION)}, the longest duration there is"
+        )
     return timedelta(milliseconds=round(milliseconds))
 
 

@@ -19,7 +19,7 @@ from trunkline.workflow.document.locations import (
 # Nobody reads more, and one mistake in a generated file repeats itself in every step.
 MAX_FINDINGS = 100
 # A few milliseconds' worth.
-_MOST_COMPARED = 2_000
+_MAX_COMPARED = 2_000
 
 
 class ReportedProblem(NamedTuple):
@@ -73,7 +73,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     # Comparing costs the product of the lengths, for every known word; a very long one is no typing mistake.
     if len(word) > 80:
         return ""
-    near = difflib.get_close_matches(word, islice(known, _MOST_COMPARED), n=1)
+    near = difflib.get_close_matches(word, islice(known, _MAX_COMPARED), n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 

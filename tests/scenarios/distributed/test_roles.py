@@ -14,7 +14,7 @@ from tests.scenarios.distributed.in_process_roles import serving_roles
 from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.messages.codec import LONGEST_VALUE
+from trunkline.messages.codec import MAX_VALUE_BYTES
 from trunkline.testing import (
     Call,
     FakeClock,
@@ -202,4 +202,4 @@ async def test_what_is_too_long_for_a_record_travels_by_reference(kafka: TopicRe
     topics = kafka.topics
     written = await kafka.written(topics.tasks, topics.results, topics.events)
     assert {record.topic for record in written} == {topics.tasks, topics.results, topics.events}
-    assert max(len(record.value) for record in written) < LONGEST_VALUE
+    assert max(len(record.value) for record in written) < MAX_VALUE_BYTES

@@ -11,7 +11,7 @@ from tests.asyncapi_messages import at, matching_messages
 from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.jsontypes import JsonObject, decode, encode
-from trunkline.messages.codec import LONGEST_VALUE
+from trunkline.messages.codec import MAX_VALUE_BYTES
 from trunkline.testing import RunningSystem, ScriptedAgent, running_system, simple_success
 
 pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
@@ -41,7 +41,7 @@ async def letters(system: RunningSystem, number: int) -> list[JsonObject]:
 
 
 async def test_every_record_is_as_the_document_has_it(distributed: RunningSystem, kafka: TopicReader) -> None:
-    long = "x" * LONGEST_VALUE
+    long = "x" * MAX_VALUE_BYTES
     async with ScriptedAgent(simple_success({"text": long}), simple_success({"text": "hello"})) as agent:
         await distributed.register("Greeter", agent.url, protocol="simple-a2a")
         await distributed.save(WORKFLOW)

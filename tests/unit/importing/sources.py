@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.importing import ImportRemark, ImportResult
+from trunkline.importing import ImportedDefinitions, ImportRemark
 from trunkline.importing.litecone import import_files
 from trunkline.jsontypes import Json, JsonObject
 
@@ -16,7 +16,7 @@ def workflow(start: str, steps: dict[str, JsonObject], **more: Json) -> JsonObje
     return {"name": "w", "start_step": start, "steps": described, **more}
 
 
-def imported(source: Json) -> ImportResult:
+def imported(source: Json) -> ImportedDefinitions:
     return import_files([("w.json", source)])
 
 

@@ -14,7 +14,7 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import Json, encode
 from trunkline.messages import AgentResult, AgentTask, BrokerRecord, CancelTask, OutgoingMessage, StepError
 from trunkline.messages.codec import (
-    LONGEST_VALUE,
+    MAX_VALUE_BYTES,
     REFERENCE_HEADER,
     TYPE_HEADER,
     VERSION_HEADER,
@@ -148,7 +148,7 @@ def test_what_is_encoded_already_is_not_encoded_again() -> None:
 
 
 def test_a_message_of_512_kb_travels_whole_and_a_longer_one_by_its_name() -> None:
-    room = LONGEST_VALUE - len(encode(msgspec.structs.replace(TASK, input_data="")))
+    room = MAX_VALUE_BYTES - len(encode(msgspec.structs.replace(TASK, input_data="")))
     whole = msgspec.structs.replace(TASK, input_data="x" * room)
     assert read_task(arrived(encode_task(whole, "t"))) == whole
     longer = msgspec.structs.replace(TASK, input_data="x" * (room + 1))
@@ -159,7 +159,7 @@ def test_a_message_of_512_kb_travels_whole_and_a_longer_one_by_its_name() -> Non
 
 
 def test_a_long_result_travels_by_its_name() -> None:
-    longer = msgspec.structs.replace(RESULT, output=msgspec.Raw(encode("x" * LONGEST_VALUE)))
+    longer = msgspec.structs.replace(RESULT, output=msgspec.Raw(encode("x" * MAX_VALUE_BYTES)))
     read = read_result(arrived(encode_result(longer, "t")))
     assert read == ResultReference(task_id=RESULT.task_id, attempt=1, run_id=RUN)
 

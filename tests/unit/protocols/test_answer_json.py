@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.protocols.answer_json import MOST_CONTAINERS, MOST_ITEMS, NotJson, parse
+from trunkline.protocols.answer_json import MAX_CONTAINERS, MAX_ITEMS, NotJson, parse
 
 
 def refusal(text: bytes) -> str:
@@ -18,11 +18,11 @@ def refusal(text: bytes) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        b"[" + b"{}," * MOST_CONTAINERS + b"{}]",
-        b"[" + b"[[]]," * MOST_CONTAINERS + b"0]",
-        b"[" + b"0," * (MOST_ITEMS + 1) + b"0]",
-        b'"' * (5 * MOST_ITEMS) + b"{" * (MOST_CONTAINERS + 1),
-        b'"",' * (MOST_ITEMS + 1),
+        b"[" + b"{}," * MAX_CONTAINERS + b"{}]",
+        b"[" + b"[[]]," * MAX_CONTAINERS + b"0]",
+        b"[" + b"0," * (MAX_ITEMS + 1) + b"0]",
+        b'"' * (5 * MAX_ITEMS) + b"{" * (MAX_CONTAINERS + 1),
+        b'"",' * (MAX_ITEMS + 1),
     ],
 )
 def test_more_values_than_anybody_can_use_are_refused_unread(text: bytes) -> None:
@@ -31,7 +31,7 @@ def test_more_values_than_anybody_can_use_are_refused_unread(text: bytes) -> Non
 
 @pytest.mark.parametrize("said", ["{[,", '\\"{', '"{', "\\{"])
 def test_what_a_text_says_is_not_counted(said: str) -> None:
-    text = said * (MOST_ITEMS + 1)
+    text = said * (MAX_ITEMS + 1)
     as_json = text.replace("\\", "\\\\").replace('"', '\\"')
     assert parse(f'["{as_json}"]'.encode()) == [text]
 

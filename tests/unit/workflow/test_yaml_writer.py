@@ -11,7 +11,7 @@ from tests.unit.workflow.document_values import values_with
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.document.parsing import read_document
-from trunkline.workflow.document.yaml_writer import LONGEST, write_yaml
+from trunkline.workflow.document.yaml_writer import MAX_CHARACTERS, write_yaml
 
 LETTER = r"""
 {"name": "letter", "deadline": "5m", "steps": {
@@ -78,7 +78,7 @@ def test_it_means_the_same(value: Json) -> None:
         '{"broken": ',
         '{"n": 0.%s}' % ("1" * 50),
         '{"n": Infinity}',
-        '{"long": "%s"}' % ("x" * LONGEST),
+        '{"long": "%s"}' % ("x" * MAX_CHARACTERS),
         '{"deep": %s}' % ("[" * 100_000),
     ],
     ids=lambda source: source[:20],

@@ -26,7 +26,7 @@ from trunkline.protocols import ProtocolAdapter
 _REFUSED = ("no-message", "parts-no-list")
 
 
-def rest_plan(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> CheckPlan:
+def a2a_http_plan(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> CheckPlan:
     task = step_task(nonce, sample)
     step = adapter.encode(task)
     unknown = adapter.encode_poll(task, f"no-such-task-{nonce}") or step
@@ -60,10 +60,10 @@ def _refused(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
         return not_applicable("It was not answered: see answers-whole.")
     judged = met if 400 <= exchange.status < 500 else violated
-    return judged(exchange.seen(), exchange)
+    return judged(exchange.summary(), exchange)
 
 
 def _not_found(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
         return not_applicable("It was not answered: see answers-whole.")
-    return (met if exchange.status == 404 else violated)(exchange.seen(), exchange)
+    return (met if exchange.status == 404 else violated)(exchange.summary(), exchange)

@@ -69,7 +69,7 @@ def _present(exchanges: ProbeExchanges) -> RuleResult:
         return not_applicable("There is one that cannot be read: see card-readable.")
     asked = _fetches(exchanges)
     return (
-        violated(f"{asked[0].seen()} at its usual address.", asked[0])
+        violated(f"{asked[0].summary()} at its usual address.", asked[0])
         if asked
         else not_applicable("It was not asked.")
     )
@@ -98,7 +98,7 @@ def _complete(exchanges: ProbeExchanges) -> RuleResult:
     return met("Nothing is missing.", found.exchange)
 
 
-def _spoken(found: _FoundCard, protocol: str) -> Sequence[AgentInterface]:
+def _matching_interfaces(found: _FoundCard, protocol: str) -> Sequence[AgentInterface]:
     url = found.exchange.evidence.request.url
     # `message/send` of 0.2 and 0.3 is one and the same.
     meant = _MESSAGE_SEND if protocol in _MESSAGE_SEND else {protocol}
@@ -110,7 +110,7 @@ def _offers(protocol: str) -> Rule:
         found = _found(exchanges)
         if found is None:
             return not_applicable("The agent has no card.")
-        if _spoken(found, protocol):
+        if _matching_interfaces(found, protocol):
             return met(f"It offers {protocol}.", found.exchange)
         offered = ", ".join(
             f"{item.transport} {item.protocol_version or ''}".strip() for item in found.card.interfaces
@@ -126,7 +126,7 @@ def _own_address(protocol: str, agent_url: str, options: AgentOptions) -> Rule:
         if found is None:
             return not_applicable("The agent has no card.")
         approved = (origin_of(agent_url), *options.allow_card_origin)
-        for item in _spoken(found, protocol):
+        for item in _matching_interfaces(found, protocol):
             if item.url is not None and "://" in item.url and origin_of(item.url) not in approved:
                 return violated(f"It names {item.url}, and is reached at {agent_url}.", found.exchange)
         return met("It names its own address.", found.exchange)

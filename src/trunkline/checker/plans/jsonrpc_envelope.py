@@ -34,7 +34,13 @@ from trunkline.jsontypes import Json, JsonObject, encode
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, NO_TASK = -32700, -32600, -32601, -32602, -32001
 UNKNOWN_METHOD = "trunkline/no-such-method"
 _FAILED_STATES = ("failed", "rejected", "error", "task_state_failed", "task_state_rejected")
-_TRACES = ("Traceback (most recent call last)", "\\n    at ", "\n    at ", "goroutine 1 [", "panic: ")
+_STACK_TRACE_MARKS = (
+    "Traceback (most recent call last)",
+    "\\n    at ",
+    "\n    at ",
+    "goroutine 1 [",
+    "panic: ",
+)
 # Whatever else JSON-RPC and the protocols over it have, is between these two.
 _CODES = range(-32768, -31999)
 
@@ -204,7 +210,7 @@ def _refused_with(*codes: int) -> ExchangeRule:
             return unanswered
         answer = envelope(exchange)
         if answer is None:
-            return violated(f"{exchange.seen()}, which is no JSON-RPC error.", exchange)
+            return violated(f"{exchange.summary()}, which is no JSON-RPC error.", exchange)
         if failure_in(answer.get("result")) is not None:
             return not_applicable("The error stands in the result: see error-object.")
         if answer.get("error") is None:
@@ -321,7 +327,7 @@ def _echoed(exchange: ProbeExchange) -> RuleResult:
         return unanswered
     answer = envelope(exchange)
     if answer is None:
-        return violated(f"{exchange.seen()}, which has no id.", exchange)
+        return violated(f"{exchange.summary()}, which has no id.", exchange)
     wanted = exchange.probe.id
     if "id" not in answer:
         return violated(f"The answer has no id; expected {wanted}.", exchange)
@@ -355,7 +361,7 @@ def _no_trace(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
         return not_applicable("It was not answered.")
     said = exchange.answer.body.decode(errors="replace")
-    trace = next((trace for trace in _TRACES if trace in said), None)
+    trace = next((trace for trace in _STACK_TRACE_MARKS if trace in said), None)
     if trace is not None:
         return violated("The answer shows a stack trace.", exchange)
     return met("No answer shows a stack trace.", exchange)
@@ -370,7 +376,7 @@ def _answered_batch(exchange: ProbeExchange) -> RuleResult:
     answer = _error(exchange)
     if answer is not None and code_in(answer) is not None:
         return met(f"Batches are refused: error {code_in(answer)}.", exchange)
-    return violated(f"{exchange.seen()}, neither a list of two answers nor an error.", exchange)
+    return violated(f"{exchange.summary()}, neither a list of two answers nor an error.", exchange)
 
 
 def _read_with_charset(exchange: ProbeExchange) -> RuleResult:
@@ -378,7 +384,7 @@ def _read_with_charset(exchange: ProbeExchange) -> RuleResult:
         return unanswered
     answer = envelope(exchange)
     if answer is None or code_in(answer) == PARSE_ERROR:
-        return violated(f"{exchange.seen()}: it was not read.", exchange)
+        return violated(f"{exchange.summary()}: it was not read.", exchange)
     return met("It was read.", exchange)
 
 

@@ -68,7 +68,7 @@ class MessageFormat(msgspec.Struct, frozen=True, kw_only=True):
     # What a part lacks.
     lacks: Callable[[JsonObject], str | None]
     # Whether artifacts and history must be there, as the seed's checklist has it.
-    whole: bool
+    requires_all_fields: bool
 
 
 def probes(
@@ -123,10 +123,12 @@ def planned_checks(
 ) -> list[PlannedCheck]:
     asked: dict[str, Rule] = {
         "input-extracted": _input_found(message_format),
-        "input-json": _one_input("json-input", "text-input"),
-        "input-text": _one_input("text-input", "json-input"),
-        "input-unicode": _unicode_kept(message_format) if sample == DEFAULT_SAMPLE else _not_with_your_own,
-        "result-present": for_each_exchange(_has_one, *MESSAGES),
+        "input-json": _input_accepted("json-input", "text-input"),
+        "input-text": _input_accepted("text-input", "json-input"),
+        "input-unicode": _unicode_kept(message_format)
+        if sample == DEFAULT_SAMPLE
+        else _skipped_for_own_sample,
+        "result-present": for_each_exchange(_has_result_or_error, *MESSAGES),
         "result-status": for_each_exchange(_status_is_ok, *MESSAGES),
         "result-jsonrpc": for_each_exchange(_versioned, *MESSAGES),
         "result-id-present": for_each_exchange(_has_id, *MESSAGES),
@@ -135,10 +137,10 @@ def planned_checks(
         "result-artifacts": for_each_exchange(_of_task(message_format, _artifacts), *MESSAGES),
         "result-parts": for_each_exchange(_of_task(message_format, _parts), *MESSAGES),
         "result-history": for_each_exchange(_of_task(message_format, _history), *MESSAGES),
-        "internal-error": for_each_exchange(_internal, *_ODD),
+        "internal-error": for_each_exchange(_odd_input_handled, *_ODD),
         "repeated-message": _same_twice(message_format),
     }
-    if not message_format.whole:
+    if not message_format.requires_all_fields:
         asked["result-task"] = for_each_exchange(_task_or_message(message_format), *MESSAGES)
     judged = [PlannedCheck(id=name, rule=rule, level=dialect.level(name)) for name, rule in asked.items()]
     return [*judged, step_check(adapter, nonce, sample)]
@@ -165,9 +167,11 @@ def _input_found(message_format: MessageFormat) -> Rule:
         if not tried:
             return not_applicable("It was not asked.")
         if all(_is_refused(exchange) for exchange in tried):
-            return violated(f"Agent receives request but can't parse input data: {_said(tried[0])}", *tried)
+            return violated(
+                f"Agent receives request but can't parse input data: {_describe_error(tried[0])}", *tried
+            )
         for exchange in tried:
-            heard = _heard(message_format, exchange)
+            heard = _user_text_in_history(message_format, exchange)
             if heard is not None and not heard.strip():
                 return violated(
                     "The history shows an empty message of the user: the input was not read.", exchange
@@ -177,7 +181,7 @@ def _input_found(message_format: MessageFormat) -> Rule:
     return rule
 
 
-def _one_input(name: str, other: str) -> Rule:
+def _input_accepted(name: str, other: str) -> Rule:
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         exchange, beside = exchanges.get(name), exchanges.get(other)
         if exchange is None or beside is None:
@@ -188,12 +192,14 @@ def _one_input(name: str, other: str) -> Rule:
             return met("It was taken.", exchange)
         if _is_refused(beside):
             return not_applicable("No input is read at all: see input-extracted.")
-        return violated(f"Agent receives request but can't parse input data: {_said(exchange)}", exchange)
+        return violated(
+            f"Agent receives request but can't parse input data: {_describe_error(exchange)}", exchange
+        )
 
     return rule
 
 
-def _not_with_your_own(exchanges: ProbeExchanges) -> RuleResult:
+def _skipped_for_own_sample(exchanges: ProbeExchanges) -> RuleResult:
     del exchanges
     return not_applicable("The messages are your own, and hold what you have put there.")
 
@@ -206,8 +212,8 @@ def _unicode_kept(message_format: MessageFormat) -> Rule:
         if exchange.answer is None or _is_refused(plain):
             return not_applicable("Other checks say why.")
         if _is_refused(exchange):
-            return violated(f"Only the letters are others: {_said(exchange)}", exchange)
-        heard = _heard(message_format, exchange) or ""
+            return violated(f"Only the letters are others: {_describe_error(exchange)}", exchange)
+        heard = _user_text_in_history(message_format, exchange) or ""
         garbled = UNICODE_TEXT.encode().decode("latin-1")
         lost = "".join(letter if letter.isascii() else "?" for letter in UNICODE_TEXT)
         if "\N{REPLACEMENT CHARACTER}" in heard or heard in (garbled, lost):
@@ -217,7 +223,7 @@ def _unicode_kept(message_format: MessageFormat) -> Rule:
     return rule
 
 
-def _heard(message_format: MessageFormat, exchange: ProbeExchange) -> str | None:
+def _user_text_in_history(message_format: MessageFormat, exchange: ProbeExchange) -> str | None:
     """What the history says the user has said; None: it says nothing about it."""
     task = message_format.task(result_of(exchange) or {})
     history = None if task is None else task.get("history")
@@ -228,15 +234,15 @@ def _heard(message_format: MessageFormat, exchange: ProbeExchange) -> str | None
     return None
 
 
-def _said(exchange: ProbeExchange) -> str:
+def _describe_error(exchange: ProbeExchange) -> str:
     answer = envelope(exchange)
     error = None if answer is None else answer.get("error")
     if not isinstance(error, dict):
-        return exchange.seen()
+        return exchange.summary()
     return f"error {encode(error.get('code')).decode()}: {error.get('message')}"
 
 
-def _has_one(exchange: ProbeExchange) -> RuleResult:
+def _has_result_or_error(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
         return not_applicable("It was not answered: see answers-whole.")
     answer = envelope(exchange)
@@ -343,7 +349,7 @@ def _artifacts(message_format: MessageFormat, task: JsonObject, exchange: ProbeE
         return not_applicable("The task is not over yet.")
     artifacts = task.get("artifacts")
     if not isinstance(artifacts, list) or not artifacts:
-        if not message_format.whole and _speaks_otherwise(message_format, task):
+        if not message_format.requires_all_fields and _answers_in_messages(message_format, task):
             return met("The answer is in the task's messages.", exchange)
         return violated(
             "Extracted no output from the response: the 'artifacts' array is empty or missing.", exchange
@@ -355,7 +361,7 @@ def _artifacts(message_format: MessageFormat, task: JsonObject, exchange: ProbeE
     return met("Every artifact has parts.", exchange)
 
 
-def _speaks_otherwise(message_format: MessageFormat, task: JsonObject) -> bool:
+def _answers_in_messages(message_format: MessageFormat, task: JsonObject) -> bool:
     status = task.get("status")
     said = isinstance(status, dict) and isinstance(status.get("message"), dict)
     return said or any(item.get("role") == message_format.agent for item in _objects(task.get("history")))
@@ -383,7 +389,7 @@ def _history(message_format: MessageFormat, task: JsonObject, exchange: ProbeExc
     if not _is_over(message_format, task):
         return not_applicable("The task is not over yet.")
     history = task.get("history")
-    if not history and not message_format.whole:
+    if not history and not message_format.requires_all_fields:
         return not_applicable("A2A leaves the history to the agent, and this one shows none.")
     if not isinstance(history, list):
         return violated("history is missing, or no list.", exchange)
@@ -393,7 +399,7 @@ def _history(message_format: MessageFormat, task: JsonObject, exchange: ProbeExc
             return violated(f"Can't extract output from history: item {number} {lacks}.", exchange)
     roles = [item.get("role") for item in _objects(history)]
     missing = [role for role in (message_format.user, message_format.agent) if role not in roles]
-    if missing and message_format.whole:
+    if missing and message_format.requires_all_fields:
         return violated(f"history has no message whose role is {missing[0]!r}.", exchange)
     return met(f"history has {len(history)} messages.", exchange)
 
@@ -428,7 +434,7 @@ def _task_or_message(message_format: MessageFormat) -> ExchangeRule:
     return judge
 
 
-def _internal(exchange: ProbeExchange) -> RuleResult:
+def _odd_input_handled(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
         return not_applicable("It was not answered: see answers-whole.")
     answer = envelope(exchange)
@@ -436,7 +442,8 @@ def _internal(exchange: ProbeExchange) -> RuleResult:
         return not_applicable("There is no answer to read: see result-present.")
     if answer is None:
         return violated(
-            f"{exchange.seen()} for the text {exchange.probe.text}, which is no answer of JSON-RPC.", exchange
+            f"{exchange.summary()} for the text {exchange.probe.text}, which is no answer of JSON-RPC.",
+            exchange,
         )
     if answer.get("error") is None or "result" in answer:
         return met("Odd input was taken.", exchange)

@@ -33,7 +33,7 @@ _STATES = (
 )
 
 # What nobody promised: it is good to have all the same.
-_NICE: Mapping[str, Level] = dict.fromkeys(
+_RECOMMENDED: Mapping[str, Level] = dict.fromkeys(
     (
         "batch-answered",
         "numeric-id",
@@ -46,8 +46,8 @@ _NICE: Mapping[str, Level] = dict.fromkeys(
     "recommended",
 )
 # How servers of A2A refuse what no client of theirs sends differs widely, and costs nobody anything.
-_LEFT_OPEN: Mapping[str, Level] = {
-    **_NICE,
+_UNSPECIFIED: Mapping[str, Level] = {
+    **_RECOMMENDED,
     **dict.fromkeys(
         (
             "refusals-whole",
@@ -147,7 +147,7 @@ _SEED = MessageFormat(
     user="user",
     agent="agent",
     lacks=_lacks_by_kind,
-    whole=True,
+    requires_all_fields=True,
 )
 _V03 = MessageFormat(
     message=_message_v03,
@@ -158,7 +158,7 @@ _V03 = MessageFormat(
     user="user",
     agent="agent",
     lacks=_lacks_by_kind,
-    whole=False,
+    requires_all_fields=False,
 )
 _V1 = MessageFormat(
     message=_message_v1,
@@ -169,7 +169,7 @@ _V1 = MessageFormat(
     user="ROLE_USER",
     agent="ROLE_AGENT",
     lacks=_lacks_content,
-    whole=False,
+    requires_all_fields=False,
 )
 _HEADERS_V1 = {"A2A-Version": "1.0"}
 
@@ -181,7 +181,7 @@ def _seed_dialect(send: str) -> RpcDialect:
         get="tasks/get",
         bad_params=_BAD_V03,
         task_codes=frozenset({NO_TASK, NO_METHOD}),
-        levels={**_NICE, "unknown-task": "recommended"},
+        levels={**_RECOMMENDED, "unknown-task": "recommended"},
     )
 
 
@@ -194,7 +194,7 @@ _RPC_DIALECTS: Mapping[str, tuple[RpcDialect, MessageFormat]] = {
                 get="tasks/get",
                 bad_params=_BAD_A2A_V03,
                 params_codes=_A2A_CODES,
-                levels=_LEFT_OPEN,
+                levels=_UNSPECIFIED,
             ),
             _V03,
         )
@@ -208,7 +208,7 @@ _RPC_DIALECTS: Mapping[str, tuple[RpcDialect, MessageFormat]] = {
             get="GetTask",
             bad_params=_BAD_V1,
             params_codes=_A2A_CODES,
-            levels=_LEFT_OPEN,
+            levels=_UNSPECIFIED,
         ),
         _V1,
     ),
@@ -217,8 +217,8 @@ _V01 = "a2a-0.1"
 # Of these JSON-RPC itself is checked, and whether a step can use them: of what they take nothing is known here, but
 # what the caller gives.
 _ENVELOPE_ALONE: Mapping[str, RpcDialect] = {
-    _V01: RpcDialect(protocol=_V01, send="tasks/send", get="tasks/get", levels=_LEFT_OPEN),
-    "jsonrpc-call": RpcDialect(protocol="jsonrpc-call", send="", levels=_NICE),
+    _V01: RpcDialect(protocol=_V01, send="tasks/send", get="tasks/get", levels=_UNSPECIFIED),
+    "jsonrpc-call": RpcDialect(protocol="jsonrpc-call", send="", levels=_RECOMMENDED),
 }
 RPC_PROTOCOLS = ("jsonrpc-2.0", *_ENVELOPE_ALONE, *_RPC_DIALECTS)
 
@@ -244,7 +244,7 @@ def rpc_plan(
             follow_up=step_call.step_poll(adapter, nonce, sample),
         )
     if protocol == "jsonrpc-2.0":
-        alone: RpcDialect | None = RpcDialect(protocol=protocol, send="", levels=_NICE)
+        alone: RpcDialect | None = RpcDialect(protocol=protocol, send="", levels=_RECOMMENDED)
     else:
         alone = _ENVELOPE_ALONE.get(protocol)
     if alone is None:

@@ -92,15 +92,15 @@ def _refused(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
         return not_applicable("It was not answered: see answers-whole.")
     if _is_refused(exchange):
-        return met(exchange.seen(), exchange)
-    return violated(f"It was taken: {exchange.seen()}.", exchange)
+        return met(exchange.summary(), exchange)
+    return violated(f"It was taken: {exchange.summary()}.", exchange)
 
 
 def _said_in_json(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None or not _is_refused(exchange):
         return not_applicable("It was not refused.")
     if not exchange.object.get("error"):
-        return violated(f"{exchange.seen()}, without an error that says what is wrong.", exchange)
+        return violated(f"{exchange.summary()}, without an error that says what is wrong.", exchange)
     return met("The refusal says what is wrong.", exchange)
 
 
@@ -132,7 +132,7 @@ def _succeeded(exchange: ProbeExchange) -> RuleResult:
     if _status(exchange) == "error" or exchange.status >= 400:
         said = exchange.object.get("error")
         return violated(
-            f"The task was not done: {said if isinstance(said, str) else exchange.seen()}", exchange
+            f"The task was not done: {said if isinstance(said, str) else exchange.summary()}", exchange
         )
     if _answer(exchange) is None:
         return not_applicable("There is no status: see simple-answer.")

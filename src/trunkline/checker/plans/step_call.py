@@ -56,10 +56,10 @@ def step_check(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Pla
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         working = _working(adapter, task, exchanges)
         if working is None:
-            return for_each_exchange(_works(adapter, task), "step")(exchanges)
+            return for_each_exchange(_usable_by_bridge(adapter, task), "step")(exchanges)
         step, poll = exchanges["step"], exchanges.get(_POLL)
         if poll is not None and poll.answer is not None:
-            return _goes_on(adapter, task, working, step, poll)
+            return _poll_works(adapter, task, working, step, poll)
         if adapter.encode_poll(task, working.remote_task_id) is None:
             return violated("The task is not over yet, and nobody can ask for it later.", step)
         return not_applicable("The task is not over yet, and the question how it stands was not answered.")
@@ -79,10 +79,10 @@ def _working(adapter: ProtocolAdapter, task: AgentTask, exchanges: ProbeExchange
     return outcome if isinstance(outcome, Working) else None
 
 
-def _goes_on(
+def _poll_works(
     adapter: ProtocolAdapter, task: AgentTask, working: Working, step: ProbeExchange, poll: ProbeExchange
 ) -> RuleResult:
-    result = _works(adapter, task, working.remote_task_id)(poll)
+    result = _usable_by_bridge(adapter, task, working.remote_task_id)(poll)
     if result.judgement != "violated":
         return met("The task is not over yet, and the agent tells how it stands.", step, poll)
     return violated(
@@ -90,7 +90,9 @@ def _goes_on(
     )
 
 
-def _works(adapter: ProtocolAdapter, task: AgentTask, asked_for: str | None = None) -> ExchangeRule:
+def _usable_by_bridge(
+    adapter: ProtocolAdapter, task: AgentTask, asked_for: str | None = None
+) -> ExchangeRule:
     """Whether the bridge would be content with the answer about this task."""
 
     def judge(exchange: ProbeExchange) -> RuleResult:

@@ -19,7 +19,7 @@ def reachable(exchanges: ProbeExchanges) -> RuleResult:
         if exchange.failure is None or exchange.failure.sent:
             return met("It was reached.", exchange)
     tried = list(exchanges.values())[-1:]
-    return violated(tried[0].seen() if tried else "Nothing was asked.", *tried)
+    return violated(tried[0].summary() if tried else "Nothing was asked.", *tried)
 
 
 def allowed(exchanges: ProbeExchanges) -> RuleResult:

@@ -17,7 +17,7 @@ from trunkline.cli.inputs import read_bytes
 from trunkline.cli.options import Server
 from trunkline.cli.rendering.output import note, print_json, print_text
 from trunkline.errors import Finding, Invalid
-from trunkline.importing import ImportedWorkflow, ImportRemark, ImportResult
+from trunkline.importing import ImportedDefinitions, ImportedWorkflow, ImportRemark
 from trunkline.importing.litecone import import_files
 from trunkline.importing.names import file_name
 from trunkline.jsontypes import Json, JsonObject
@@ -76,7 +76,7 @@ def _read(file: str) -> Json:
     return document.value
 
 
-def _texts(imported: ImportResult) -> dict[str, str]:
+def _texts(imported: ImportedDefinitions) -> dict[str, str]:
     """The files' contents, by their names."""
     texts: dict[str, str] = {}
     if imported.agents:
@@ -137,7 +137,7 @@ def _write(texts: dict[str, str], out: Path) -> dict[str, str]:
     return {str(target): "written" for target in targets.values()}
 
 
-def _save(imported: ImportResult, server: Server) -> dict[str, str]:
+def _save(imported: ImportedDefinitions, server: Server) -> dict[str, str]:
     client = server.client()
     # Each secret has to be there before anything is saved.
     for agent in imported.agents:
@@ -159,7 +159,7 @@ def _save(imported: ImportResult, server: Server) -> dict[str, str]:
     return done
 
 
-def _answer(imported: ImportResult, done: dict[str, str]) -> JsonObject:
+def _answer(imported: ImportedDefinitions, done: dict[str, str]) -> JsonObject:
     return {
         "workflows": [cast("JsonObject", msgspec.to_builtins(workflow)) for workflow in imported.workflows],
         "agents": list(imported.agents),
@@ -170,7 +170,7 @@ def _answer(imported: ImportResult, done: dict[str, str]) -> JsonObject:
     }
 
 
-def _tell(imported: ImportResult, done: dict[str, str]) -> None:
+def _tell(imported: ImportedDefinitions, done: dict[str, str]) -> None:
     for what, change in done.items():
         note(f"{what}: {change}")
     for remark in imported.remarks:

@@ -15,7 +15,7 @@ from trunkline.errors import Invalid
 from trunkline.importing.litecone.agents import AgentCheckFunction, answers_in_parts, read_agent
 from trunkline.importing.litecone.source_model import read_workflow
 from trunkline.importing.litecone.translate import translate_workflow
-from trunkline.importing.report import ImportedWorkflow, ImportReport, ImportResult
+from trunkline.importing.report import ImportedDefinitions, ImportedWorkflow, ImportReport
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.workflow import load_workflow
 from trunkline.workflow.document.locations import Path
@@ -24,12 +24,12 @@ __all__ = ["import_files"]
 
 _LISTS = ("items", "agents", "workflows")
 _OF_A_PAGE = frozenset({"pagination", "total", "page", "page_size", "total_pages", "next_cursor"})
-_MOST_FINDINGS = 10
+_MAX_FINDINGS = 10
 
 
 def import_files(
     files: Sequence[tuple[str, Json]], check_agent: AgentCheckFunction = lambda _: ()
-) -> ImportResult:
+) -> ImportedDefinitions:
     """
     All that the files hold, without the agents of which the check finds something.
 
@@ -48,8 +48,8 @@ def import_files(
     workflows = [
         workflow for place in found if _is_workflow(place[2]) for workflow in _workflows(*place, in_parts)
     ]
-    doubled = _tell_of_doubles(agents, workflows, reports)
-    return ImportResult(
+    doubled = _report_duplicates(agents, workflows, reports)
+    return ImportedDefinitions(
         workflows=tuple(
             replace(workflow, complete=False) if workflow.file in doubled else workflow
             for workflow in workflows
@@ -71,7 +71,7 @@ def _entries(content: Json, report: ImportReport) -> Iterator[tuple[Path, JsonOb
             lists = [key for key in _LISTS if isinstance(content.get(key), list)]
             for key in lists:
                 yield from _listed(content[key], (key,), report)
-            _tell_of_unread(content, lists, report)
+            _report_unread(content, lists, report)
         case list():
             yield from _listed(content, (), report)
         case _:
@@ -101,7 +101,7 @@ def _unwrapped(wrapping: JsonObject, data: JsonObject) -> JsonObject:
     return {**outside, **{key: value for key, value in data.items() if value is not None}}
 
 
-def _tell_of_unread(content: JsonObject, lists: list[str], report: ImportReport) -> None:
+def _report_unread(content: JsonObject, lists: list[str], report: ImportReport) -> None:
     if not lists:
         report.lost(
             (), "the file holds neither a workflow nor an agent", "Name files that litecone has exported."
@@ -157,7 +157,7 @@ def _check(definition: JsonObject, report: ImportReport) -> None:
     try:
         load_workflow(encode(definition), source="imported")
     except Invalid as exc:
-        for finding in exc.findings[:_MOST_FINDINGS]:
+        for finding in exc.findings[:_MAX_FINDINGS]:
             report.lost(
                 (),
                 f"the imported workflow is not valid: {finding.message} ({finding.path})",
@@ -165,7 +165,7 @@ def _check(definition: JsonObject, report: ImportReport) -> None:
             )
 
 
-def _tell_of_doubles(
+def _report_duplicates(
     agents: list[JsonObject], workflows: list[ImportedWorkflow], reports: dict[str, ImportReport]
 ) -> set[str]:
     """The files with workflows of a name that there is already."""

@@ -21,7 +21,7 @@ from trunkline.importing.report import ImportReport
 from trunkline.jsontypes import Json, JsonObject
 
 # Protocols of which an answer has parts, not one object.
-IN_PARTS = ("jsonrpc-2.0", "a2a")
+PROTOCOLS_WITH_PARTS = ("jsonrpc-2.0", "a2a")
 _HEADER = "X-API-Key"
 _USER = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@")
 _BY_HAND = "Set it by hand in the imported file."
@@ -49,7 +49,7 @@ def read_agent(source: JsonObject, report: ImportReport, check: AgentCheckFuncti
     agent |= _retry(fields.object("retry_config"))
     agent |= _breaker(fields.object("circuit_breaker_config"))
     agent |= _auth(name or "", fields)
-    fields.without_meaning(
+    fields.ignore(
         "id",
         "created_at",
         "updated_at",
@@ -102,7 +102,7 @@ def _without_secrets(fields: SourceFields) -> str | None:
 
 
 def answers_in_parts(agent: JsonObject) -> bool:
-    return str(agent.get("protocol", "")).startswith(IN_PARTS)
+    return str(agent.get("protocol", "")).startswith(PROTOCOLS_WITH_PARTS)
 
 
 def _retry(fields: SourceFields | None) -> JsonObject:

@@ -26,12 +26,12 @@ def extract_branches(plan: LiteconeWorkflow) -> LiteconeWorkflow:
     steps: dict[str, LiteconeStep] = dict(plan.steps)
     for fork in plan.steps.values():
         if isinstance(fork, ForkJoinStep):
-            branches = {name: _folded(name, branch, fork, steps) for name, branch in fork.branches.items()}
+            branches = {name: _extract(name, branch, fork, steps) for name, branch in fork.branches.items()}
             steps[fork.id] = replace(fork, branches=branches)
     return replace(plan, steps=steps)
 
 
-def loose_steps(plan: LiteconeWorkflow) -> dict[str, tuple[str, str]]:
+def unawaited_steps(plan: LiteconeWorkflow) -> dict[str, tuple[str, str]]:
     """The steps of forks that go on before all branches are over, each with its fork and branch."""
     forks = (fork for fork in plan.steps.values() if isinstance(fork, ForkJoinStep) and fork.policy != "all")
     return {
@@ -42,7 +42,7 @@ def loose_steps(plan: LiteconeWorkflow) -> dict[str, tuple[str, str]]:
     }
 
 
-def _folded(name: str, branch: ForkBranch, fork: ForkJoinStep, steps: dict[str, LiteconeStep]) -> ForkBranch:
+def _extract(name: str, branch: ForkBranch, fork: ForkJoinStep, steps: dict[str, LiteconeStep]) -> ForkBranch:
     singles = all(isinstance(steps.get(step), AgentStep | LoopStep) for step in branch.steps)
     chooses = any(isinstance(step := steps.get(name), LoopStep) and step.most for name in branch.steps[1:])
     stands_alone = singles and (len(branch.steps) == 1 or (branch.seconds is None and not chooses))

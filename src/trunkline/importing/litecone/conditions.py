@@ -22,10 +22,10 @@ from trunkline.importing.report import NotTranslatable
 from trunkline.jsontypes import Json
 
 # What litecone takes for nothing, like the language that it is written in.
-_NOTHING = "[false, null, 0, '', [], {}]"
+_FALSY_VALUES = "[false, null, 0, '', [], {}]"
 # Each level of brackets is a level of the parser's own calls.
-_MOST_LEVELS = 30
-_MOST_CHARACTERS = 4_000
+_MAX_LEVELS = 30
+_MAX_CHARACTERS = 4_000
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<reading>\$\{[^}]*\})|(?P<text>'[^'\\]*'|\"[^\"\\]*\")|(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
@@ -64,8 +64,8 @@ _FALSE = CelCondition("false", "true", total=True)
 
 def translate(expression: str, resolve: Resolve) -> str:
     """The condition in CEL; raises `NotTranslatable`."""
-    if len(expression) > _MOST_CHARACTERS:
-        raise NotTranslatable(f"the condition has more than {_MOST_CHARACTERS:,} characters", _FIX)
+    if len(expression) > _MAX_CHARACTERS:
+        raise NotTranslatable(f"the condition has more than {_MAX_CHARACTERS:,} characters", _FIX)
     parser = _ConditionParser(_tokens(expression), resolve)
     test = parser.either(0)
     parser.end()
@@ -117,8 +117,8 @@ class _ConditionParser:
         return CelCondition(test.fails, test.holds, test.total) if negative else test
 
     def _compared(self, level: int) -> CelCondition:
-        if level > _MOST_LEVELS:
-            raise NotTranslatable(f"the condition is nested more than {_MOST_LEVELS} levels deep", _FIX)
+        if level > _MAX_LEVELS:
+            raise NotTranslatable(f"the condition is nested more than {_MAX_LEVELS} levels deep", _FIX)
         if self._take("("):
             test = self.either(level + 1)
             self._expect(")")
@@ -237,10 +237,10 @@ def _and(one: CelCondition, other: CelCondition) -> CelCondition:
 
 
 def _joined(sign: str, one: str, other: str) -> str:
-    return f" {sign} ".join(_apart(part, sign) for part in (one, other))
+    return f" {sign} ".join(_in_parentheses(part, sign) for part in (one, other))
 
 
-def _apart(part: str, sign: str) -> str:
+def _in_parentheses(part: str, sign: str) -> str:
     other = "||" if sign == "&&" else "&&"
     return f"({part})" if f" {other} " in part or " ? " in part else part
 
@@ -248,7 +248,7 @@ def _apart(part: str, sign: str) -> str:
 def _truth(value: Operand) -> CelCondition:
     if value.known:
         return _TRUE if value.known[0] else _FALSE
-    return _total(value, f"!({value.source} in {_NOTHING})", missing=False)
+    return _total(value, f"!({value.source} in {_FALSY_VALUES})", missing=False)
 
 
 def _comparison(left: Operand, sign: str, right: Operand) -> CelCondition:
@@ -332,12 +332,9 @@ def _not(test: str) -> str:
 
 
 def _bounded(test: CelCondition) -> CelCondition:
-    if (
-        max(len(test.holds), len(test.fails)) > cel.MOST_CHARACTERS * 4
-        or len(test.holds) > cel.MOST_CHARACTERS
-    ):
+    if max(len(test.holds), len(test.fails)) > cel.MAX_CHARACTERS * 4 or len(test.holds) > cel.MAX_CHARACTERS:
         raise NotTranslatable(
-            f"the condition would have more than {cel.MOST_CHARACTERS:,} characters in CEL",
+            f"the condition would have more than {cel.MAX_CHARACTERS:,} characters in CEL",
             "Let an agent decide, and read its decision.",
         )
     return test

@@ -7,18 +7,18 @@ from trunkline.importing.litecone.source_model import LoopStep
 from trunkline.importing.report import ImportReport
 from trunkline.jsontypes import JsonObject
 
-MOST_AT_ONCE = 1_000
+MAX_AT_ONCE = 1_000
 # What a macro of CEL can go through.
-MOST_MAPPED = 1_000
+MAX_MAPPED = 1_000
 
 
 def for_each(step: LoopStep, items: str, report: ImportReport) -> JsonObject:
     path = ("steps", step.id, "loop_config")
     each: JsonObject = {"items": f"${{ {items} }}", "mode": step.mode}
     if step.limit is not None and step.mode == "parallel":
-        each["limit"] = min(step.limit, MOST_AT_ONCE)
-        if step.limit > MOST_AT_ONCE:
-            report.note((*path, "max_parallelism"), f"at most {MOST_AT_ONCE:,} items are worked on at once")
+        each["limit"] = min(step.limit, MAX_AT_ONCE)
+        if step.limit > MAX_AT_ONCE:
+            report.note((*path, "max_parallelism"), f"at most {MAX_AT_ONCE:,} items are worked on at once")
     elif step.limit is not None:
         report.note((*path, "max_parallelism"), "it is left out: the loop goes one by one")
     if collects_item_results(step):
@@ -30,10 +30,10 @@ def for_each(step: LoopStep, items: str, report: ImportReport) -> JsonObject:
             (*path, "on_error"),
             "the run goes on when items have failed; litecone lets the run fail once all items are over",
         )
-    if step.most is None or step.most > MOST_MAPPED:
+    if step.most is None or step.most > MAX_MAPPED:
         report.note(
             (*path, "collection"),
-            f"'iterations' of the loop can be read for lists of up to {MOST_MAPPED:,} items",
+            f"'iterations' of the loop can be read for lists of up to {MAX_MAPPED:,} items",
         )
     return each
 

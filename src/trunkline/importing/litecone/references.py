@@ -44,12 +44,12 @@ _PLAIN = re.compile(r"(?:input|steps|item|index)\b")
 _REFERENCE = re.compile(r"\$\{([^}]+)\}")
 _FIX = "Write the value by hand in the imported workflow."
 # What stands beside `data` in the output of an agent that speaks JSON-RPC or A2A.
-_BESIDE_DATA = frozenset({"artifacts", "history", "metadata", "response", "context_id"})
-_OF_DECISIONS = ("condition_result", "branch_taken", "branch_step_id", "branch_output")
+_OTHER_OUTPUT_FIELDS = frozenset({"artifacts", "history", "metadata", "response", "context_id"})
+_DECISION_FIELDS = ("condition_result", "branch_taken", "branch_step_id", "branch_output")
 # One reference to steps that hold steps that hold steps can come to any number.
-_MOST_OUTPUTS = 200
-_MOST_LEVELS = 20
-OF_LOOPS = ("item", "index", "total", "is_first", "is_last")
+_MAX_OUTPUTS = 200
+_MAX_LEVELS = 20
+LOOP_VARIABLES = ("item", "index", "total", "is_first", "is_last")
 
 
 class ReferenceScope(Protocol):
@@ -130,11 +130,11 @@ class ReferenceTranslator:
             self._in_condition = False
         base = _of_any_type(base)
         found = cel.path(base, keys)
-        there = self._there(0, base, keys)
+        there = self._presence_conditions(0, base, keys)
         # What a decision led to is null where it led nowhere.
         return Operand(found, (*there, f"{found} != null") if self._chosen else there)
 
-    def _there(self, first: int, base: str, keys: Keys) -> tuple[str, ...]:
+    def _presence_conditions(self, first: int, base: str, keys: Keys) -> tuple[str, ...]:
         """What has to hold for the data to be there, that of the outputs from the first one on."""
         names = [name for name in dict.fromkeys(self._read[first:]) if name not in self._chosen]
         skipped = (self._where.holder(name) for name in names if self._where.may_be_skipped(name))
@@ -209,7 +209,7 @@ class ReferenceTranslator:
             case LoopStep():
                 return ("iterations", "total_count")
             case ConditionalStep():
-                return _OF_DECISIONS
+                return _DECISION_FIELDS
             case AgentStep() | ExtractedBranchStep() | None:
                 return None
 
@@ -220,7 +220,7 @@ class ReferenceTranslator:
         match keys:
             case ("workflow", "input", *rest):
                 return self._where.run_input(), tuple(rest)
-            case ("loop", str(name), *rest) if name in OF_LOOPS:
+            case ("loop", str(name), *rest) if name in LOOP_VARIABLES:
                 return self._where.of_loop(name), tuple(rest)
             case ("steps", str(step), "output", *rest) if step in steps and "steps" not in steps:
                 return self.output(step, tuple(rest))
@@ -238,9 +238,9 @@ class ReferenceTranslator:
         """The output of a step: an expression, and the keys that lead on from there."""
         self._read.append(name)
         self._depth += 1
-        if len(self._read) > _MOST_OUTPUTS or self._depth > _MOST_LEVELS:
+        if len(self._read) > _MAX_OUTPUTS or self._depth > _MAX_LEVELS:
             raise NotTranslatable(
-                f"it reads the outputs of more than {_MOST_OUTPUTS} steps, or too deep ones", _FIX
+                f"it reads the outputs of more than {_MAX_OUTPUTS} steps, or too deep ones", _FIX
             )
         found = self._output(name, keys)
         if self._where.result(name) is not None or isinstance(
@@ -277,7 +277,7 @@ class ReferenceTranslator:
         base = self._where.readable(step.id)
         if keys[:1] == ("text",):
             return base, keys
-        if step.agent in self._where.in_parts and (not keys or keys[0] in _BESIDE_DATA):
+        if step.agent in self._where.in_parts and (not keys or keys[0] in _OTHER_OUTPUT_FIELDS):
             return base, keys
         return f"{base}.data", keys
 
@@ -338,7 +338,7 @@ class ReferenceTranslator:
         condition = self._where.condition(step)
         match keys:
             case ("branch_output", *rest):
-                sides = (self._side(side, tuple(rest)) for side in (step.if_true, step.if_false))
+                sides = (self._branch_value(side, tuple(rest)) for side in (step.if_true, step.if_false))
                 return _decided(condition, *sides), ()
             case ("condition_result",):
                 return f"({condition})", ()
@@ -348,11 +348,13 @@ class ReferenceTranslator:
                 sides = ("null" if side is None else cel.text(side) for side in (step.if_true, step.if_false))
                 return _decided(condition, *(f"dyn({side})" for side in sides)), ()
             case ():
-                return cel.mapping((name, self._of_decision(step, (name,))[0]) for name in _OF_DECISIONS), ()
+                return cel.mapping(
+                    (name, self._of_decision(step, (name,))[0]) for name in _DECISION_FIELDS
+                ), ()
             case _:
                 raise NotTranslatable(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
 
-    def _side(self, side: str | None, keys: Keys) -> str:
+    def _branch_value(self, side: str | None, keys: Keys) -> str:
         if side is None or side not in self._where.plan.steps:
             return "null"
         if not self._in_condition:
@@ -361,7 +363,7 @@ class ReferenceTranslator:
         self._nulls = ()
         base, keys = self.output(side, keys)
         base = _of_any_type(base)
-        there = self._there(first, base, keys)
+        there = self._presence_conditions(first, base, keys)
         self._chosen.update(self._read[first:])
         self._nulls = ()
         return _decided(cel.all_of(there), cel.path(base, keys), "null") if there else cel.path(base, keys)
@@ -432,9 +434,9 @@ def _written(expression: str) -> str:
 
 
 def _bounded(expression: str) -> str:
-    if len(expression) + 2 > cel.MOST_CHARACTERS:
+    if len(expression) + 2 > cel.MAX_CHARACTERS:
         raise NotTranslatable(
-            f"the expression would have more than {cel.MOST_CHARACTERS:,} characters",
+            f"the expression would have more than {cel.MAX_CHARACTERS:,} characters",
             "Let the steps that it reads be read one by one.",
         )
     return expression

@@ -10,7 +10,7 @@ from trunkline.jsontypes import Json
 from trunkline.workflow.document.locations import Path
 
 _Choice = TypeVar("_Choice", bound=str)
-_ABOUT = 80
+_MAX_QUOTED = 80
 
 
 class SourceFields:
@@ -86,7 +86,7 @@ class SourceFields:
     def names(self) -> list[str]:
         return list(self._value)
 
-    def without_meaning(self, *keys: str, why: str) -> None:
+    def ignore(self, *keys: str, why: str) -> None:
         """These fields, where they are given, say nothing here."""
         given = [key for key in keys if self.any(key) is not None]
         if given:
@@ -100,7 +100,7 @@ class SourceFields:
             if key not in self._used and value is not None:
                 self.report.lost(
                     (*self.path, key),
-                    f"the field '{key[:_ABOUT]}' is not known in litecone's format",
+                    f"the field '{key[:_MAX_QUOTED]}' is not known in litecone's format",
                     "If it means something, say it in the imported definition by hand.",
                 )
 
@@ -113,9 +113,9 @@ class SourceFields:
         *,
         secret: bool = False,
     ) -> None:
-        shown = "something else" if secret or self._secret else repr(value)[:_ABOUT]
+        shown = "something else" if secret or self._secret else repr(value)[:_MAX_QUOTED]
         found = "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else shown
-        self.report.lost((*self.path, key), f"'{key[:_ABOUT]}' must be {wanted}, and it is {found}", fix)
+        self.report.lost((*self.path, key), f"'{key[:_MAX_QUOTED]}' must be {wanted}, and it is {found}", fix)
 
 
 def _listed(names: list[str]) -> str:

@@ -42,8 +42,8 @@ _FIELDS: dict[Kind, tuple[str, ...]] = {
     "loop": ("loop_config",),
     "fork_join": ("fork_join_config",),
 }
-_OF_EVERY_STEP = frozenset({"id", "type", "next_step"})
-_MOST_SHOWN = 10
+_COMMON_FIELDS = frozenset({"id", "type", "next_step"})
+_MAX_SHOWN = 10
 _FIX_SOURCE = "Correct it in the source, and import again."
 
 
@@ -125,7 +125,7 @@ def read_workflow(source: JsonObject, report: ImportReport) -> LiteconeWorkflow 
     start = fields.text("start_step")
     described = fields.objects("steps")
     steps = _read_steps(described, report)
-    fields.without_meaning(
+    fields.ignore(
         "workflow_id", "id", "version", "status", "created_at", "updated_at", "created_by", "updated_by",
         why="versions and ids are given here when a workflow is saved",
     )  # fmt: skip
@@ -164,24 +164,24 @@ def _read_step(key: str, fields: SourceFields) -> LiteconeStep | None:
         if kind == known or kind == known.replace("_", "-"):
             step = _STEPS[known](key, following, fields)
             others = (name for other in _KINDS if other != known for name in _FIELDS[other])
-            fields.without_meaning(*others, why=f"a step of type '{known}' does not read it")
+            fields.ignore(*others, why=f"a step of type '{known}' does not read it")
             fields.finish()
             return step
     fields.report.lost(
         (*fields.path, "type"),
-        f"steps of type '{kind[:80]}' have no counterpart here{_with(fields)}",
+        f"steps of type '{kind[:80]}' have no counterpart here{_other_fields(fields)}",
         "Let an agent do it, and call that agent in its place.",
     )
     return None
 
 
-def _with(fields: SourceFields) -> str:
+def _other_fields(fields: SourceFields) -> str:
     """What is left out together with the step."""
-    others = [name for name in fields.names() if name not in _OF_EVERY_STEP]
+    others = [name for name in fields.names() if name not in _COMMON_FIELDS]
     if not others:
         return ""
-    shown = ", ".join(f"'{name[:80]}'" for name in others[:_MOST_SHOWN])
-    more = f" and {len(others) - _MOST_SHOWN} more" if len(others) > _MOST_SHOWN else ""
+    shown = ", ".join(f"'{name[:80]}'" for name in others[:_MAX_SHOWN])
+    more = f" and {len(others) - _MAX_SHOWN} more" if len(others) > _MAX_SHOWN else ""
     return f"; left out with it: {shown}{more}"
 
 
@@ -215,7 +215,7 @@ def _read_conditional(key: str, following: str | None, fields: SourceFields) -> 
     expression = None
     if condition is not None:
         expression = condition.text("expression")
-        condition.without_meaning("operator", why="litecone does not read it either")
+        condition.ignore("operator", why="litecone does not read it either")
         condition.finish()
     if_true, if_false = fields.text("if_true_step"), fields.text("if_false_step")
     if expression is None:

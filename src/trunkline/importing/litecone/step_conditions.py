@@ -13,7 +13,7 @@ from trunkline.importing.litecone.step_order import OrderedStep, StepOrder
 from trunkline.importing.report import ImportReport, NotTranslatable
 
 # More could not be written into one condition anyway.
-_MOST_DECISIONS = 100
+_MAX_DECISIONS = 100
 _NOT = {"true": "false", "false": "true"}
 
 
@@ -55,33 +55,35 @@ class StepConditions:
     def when(self, name: str, placed: OrderedStep, also: str | None) -> str | None:
         """The condition of a step, together with another one; None: it always runs."""
         parts = [part for part in (self._when(name, placed), also) if part is not None]
-        return " && ".join(map(_apart, parts) if len(parts) > 1 else parts) or None
+        return " && ".join(map(_in_parentheses, parts) if len(parts) > 1 else parts) or None
 
     def _when(self, name: str, placed: OrderedStep) -> str | None:
         if placed.guard == ALWAYS:
             return None
-        condition = self._as_before(placed)
-        if condition is None and sum(map(len, placed.guard)) <= _MOST_DECISIONS:
+        condition = self._same_as_predecessor(placed)
+        if condition is None and sum(map(len, placed.guard)) <= _MAX_DECISIONS:
             ways = sorted(placed.guard, key=lambda way: sorted(self._flow.position[step] for step, _ in way))
-            parts = [self._way(way, placed) for way in ways]
-            condition = " || ".join(map(_apart, parts) if len(parts) > 1 else parts)
-        if condition is not None and len(condition) <= cel.MOST_CHARACTERS:
+            parts = [self._path_condition(way, placed) for way in ways]
+            condition = " || ".join(map(_in_parentheses, parts) if len(parts) > 1 else parts)
+        if condition is not None and len(condition) <= cel.MAX_CHARACTERS:
             return condition
-        why = f"the step runs on conditions of more than {cel.MOST_CHARACTERS:,} characters"
+        why = f"the step runs on conditions of more than {cel.MAX_CHARACTERS:,} characters"
         fix = "Let an agent decide, and read its decision in the step's `when`."
         self._report.lost(("steps", name), why, fix)
         return cel.failing(f"not carried over: {why}")
 
-    def _as_before(self, placed: OrderedStep) -> str | None:
+    def _same_as_predecessor(self, placed: OrderedStep) -> str | None:
         """What runs on the same decisions as the step before it is skipped where that is."""
-        same = (name for name in self._tellers(placed) if self._flow.guards[name] == placed.guard)
+        same = (
+            name for name in self._deciding_predecessors(placed) if self._flow.guards[name] == placed.guard
+        )
         return next((self._completed(name) for name in same), None)
 
-    def _way(self, way: DecisionPath, placed: OrderedStep) -> str:
+    def _path_condition(self, way: DecisionPath, placed: OrderedStep) -> str:
         # A step before that ran says that the decisions on the way to it were taken.
         told: DecisionPath = frozenset()
         parts: list[str] = []
-        for name in self._tellers(placed):
+        for name in self._deciding_predecessors(placed):
             for other in self._flow.guards[name] if len(self._flow.guards[name]) == 1 else ():
                 if len(told) < len(other) and other <= way:
                     told, parts = other, [self._completed(name)]
@@ -89,10 +91,10 @@ class StepConditions:
             condition = self._condition_of(step)
             if not holds:
                 condition = _NOT.get(condition, f"!({condition})")
-            parts.append(condition if len(way) == 1 else _apart(condition))
+            parts.append(condition if len(way) == 1 else _in_parentheses(condition))
         return " && ".join(parts)
 
-    def _tellers(self, placed: OrderedStep) -> list[str]:
+    def _deciding_predecessors(self, placed: OrderedStep) -> list[str]:
         """Steps before this one that either ran or were skipped, by which this one can go."""
         if placed.joins is not None:
             return []
@@ -112,5 +114,5 @@ class StepConditions:
         return self.condition(step) if isinstance(step, ConditionalStep) else "true"
 
 
-def _apart(condition: str) -> str:
+def _in_parentheses(condition: str) -> str:
     return f"({condition})" if any(sign in condition for sign in (" || ", " && ", " ? ")) else condition

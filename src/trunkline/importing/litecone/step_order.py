@@ -28,8 +28,8 @@ from trunkline.importing.litecone.source_model import (
 from trunkline.importing.report import ImportReport
 
 # How far up steps that hold steps are looked for; nobody nests like this.
-_MOST_LEVELS = 200
-_MOST_SHOWN = 6
+_MAX_LEVELS = 200
+_MAX_SHOWN = 6
 
 # A step, or (True) the end of all that a step holds.
 _Node = tuple[str, bool]
@@ -75,7 +75,7 @@ def order_steps(
     edges = _reached(ways.edges(), (entry[0], False))
     order = _sorted(edges)
     if len(order) < len(edges):
-        _report_circle(edges, order, report)
+        _report_cycle(edges, order, report)
         return None
     return _OrderBuilder(plan, edges, ways.seconds, report).through(order)
 
@@ -108,12 +108,12 @@ class _Successors:
             if isinstance(step, TranslatedStep):
                 edges[name, False] = self._onward(name)
             else:
-                self._tell_of_branches(step, members)
+                self._report_branches(step, members)
                 edges[name, False] = [*((member, False) for member in members), (name, True)]
                 edges[name, True] = self._onward(name)
         return edges
 
-    def _tell_of_branches(self, step: LiteconeStep, members: Sequence[str]) -> None:
+    def _report_branches(self, step: LiteconeStep, members: Sequence[str]) -> None:
         for member in () if isinstance(step, ForkJoinStep) else members:
             following = self._next(member)
             if following is not None:
@@ -147,11 +147,11 @@ class _Successors:
         waiting = deque([first])
         while waiting:
             while waiting:
-                waiting.extend(self._look_at(waiting.popleft()))
+                waiting.extend(self._visit(waiting.popleft()))
             # A list that was found later may say of a step what follows it.
-            waiting.extend([found for name in list(self.returns) for found in self._look_at(name)])
+            waiting.extend([found for name in list(self.returns) for found in self._visit(name)])
 
-    def _look_at(self, name: str) -> list[str]:
+    def _visit(self, name: str) -> list[str]:
         """The steps of which something new is known."""
         step = self._plan.steps[name]
         if isinstance(step, ForkJoinStep) and name not in self._listed:
@@ -214,7 +214,7 @@ class _Successors:
     def _holders(self, name: str) -> dict[str, None]:
         found: dict[str, None] = {}
         waiting = list(self.returns[name])
-        while waiting and len(found) < _MOST_LEVELS:
+        while waiting and len(found) < _MAX_LEVELS:
             holder = waiting.pop()
             if holder not in found:
                 found[holder] = None
@@ -367,7 +367,7 @@ def _sorted(edges: dict[_Node, list[_Node]]) -> list[_Node]:
     return order
 
 
-def _report_circle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], report: ImportReport) -> None:
+def _report_cycle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], report: ImportReport) -> None:
     sorted_out = set(order)
     # Whoever is left and leads nowhere but behind the circle does not help to find it.
     left = {node: [other for other in others if other not in sorted_out] for node, others in edges.items()}
@@ -378,7 +378,7 @@ def _report_circle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], repo
         node = left[node][0]
     names = list(dict.fromkeys(name for name, _ in seen))
     names = names[names.index(node[0]) :] if node in seen else names
-    shown = " -> ".join([*names[:_MOST_SHOWN], "…"] if len(names) > _MOST_SHOWN else [*names, node[0]])
+    shown = " -> ".join([*names[:_MAX_SHOWN], "…"] if len(names) > _MAX_SHOWN else [*names, node[0]])
     report.lost(
         ("steps", node[0]),
         f"the steps run in a circle: {shown}",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from trunkline.importing.litecone.branch_extraction import extract_branches, loose_steps
+from trunkline.importing.litecone.branch_extraction import extract_branches, unawaited_steps
 from trunkline.importing.litecone.source_model import ExtractedBranchStep, LiteconeWorkflow
 from trunkline.importing.litecone.step_order import order_steps
-from trunkline.importing.litecone.workflow_builder import MOST_LINKS, ImportContext, WorkflowBuilder
+from trunkline.importing.litecone.workflow_builder import MAX_LINKS, ImportContext, WorkflowBuilder
 from trunkline.importing.names import identifiers
 from trunkline.importing.report import ImportReport
 from trunkline.jsontypes import JsonObject
 
-_MOST_SHOWN = 5
+_MAX_SHOWN = 5
 
 
 def translate_workflow(
@@ -24,17 +24,17 @@ def translate_workflow(
     if not flow.calls:
         report.lost(("start_step",), "no step that is reached calls an agent", "Correct the source.")
         return []
-    if sum(len(placed.after) for placed in flow.calls.values()) > MOST_LINKS:
+    if sum(len(placed.after) for placed in flow.calls.values()) > MAX_LINKS:
         report.lost(
             ("steps",),
-            f"the steps would wait for one another more than {MOST_LINKS:,} times",
+            f"the steps would wait for one another more than {MAX_LINKS:,} times",
             "Put a step between steps that run in parallel and steps that all wait for them.",
         )
         return []
     title = plan.name.replace("/", "-")
     if title != plan.name:
         report.note(("name",), f"the workflow is called '{title}': a name has no '/' here")
-    whole = ImportContext(folded, identifiers(folded.steps), report, in_parts, title, loose_steps(folded))
+    whole = ImportContext(folded, identifiers(folded.steps), report, in_parts, title, unawaited_steps(folded))
     region = WorkflowBuilder(whole, flow, None, ())
     definition: JsonObject = {"name": title}
     if plan.description is not None:
@@ -43,31 +43,31 @@ def translate_workflow(
     if limit is not None:
         definition["max_parallel"] = limit
     definition["steps"] = region.steps()
-    _tell_of_names(whole)
-    _tell_of_children(whole)
-    _tell_of_the_rest(whole)
+    _report_renamed_steps(whole)
+    _report_children(whole)
+    _report_unreached_steps(whole)
     return [*whole.children, definition]
 
 
-def _tell_of_names(whole: ImportContext) -> None:
+def _report_renamed_steps(whole: ImportContext) -> None:
     own = [
         name for name in whole.names.items() if not isinstance(whole.plan.steps[name[0]], ExtractedBranchStep)
     ]
     changed = [(old, new) for old, new in own if old != new]
     if changed:
-        shown = ", ".join(f"'{old[:80]}' is {new}" for old, new in changed[:_MOST_SHOWN])
-        more = f", and {len(changed) - _MOST_SHOWN} more" if len(changed) > _MOST_SHOWN else ""
+        shown = ", ".join(f"'{old[:80]}' is {new}" for old, new in changed[:_MAX_SHOWN])
+        more = f", and {len(changed) - _MAX_SHOWN} more" if len(changed) > _MAX_SHOWN else ""
         whole.report.note(("steps",), f"steps are called by identifiers: {shown}{more}")
 
 
-def _tell_of_children(whole: ImportContext) -> None:
+def _report_children(whole: ImportContext) -> None:
     for child in whole.children:
         whole.report.note(
             ("steps",), f"'{child['name']}' is a workflow of its own, which the imported one begins"
         )
 
 
-def _tell_of_the_rest(whole: ImportContext) -> None:
+def _report_unreached_steps(whole: ImportContext) -> None:
     for name in whole.plan.steps:
         if name not in whole.reached:
             whole.report.note(("steps", name), "the step is left out: no way leads to it")

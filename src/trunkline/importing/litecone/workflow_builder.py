@@ -28,10 +28,10 @@ from trunkline.importing.report import ImportReport, NotTranslatable
 from trunkline.jsontypes import Json, JsonObject
 
 # Steps that all wait for many others: beyond this a definition could not be saved.
-MOST_LINKS = 100_000
-MOST_WORKFLOWS = 100
-MOST_LEVELS = 5
-MOST_NAME = 255
+MAX_LINKS = 100_000
+MAX_WORKFLOWS = 100
+MAX_LEVELS = 5
+MAX_NAME = 255
 _ELSEWHERE = "Read an earlier step, or the output of the loop."
 
 
@@ -45,7 +45,7 @@ class ImportContext:
     in_parts: frozenset[str]
     title: str
     # Steps that the next one may not wait for, each with its fork and branch.
-    loose: Mapping[str, tuple[str, str]]
+    unawaited: Mapping[str, tuple[str, str]]
     # Workflows that others begin, each before those.
     children: list[JsonObject] = field(default_factory=list[JsonObject])
     # Counted when they are begun: steps that hold one another would begin more and more of them, and end none.
@@ -73,12 +73,14 @@ class WorkflowBuilder:
     def steps(self) -> JsonObject:
         written = {name: self._step(name, placed) for name, placed in self.flow.calls.items()}
         for branch in self.looked_at:
-            self._let_fail(branch, written)
+            self._continue_on_error(branch, written)
         return {self.whole.names[name]: step for name, step in written.items()}
 
-    def _let_fail(self, branch: tuple[str, str], written: dict[str, JsonObject]) -> None:
+    def _continue_on_error(self, branch: tuple[str, str], written: dict[str, JsonObject]) -> None:
         """A failure in this branch ends the branch, whoever reads its steps: by itself it does for the join only."""
-        members = [name for name, where in self.whole.loose.items() if where == branch and name in written]
+        members = [
+            name for name, where in self.whole.unawaited.items() if where == branch and name in written
+        ]
         for number, name in enumerate(members):
             step = {**written[name], "on_error": "continue"}
             if number:
@@ -162,9 +164,9 @@ class WorkflowBuilder:
         whole.begun += 1
         if name in self._within:
             raise NotTranslatable("the loop or the branch holds itself", "Correct the source.")
-        if len(self._within) == MOST_LEVELS or whole.begun > MOST_WORKFLOWS:
+        if len(self._within) == MAX_LEVELS or whole.begun > MAX_WORKFLOWS:
             raise NotTranslatable(
-                f"it would take more than {MOST_WORKFLOWS} workflows, or more than {MOST_LEVELS} in one another",
+                f"it would take more than {MAX_WORKFLOWS} workflows, or more than {MAX_LEVELS} in one another",
                 "Make fewer loops in loops, or write them by hand.",
             )
         flow = (
@@ -179,7 +181,7 @@ class WorkflowBuilder:
             )
         outside = ChildInput(view)
         region = WorkflowBuilder(whole, flow, outside, (*self._within, name))
-        title = f"{whole.title}.{name}".replace("/", "-")[:MOST_NAME]
+        title = f"{whole.title}.{name}".replace("/", "-")[:MAX_NAME]
         child: JsonObject = {"name": title}
         limit = region.limit()
         if limit is not None:
@@ -256,31 +258,31 @@ class StepScope:
         part = self._region.inside.get(step)
         single = step if part is None else part.id
         if single not in self._region.flow.position:
-            return self._outside(step).readable(step)
-        return self._own(single)
+            return self._child_input(step).readable(step)
+        return self._own_output(single)
 
     def readable(self, step: str) -> str:
         part = self._region.inside.get(step)
         if part is None and step not in self._region.flow.position:
-            return self._outside(step).readable(step)
+            return self._child_input(step).readable(step)
         if part is None:
-            return self._own(step)
+            return self._own_output(step)
         if step == part.steps[-1]:
-            return f"{self._own(part.id)}.result"
+            return f"{self._own_output(part.id)}.result"
         # Beside its result the workflow shows what somebody reads, under names that are never `result`.
         shown = f"of_{self.names[step]}"
         self._region.outputs[part.id][shown] = f"${{ steps.{self.names[step]}.output }}"
-        return f"{self._own(part.id)}.{shown}"
+        return f"{self._own_output(part.id)}.{shown}"
 
     def result(self, step: str) -> str | None:
         if step in self._region.flow.position:
-            self._own(step)
+            self._own_output(step)
         if isinstance(self.plan.steps.get(step), AgentStep):
             return None
         part = self._region.inside.get(step)
         if part is not None and step == part.steps[-1]:
-            return f"{self._own(part.id)}.result"
-        return None if step in self._region.flow.position else self._outside(step).result(step)
+            return f"{self._own_output(part.id)}.result"
+        return None if step in self._region.flow.position else self._child_input(step).result(step)
 
     def may_be_skipped(self, step: str) -> bool:
         guards = self._region.flow.guards
@@ -292,8 +294,8 @@ class StepScope:
         part = self._region.inside.get(step)
         single = step if part is None else part.id
         if single not in self._region.flow.position:
-            return self._outside(step).may_be_null(step)
-        loose = self._region.whole.loose
+            return self._child_input(step).may_be_null(step)
+        loose = self._region.whole.unawaited
         # Within a branch each step waits for the one before it.
         within = None if self._reader is None else loose.get(self._reader)
         branch = loose.get(single)
@@ -301,7 +303,7 @@ class StepScope:
             return ()
         if not self._joins(single):
             self._region.looked_at[branch] = None
-        return (self._own(single),)
+        return (self._own_output(single),)
 
     def _joins(self, step: str) -> bool:
         placed = None if self._reader is None else self._region.flow.calls.get(self._reader)
@@ -310,13 +312,13 @@ class StepScope:
     def condition(self, step: ConditionalStep) -> str:
         return self._region.decisions.condition(step)
 
-    def _own(self, step: str) -> str:
+    def _own_output(self, step: str) -> str:
         position = self._region.flow.position
         if self._reader in position and position[step] >= position[self._reader]:
             raise NotTranslatable(f"'{step[:80]}' runs later, so there is nothing to read yet", _ELSEWHERE)
         return f"steps.{self.names[step]}.output"
 
-    def _outside(self, step: str) -> ChildInput:
+    def _child_input(self, step: str) -> ChildInput:
         if self._region.outside is None:
             raise NotTranslatable(f"'{step[:80]}' runs inside a loop, or never", _ELSEWHERE)
         return self._region.outside

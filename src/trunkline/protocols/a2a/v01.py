@@ -59,7 +59,7 @@ from trunkline.protocols.parts import (
 
 PROTOCOL = "a2a-0.1"
 PATHS_PROTOCOL = "a2a-0.1-paths"
-SETTINGS: dict[str, ProtocolOption] = {
+OPTIONS: dict[str, ProtocolOption] = {
     "output_mode": TextOption(default="full", choices=("full", "data")),
     "batch": BATCH,
 }
@@ -82,7 +82,7 @@ class A2AV01Adapter(ProtocolAdapter):
 
     @classmethod
     def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
-        return check_config(SETTINGS, config)
+        return check_config(OPTIONS, config)
 
     def get_protocol_name(self) -> str:
         return PROTOCOL
@@ -94,7 +94,7 @@ class A2AV01Adapter(ProtocolAdapter):
         params: JsonObject = {"id": task.remote_task_id or task.task_id}
         if task.context_id is not None:
             params["sessionId"] = task.context_id
-        parts, metadata = _said(task.input_data)
+        parts, metadata = _message_content(task.input_data)
         params["message"] = {"role": "user", "parts": parts}
         if metadata:
             params["metadata"] = metadata
@@ -156,11 +156,11 @@ def _task_call(method: str, task: AgentTask, remote_task_id: str) -> AgentReques
     return AgentRequest(body=encode(rpc_request(method, task.task_id, {"id": remote_task_id})))
 
 
-def _said(data: Json) -> tuple[list[Json], JsonObject]:
+def _message_content(data: Json) -> tuple[list[Json], JsonObject]:
     """The parts of the message, and what goes beside them so that nothing is lost."""
     listed = parts_in(data)
     if listed is not None:
-        return [_written(part) for part in read_parts(listed, PROTOCOL)], fields_besides_parts(data)
+        return [_encode_part(part) for part in read_parts(listed, PROTOCOL)], fields_besides_parts(data)
     if isinstance(data, dict):
         for name in ("text", "query"):
             value = data.get(name)
@@ -173,7 +173,7 @@ def _text_part(value: Json) -> JsonObject:
     return {"type": "text", "text": value if isinstance(value, str) else encode(value).decode()}
 
 
-def _written(part: MessagePart) -> JsonObject:
+def _encode_part(part: MessagePart) -> JsonObject:
     match part:
         case TextPart():
             written: JsonObject = {"type": "text", "text": part.text}

@@ -24,7 +24,7 @@ from trunkline.protocols.json_rpc.envelope import VERSION
 from trunkline.protocols.outcomes import AgentAnswer
 
 # An agent can send any number of answers that nobody asked for.
-_MOST_NOTES = 10
+_MAX_NOTES = 10
 
 
 class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ _objects = JsonReader(_RequestEnvelope)
 def batch_limits(config: Mapping[str, Json] | None) -> BatchLimits | None:
     """What a `protocol_config` that has been checked asks for; None: every task in a request of its own."""
     wanted = (config or {}).get("batch")
-    if not isinstance(wanted, dict) or BATCH.objection(wanted) is not None:
+    if not isinstance(wanted, dict) or BATCH.problem(wanted) is not None:
         return None
     numbers = {name: wanted.get(name, allowed.default) for name, allowed in BATCH.ranges.items()}
     return msgspec.convert(numbers, BatchLimits)
@@ -107,7 +107,7 @@ def split_answers(answer: AgentAnswer, ids: Sequence[str]) -> BatchAnswers:
     notes.extend("The batch has an answer without an id" for _ in nameless)
     return BatchAnswers(
         answers=[_single(answer, found[name]) if name in found else None for name in ids],
-        notes=tuple(notes[:_MOST_NOTES]),
+        notes=tuple(notes[:_MAX_NOTES]),
     )
 
 

@@ -33,7 +33,7 @@ from trunkline.protocols.outputs import OutputMode, encode_output, output_from_v
 PROTOCOL = "jsonrpc-call"
 METHOD = "execute_task"
 POLL_METHOD = "get_task_result"
-SETTINGS: dict[str, ProtocolOption] = {
+OPTIONS: dict[str, ProtocolOption] = {
     "method": TextOption(default=METHOD),
     "poll_method": TextOption(default=POLL_METHOD),
     "output_mode": TextOption(default="full", choices=("full", "data")),
@@ -68,7 +68,7 @@ class JsonRpcCallAdapter(ProtocolAdapter):
 
     @classmethod
     def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
-        return check_config(SETTINGS, config)
+        return check_config(OPTIONS, config)
 
     def get_protocol_name(self) -> str:
         return PROTOCOL

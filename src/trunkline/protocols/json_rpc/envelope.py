@@ -58,7 +58,7 @@ class _RawRpcResult(msgspec.Struct):
     result: Raw
 
 
-_whole_results = msgspec.json.Decoder(_RawRpcResult)
+_raw_results = msgspec.json.Decoder(_RawRpcResult)
 
 
 def rpc_request(method: str, task_id: str, params: Json) -> JsonObject:
@@ -67,7 +67,7 @@ def rpc_request(method: str, task_id: str, params: Json) -> JsonObject:
 
 def raw_result(body: bytes) -> Raw:
     """The result of an answer that has been opened, as the bytes it came in."""
-    return _whole_results.decode(body.removeprefix(b"\xef\xbb\xbf")).result
+    return _raw_results.decode(body.removeprefix(b"\xef\xbb\xbf")).result
 
 
 class ExactAnswerReader(Generic[T]):

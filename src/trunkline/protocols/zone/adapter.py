@@ -53,7 +53,7 @@ from trunkline.protocols.zone.params_profiles import ParamsProfile, find_profile
 METHOD = "execute_task"
 POLL_METHOD = "get_task_result"
 SESSION_HEADER = "X-Zone-Session"
-SETTINGS: dict[str, ProtocolOption] = {
+OPTIONS: dict[str, ProtocolOption] = {
     "profile": ProfileOption(),
     "method": TextOption(default=METHOD),
     "poll_method": TextOption(default=POLL_METHOD),
@@ -114,7 +114,7 @@ class ZoneAdapter(ProtocolAdapter):
 
     @classmethod
     def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
-        findings = check_config(SETTINGS, config)
+        findings = check_config(OPTIONS, config)
         for key in ("method", "poll_method"):
             name = config.get(key)
             if isinstance(name, str) and name.startswith("rpc."):

@@ -15,7 +15,7 @@ from trunkline.jsontypes import Json
 from trunkline.workflow.document.scalars import MAX_DIGITS, resolve_scalar
 
 # What is longer is read by nobody, and writing it would keep others waiting.
-LONGEST = 128 * 1024
+MAX_CHARACTERS = 128 * 1024
 # Begins with a letter, or as an expression does, or is a time such as 5m, and nothing in it means something to YAML.
 _PLAIN = re.compile(r"[^\W\d][^:#]*\Z|\$\{[^:#]*\Z|[0-9]+[a-z][a-z0-9]*\Z")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
@@ -34,7 +34,7 @@ class _NotWritable(Exception):
 def write_yaml(source: str) -> str | None:
     """None: it is not JSON, or too long, or has what YAML cannot say."""
     text = source.removeprefix("\ufeff")
-    if len(text) > LONGEST or not text.lstrip().startswith("{"):
+    if len(text) > MAX_CHARACTERS or not text.lstrip().startswith("{"):
         return None
     try:
         value = cast("Json", json.loads(text, parse_int=_number, parse_float=_number, parse_constant=_number))
@@ -62,7 +62,7 @@ def _lines(value: Json) -> Iterator[str]:
 
 def _entry(head: str, value: Json, *, is_item: bool) -> Iterator[str]:
     """What `head` introduces: in the same line, or in those below it."""
-    if isinstance(value, str) and not isinstance(value, _NumberText) and _reads_as_lines(value):
+    if isinstance(value, str) and not isinstance(value, _NumberText) and _is_multiline(value):
         yield f"{head} |" if value.endswith("\n") else f"{head} |-"
         for line in value.removesuffix("\n").split("\n"):
             yield f"  {line}" if line else ""
@@ -98,7 +98,7 @@ def _is_plain(text: str) -> bool:
     )
 
 
-def _reads_as_lines(text: str) -> bool:
+def _is_multiline(text: str) -> bool:
     lines = text.removesuffix("\n").split("\n")
     return (
         len(lines) > 1 and lines[0][:1].strip() != "" and lines[-1] != "" and all(map(str.isprintable, lines))

@@ -78,7 +78,7 @@ class CelExpression:
         for value in taken:
             total += measure(value).size
         if self._loops or total * len(self.reads_of_variables) * _LEVELS > BUDGET:
-            weights = {(root, keys): _weight(bound[root], keys) for root, keys, _ in self.reads_of_variables}
+            weights = {(root, keys): _size_of(bound[root], keys) for root, keys, _ in self.reads_of_variables}
             CostEstimate(weights).check(self._tree)
 
 
@@ -143,7 +143,7 @@ class CelCompiler:
         return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
 
 
-def _weight(value: Json, keys: tuple[str, ...]) -> ValueSize:
+def _size_of(value: Json, keys: tuple[str, ...]) -> ValueSize:
     for key in keys:
         if not isinstance(value, dict) or key not in value:
             return measure(None)

@@ -76,13 +76,13 @@ def measure(value: Json, depth: int = MAX_DEPTH) -> ValueSize:
     if isinstance(value, str):
         return ValueSize(_VALUE + _text_size(value), 0, 0)
     if isinstance(value, dict):
-        return _weigh_items(value.values(), _text_size("".join(value)), depth)
+        return _measure_items(value.values(), _text_size("".join(value)), depth)
     if isinstance(value, list):
-        return _weigh_items(value, 0, depth)
+        return _measure_items(value, 0, depth)
     return ValueSize(_VALUE, 0, 0)
 
 
-def _weigh_items(items: Collection[Json], keys_size: int, depth: int) -> ValueSize:
+def _measure_items(items: Collection[Json], keys_size: int, depth: int) -> ValueSize:
     if depth == 0:
         raise CostLimitExceeded(f"it reads data that is nested deeper than {MAX_DEPTH} levels")
     size, inner = _VALUE * (1 + len(items)) + keys_size, 0
@@ -143,7 +143,7 @@ class CostEstimate:
             case LiteralNode(items):
                 return self._literal([self._bound(item, scope) for item in items])
             case Comprehension():
-                return self._loop(node, scope)
+                return self._comprehension(node, scope)
 
     def _call(
         self, function: str, arguments: list[tuple[_SizeBound, _LinearForm]]
@@ -167,7 +167,9 @@ class CostEstimate:
         inner = max((max(bound.length, bound.inner) for bound, _ in items), default=0)
         return _SizeBound(size, len(items), inner), _sum([form for _, form in items])
 
-    def _loop(self, loop: Comprehension, scope: Mapping[str, _SizeBound]) -> tuple[_SizeBound, _LinearForm]:
+    def _comprehension(
+        self, loop: Comprehension, scope: Mapping[str, _SizeBound]
+    ) -> tuple[_SizeBound, _LinearForm]:
         over, made_before = self._bound(loop.over, scope)
         if over.length > MAX_ITERATIONS:
             items = f"{over.length:,.0f} items"

@@ -27,7 +27,7 @@ _KEY = re.compile(r"\.(?P<name>\w+)|\[(?P<index>[0-9]+)\]|\[(?P<quote>['\"])(?P<
 FOR_EACH_VARIABLES = ("item", "index")
 # CEL's keywords: after a dot they are a syntax error there, and so they are not a path here.
 KEYWORDS = frozenset({"true", "false", "null", "in"})
-_MOST_KEYS_SHOWN = 10
+_MAX_KEYS_SHOWN = 10
 
 
 class PlainPath:
@@ -115,8 +115,8 @@ def _step(value: Json, key: str | int, seen: str) -> tuple[Json] | str:
 def _shown(value: dict[str, Json]) -> str:
     if not value:
         return "it is empty"
-    names = ", ".join(list(value)[:_MOST_KEYS_SHOWN])
-    more = f" and {len(value) - _MOST_KEYS_SHOWN} more" if len(value) > _MOST_KEYS_SHOWN else ""
+    names = ", ".join(list(value)[:_MAX_KEYS_SHOWN])
+    more = f" and {len(value) - _MAX_KEYS_SHOWN} more" if len(value) > _MAX_KEYS_SHOWN else ""
     return f"it has {names}{more}"
 
 

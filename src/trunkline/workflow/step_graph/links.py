@@ -12,9 +12,9 @@ from trunkline.workflow.step_graph.cycles import cyclic_groups, shortest_path
 from trunkline.workflow.validation_report import ValidationReport
 
 # Of a tangle of many steps a few examples are enough to find the mistake.
-_MOST_EXAMPLES = 10
+_MAX_EXAMPLES = 10
 # A circle longer than this is shown by its beginning.
-_MOST_SHOWN = 12
+_MAX_SHOWN = 12
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ def link_steps(
         _link_needs(definition, name, links, report)
         _link_reads(name, sites[name], links, report)
         _link_goto(definition, name, links, report)
-    _report_circles(links, sites, report)
+    _report_cycles(links, sites, report)
     for name, link in links.items():
         for need in link.needs:
             links[need].dependents[name] = None
@@ -87,12 +87,12 @@ def _link_goto(
         links[on_error.step].catches[name] = None
 
 
-def _report_circles(
+def _report_cycles(
     links: dict[str, StepLinks], sites: Mapping[str, ReadSites], report: ValidationReport
 ) -> None:
     circles = cyclic_groups({name: link.written for name, link in links.items()})
     for circle in circles:
-        _report_circle(circle, {name: link.written for name, link in links.items()}, links, sites, report)
+        _report_cycle(circle, {name: link.written for name, link in links.items()}, links, sites, report)
     explained = frozenset[str]().union(*circles)
     for group in cyclic_groups({name: link.needs for name, link in links.items()}):
         # What is written explains the circle already; the rest would repeat it.
@@ -114,7 +114,7 @@ def _report_cyclic_group(
         solid = {name: (*link.written, *link.catches) for name, link in links.items()}
         _report_reads(group, solid, links, sites, report)
     if len(report.errors) == before:
-        _report_circle(group, {name: link.needs for name, link in links.items()}, links, sites, report)
+        _report_cycle(group, {name: link.needs for name, link in links.items()}, links, sites, report)
 
 
 def _report_reads(
@@ -126,25 +126,25 @@ def _report_reads(
 ) -> None:
     """Finds the steps that read one that waits for them, by the edges that are beyond doubt."""
     reads = ((name, step) for name in links if name in group for step in links[name].read if step in group)
-    for name, step in islice(reads, _MOST_EXAMPLES):
+    for name, step in islice(reads, _MAX_EXAMPLES):
         steps = shortest_path(solid, step, name, group)
         if steps and step not in solid[name]:
             site = sites[name][f"steps.{step}"]
             message = f"'{name}' reads the step '{step}', which is not upstream of it: {step} waits for it"
-            report.error(site.path, f"{message} ({_arrows(steps)})", excerpt=site.excerpt)
+            report.error(site.path, f"{message} ({_format_path(steps)})", excerpt=site.excerpt)
 
 
 def _report_gotos(group: frozenset[str], links: dict[str, StepLinks], report: ValidationReport) -> None:
     solid = {name: (*link.written, *link.read) for name, link in links.items()}
     gotos = ((name, step) for step in links if step in group for name in links[step].catches if name in group)
-    for name, step in islice(gotos, _MOST_EXAMPLES):
+    for name, step in islice(gotos, _MAX_EXAMPLES):
         steps = shortest_path(solid, name, step, group)
         if steps:
-            message = f"'{name}' cannot go to '{step}', which is upstream of it ({_arrows(steps)})"
+            message = f"'{name}' cannot go to '{step}', which is upstream of it ({_format_path(steps)})"
             report.error(("steps", name, "on_error", "goto"), f"{message}; go to a later step")
 
 
-def _report_circle(
+def _report_cycle(
     circle: frozenset[str],
     edges: Mapping[str, Iterable[str]],
     links: dict[str, StepLinks],
@@ -153,7 +153,9 @@ def _report_circle(
 ) -> None:
     first = next(name for name in links if name in circle)
     steps = shortest_path(edges, first, first, circle)
-    message = f"the steps wait for one another in a circle: {_arrows(steps)}; one of them has to go first"
+    message = (
+        f"the steps wait for one another in a circle: {_format_path(steps)}; one of them has to go first"
+    )
     second, link = steps[1], links[first]
     if second in link.written:
         report.error(("steps", first, "needs", link.written[second]), message)
@@ -164,9 +166,9 @@ def _report_circle(
         report.error(("steps", second, "on_error", "goto"), message)
 
 
-def _arrows(steps: list[str]) -> str:
-    if len(steps) > _MOST_SHOWN:
-        steps = [*steps[: _MOST_SHOWN - 2], "…", steps[-1]]
+def _format_path(steps: list[str]) -> str:
+    if len(steps) > _MAX_SHOWN:
+        steps = [*steps[: _MAX_SHOWN - 2], "…", steps[-1]]
     return " -> ".join(steps)
 
 

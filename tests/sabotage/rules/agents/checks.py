@@ -35,7 +35,7 @@ CHECKS: Sequence[Rule] = (
     Rule(
         name="check-leaves-a-hanging-agent",
         breaks="A check of an agent that hangs waits for each of its answers in vain.",
-        symbol="trunkline.checker.session:CheckSession.goes_on",
+        symbol="trunkline.checker.session:CheckSession.may_continue",
         change=Drop("operand", 2, of=6),
         caught_by=(f"{_BROKEN}::test_an_agent_that_hangs_is_found_out_and_left_alone",),
     ),
@@ -69,7 +69,7 @@ CHECKS: Sequence[Rule] = (
     Rule(
         name="check-knows-one-task-from-another",
         breaks="An agent passes that tells of another task than it was asked for.",
-        symbol="trunkline.checker.plans.step_call:_works.judge",
+        symbol="trunkline.checker.plans.step_call:_usable_by_bridge.judge",
         change=Change("condition", 2, of=3, becomes="it.values[0] and it.values[1].left is None"),
         caught_by=(
             f"{_BROKEN}::test_a_defect_fails_by_the_finding_that_names_it[works-on-and-tells-of-another]",

@@ -22,7 +22,7 @@ from trunkline.messages import (
     OutgoingMessage,
     TaskKey,
 )
-from trunkline.messages.codec import LONGEST_VALUE, encode_result, encode_task
+from trunkline.messages.codec import MAX_VALUE_BYTES, encode_result, encode_task
 from trunkline.services.commit_loop import CommitPart
 from trunkline.services.messaging.deliveries import Deliveries, result_deliveries, task_deliveries
 from trunkline.stores.base import DeadLetter, QueuedInput, QueuedTask, Store, TaskAnswer, Transaction
@@ -257,7 +257,7 @@ async def test_a_store_that_goes_away_while_a_bad_record_is_looked_for_condemns_
 
 def long_task(number: int) -> AgentTask:
     made = task(number)
-    made.input_data = "x" * LONGEST_VALUE
+    made.input_data = "x" * MAX_VALUE_BYTES
     return made
 
 
@@ -292,7 +292,7 @@ async def test_a_result_that_travels_by_its_name_is_the_stored_one(store: Store)
         attempt=1,
         status="success",
         at=Instant(5),
-        warnings=["x" * LONGEST_VALUE],
+        warnings=["x" * MAX_VALUE_BYTES],
     )
     await insert(store, new_run(1))
     async with store.transaction() as tx:

@@ -11,6 +11,6 @@ JSON-RPC 2.0 as A2A 0.2 and 0.3 use it: the seeds' `jsonrpc-2.0`, and `a2a-0.3` 
 """
 
 from trunkline.protocols.a2a.v03.a2a_adapter import A2AV02Adapter, A2AV03Adapter
-from trunkline.protocols.a2a.v03.jsonrpc2_adapter import SETTINGS, JsonRpc2Adapter
+from trunkline.protocols.a2a.v03.jsonrpc2_adapter import OPTIONS, JsonRpc2Adapter
 
-__all__ = ["SETTINGS", "A2AV02Adapter", "A2AV03Adapter", "JsonRpc2Adapter"]
+__all__ = ["OPTIONS", "A2AV02Adapter", "A2AV03Adapter", "JsonRpc2Adapter"]

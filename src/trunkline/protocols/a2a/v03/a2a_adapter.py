@@ -26,7 +26,7 @@ from trunkline.protocols.json_rpc.envelope import rpc_request
 from trunkline.protocols.outcomes import DEFAULT_SEND_OPTIONS, to_internal_format
 from trunkline.protocols.outputs import OutputMode
 
-SETTINGS: dict[str, ProtocolOption] = {
+OPTIONS: dict[str, ProtocolOption] = {
     "input_mode": TextOption(default="text", choices=("text", "json", "data")),
     "output_mode": TextOption(default="full", choices=("full", "data")),
     "batch": BATCH,
@@ -44,7 +44,7 @@ class A2AV03Adapter(ProtocolAdapter):
 
     @classmethod
     def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
-        return check_config(SETTINGS, config)
+        return check_config(OPTIONS, config)
 
     def get_protocol_name(self) -> str:
         return self.protocol

@@ -26,7 +26,7 @@ from trunkline.protocols.outputs import OutputMode
 
 PROTOCOL = "jsonrpc-2.0"
 SEND = "message/send"
-SETTINGS: dict[str, ProtocolOption] = {
+OPTIONS: dict[str, ProtocolOption] = {
     "method": TextOption(default=SEND),
     "version": TextOption(default=VERSION, choices=(VERSION,)),
     "input_mode": TextOption(default="text", choices=("text", "json", "data")),
@@ -58,7 +58,7 @@ class JsonRpc2Adapter(ProtocolAdapter):
 
     @classmethod
     def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
-        return check_config(SETTINGS, config)
+        return check_config(OPTIONS, config)
 
     def get_protocol_name(self) -> str:
         return PROTOCOL

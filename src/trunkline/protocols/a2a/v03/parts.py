@@ -27,7 +27,7 @@ def text_part(value: Json) -> JsonObject:
 
 def encode_parts(listed: list[Json], protocol: str) -> list[Json]:
     """Parts as a workflow or a person writes them; raises `ProtocolTranslationError`."""
-    return [_written(part) for part in read_parts(listed, protocol)]
+    return [_encode_part(part) for part in read_parts(listed, protocol)]
 
 
 def is_reply(data: Json) -> bool:
@@ -74,7 +74,7 @@ def _function_response(value: Json) -> JsonObject | None:
     }
 
 
-def _written(part: MessagePart) -> JsonObject:
+def _encode_part(part: MessagePart) -> JsonObject:
     match part:
         case TextPart(text=text):
             return _with_metadata({"kind": "text", "text": text}, part)

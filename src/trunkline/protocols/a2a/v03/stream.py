@@ -45,7 +45,7 @@ from trunkline.protocols.outcomes import (
 from trunkline.protocols.outputs import OutputMode
 
 # The states after which nothing comes: those that end a task, and those that wait for a person.
-_RESTING = RECOGNIZED - PENDING
+_END_STATES = RECOGNIZED - PENDING
 
 
 class _PartialContent(msgspec.Struct):
@@ -92,7 +92,7 @@ class V03StreamReader(TaskStreamReader):
         if self._is_over:
             return StreamUpdate(is_over=True)
         try:
-            whole = None if self._has_begun else self._open_whole(data)
+            whole = None if self._has_begun else self._parse_completed_task(data)
             answer = whole or parse_response(data, self._task_id, self._protocol)
         except (NotJson, ProtocolTranslationError) as exc:
             raise self._malformed(exc, data) from exc
@@ -123,11 +123,11 @@ class V03StreamReader(TaskStreamReader):
         if self._state == COMPLETED and not is_whole and self._remote_task_id is not None:
             # What the agent has made is in its task, which can be asked for.
             return Working(remote_task_id=self._remote_task_id, state=COMPLETED, context_id=self._context_id)
-        result = self._folded_task() if self._direct is None else self._direct
+        result = self._assembled_task() if self._direct is None else self._direct
         body = encode({"result": result})
         return outcome_of_answer(parse_lenient_result(result), body, self._output_mode, any_result=False)
 
-    def _open_whole(self, data: bytes) -> V03ParsedResult | None:
+    def _parse_completed_task(self, data: bytes) -> V03ParsedResult | None:
         """A completed task in its exact form, with what it has made: as an answer without a stream has it."""
         reading = parse_exact_answer(data, self._task_id, self._protocol)
         if reading is None or reading.state is None or canonical_state(reading.state) != COMPLETED:
@@ -148,7 +148,7 @@ class V03StreamReader(TaskStreamReader):
         if reading.form == "artifact-update":
             progress = self._take_artifact(body)
         elif reading.form == "message" and self._state in PENDING:
-            progress = self._take_words(body)
+            progress = self._take_message(body)
         elif reading.form == "message" and reading.state is None:
             self._direct = body
             self._has_content = self._is_over = True
@@ -179,15 +179,15 @@ class V03StreamReader(TaskStreamReader):
         if reading.state is None:
             return None
         self._state = canonical_state(reading.state)
-        if self._state in _RESTING:
+        if self._state in _END_STATES:
             self._is_over = True
-            self._has_content |= _is_whole(body) or _speaks(reading.status_message)
+            self._has_content |= _is_whole(body) or _has_output(reading.status_message)
             return None
         text = text_of(agent_message(reading.status_message))
-        others = _others(_status_parts(body))
+        others = _other_parts(_status_parts(body))
         return Progress(kind="status", text=text, parts=others) if text or others else None
 
-    def _take_words(self, body: JsonObject) -> Progress | None:
+    def _take_message(self, body: JsonObject) -> Progress | None:
         if is_user(body.get("role")):
             return None
         parts = list_in(body.get("parts"))
@@ -195,7 +195,7 @@ class V03StreamReader(TaskStreamReader):
         self._said.setdefault(identity, _PartialContent(body, [])).parts.append(parts)
         self._has_content |= bool(parts)
         text = "\n".join(texts_in(parts_in(parts)))
-        others = _others(parts)
+        others = _other_parts(parts)
         return Progress(kind="status", text=text, parts=others) if text or others else None
 
     def _take_artifact(self, body: JsonObject) -> Progress | None:
@@ -205,7 +205,7 @@ class V03StreamReader(TaskStreamReader):
         goes_on = self._keep_artifact(artifact, body)
         parts = list_in(artifact.get("parts"))
         text = "\n".join(texts_in(parts_in(parts)))
-        others = _others(parts)
+        others = _other_parts(parts)
         last = body.get("lastChunk", body.get("last_chunk")) is True
         if not (text or others or last):
             return None
@@ -243,7 +243,7 @@ class V03StreamReader(TaskStreamReader):
         if self._direct is None:
             self._folded |= _merged_metadata(self._folded, body)
 
-    def _folded_task(self) -> JsonObject:
+    def _assembled_task(self) -> JsonObject:
         task: JsonObject = {"kind": "task"}
         if self._remote_task_id is not None:
             task["id"] = self._remote_task_id
@@ -280,7 +280,7 @@ def _joined(pieces: list[list[Json]]) -> list[Json]:
     for piece in pieces:
         for index, part in enumerate(piece):
             text = part.get("text") if isinstance(part, dict) else None
-            if index == 0 and texts and isinstance(text, str) and _alike(parts[-1], part):
+            if index == 0 and texts and isinstance(text, str) and _differ_only_in_text(parts[-1], part):
                 texts.append(text)
                 continue
             _close(parts, texts)
@@ -296,14 +296,14 @@ def _close(parts: list[Json], texts: list[str]) -> None:
         parts[-1] = last | {"text": "".join(texts)}
 
 
-def _alike(last: Json, part: Json) -> bool:
+def _differ_only_in_text(last: Json, part: Json) -> bool:
     """Whether two text parts differ in nothing but their text."""
     if not isinstance(last, dict) or not isinstance(part, dict):
         return False
     return last.keys() == part.keys() and all(last[name] == part[name] for name in part if name != "text")
 
 
-def _speaks(message: V03Message | None) -> bool:
+def _has_output(message: V03Message | None) -> bool:
     return any(not is_thought(part) for part in parts_of(message))
 
 
@@ -321,7 +321,7 @@ def _status_parts(body: JsonObject) -> list[Json]:
     return list_in(message.get("parts"))
 
 
-def _others(parts: list[Json]) -> list[Json]:
+def _other_parts(parts: list[Json]) -> list[Json]:
     """The parts that are neither text nor thinking, as they may be shown."""
     return [
         shown_part(part)

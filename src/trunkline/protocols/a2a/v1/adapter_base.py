@@ -39,7 +39,7 @@ from trunkline.protocols.http_answer import failure_without_body, http_failure
 from trunkline.protocols.outcomes import to_internal_format
 from trunkline.protocols.outputs import OutputMode
 
-SETTINGS: dict[str, ProtocolOption] = {
+OPTIONS: dict[str, ProtocolOption] = {
     "input_mode": TextOption(default="text", choices=("text", "json", "data")),
     "output_mode": TextOption(default="full", choices=("full", "data")),
     "tenant": TextOption(default=""),
@@ -53,7 +53,7 @@ LIST_PAGE = 100
 class A2A10AdapterBase(ProtocolAdapter):
     """A2A 1.0, but for how a request is addressed and an answer wrapped."""
 
-    settings: ClassVar[Mapping[str, ProtocolOption]] = SETTINGS
+    known_options: ClassVar[Mapping[str, ProtocolOption]] = OPTIONS
     # The version is a header.
     needs_http = True
 
@@ -66,7 +66,7 @@ class A2A10AdapterBase(ProtocolAdapter):
 
     @classmethod
     def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
-        return check_config(cls.settings, config)
+        return check_config(cls.known_options, config)
 
     @abstractmethod
     def parse_result(self, body: bytes, task: AgentTask) -> V1ParsedResult | Failed:

@@ -103,7 +103,7 @@ def _joined(pieces: list[list[WholePart]]) -> list[WholePart]:
     for piece in pieces:
         for index, part in enumerate(piece):
             text = _text_in(part)
-            if index == 0 and texts and text is not None and _alike(parts[-1], part):
+            if index == 0 and texts and text is not None and _differ_only_in_text(parts[-1], part):
                 texts.append(text)
                 continue
             _close(parts, texts)
@@ -131,7 +131,7 @@ def _text_in(part: WholePart) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _alike(last: WholePart, part: WholePart) -> bool:
+def _differ_only_in_text(last: WholePart, part: WholePart) -> bool:
     """Whether two text parts differ in nothing but their text."""
     if isinstance(last, V1Part) and isinstance(part, V1Part):
         return msgspec.structs.replace(last, text="") == msgspec.structs.replace(part, text="")

@@ -39,8 +39,8 @@ def parse_result(body: bytes) -> V1ParsedResult | Failed:
     try:
         exact = _results.read(body)
     except msgspec.ValidationError:
-        return _open_tolerantly(body)
-    return parse_exact_result(exact) or _open_tolerantly(body)
+        return _parse_leniently(body)
+    return parse_exact_result(exact) or _parse_leniently(body)
 
 
 def parse_task_list(body: bytes) -> JsonObject | Failed:
@@ -51,7 +51,7 @@ def parse_task_list(body: bytes) -> JsonObject | Failed:
     return _failure_in(answer) or answer
 
 
-def _open_tolerantly(body: bytes) -> V1ParsedResult | Failed:
+def _parse_leniently(body: bytes) -> V1ParsedResult | Failed:
     answer = parse_task_list(body)
     return answer if isinstance(answer, Failed) else parse_lenient_result(answer)
 
@@ -59,13 +59,13 @@ def _open_tolerantly(body: bytes) -> V1ParsedResult | Failed:
 def _failure_in(answer: JsonObject) -> Failed | None:
     error, status = answer.get("error"), answer.get("status")
     if isinstance(error, dict) and not isinstance(status, dict):
-        return _of_status(error)
+        return _failed_by_status(error)
     if _is_http_error(status) or (isinstance(answer.get("type"), str) and "title" in answer):
-        return _of_problem(answer)
+        return _failed_by_problem(answer)
     return None
 
 
-def _of_status(error: JsonObject) -> Failed:
+def _failed_by_status(error: JsonObject) -> Failed:
     """What `google.rpc.Status` says."""
     code, details = error.get("code"), error.get("details")
     reason = reason_in(details)
@@ -76,7 +76,7 @@ def _of_status(error: JsonObject) -> Failed:
     return _failed(name, error.get("message"), code, number, details)
 
 
-def _of_problem(problem: JsonObject) -> Failed:
+def _failed_by_problem(problem: JsonObject) -> Failed:
     """What a problem of RFC 9457 says, or what looks like one."""
     kind = problem.get("type")
     reason = kind.rpartition("/")[2].replace("-", "_").upper() if isinstance(kind, str) else ""

@@ -18,7 +18,7 @@ from trunkline.protocols.a2a.v1 import jsonrpc_answers
 from trunkline.protocols.a2a.v1.adapter_base import (
     HEADERS,
     LIST_PAGE,
-    SETTINGS,
+    OPTIONS,
     A2A10AdapterBase,
     with_headers,
 )
@@ -35,7 +35,7 @@ PROTOCOL = "a2a-1.0"
 class A2A10Adapter(A2A10AdapterBase):
     """A2A 1.0 over JSON-RPC."""
 
-    settings: ClassVar[Mapping[str, ProtocolOption]] = {**SETTINGS, "batch": BATCH}
+    settings: ClassVar[Mapping[str, ProtocolOption]] = {**OPTIONS, "batch": BATCH}
 
     def get_protocol_name(self) -> str:
         return PROTOCOL

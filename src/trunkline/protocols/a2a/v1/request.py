@@ -95,7 +95,7 @@ def _content(task: AgentTask, input_mode: InputMode, protocol: str) -> tuple[lis
         return [_data_part(data) if input_mode == "data" else _text_part(data)], {}
     listed = parts_in(data)
     if listed is not None:
-        return [_written(part) for part in read_parts(listed, protocol)], fields_besides_parts(data)
+        return [_encode_part(part) for part in read_parts(listed, protocol)], fields_besides_parts(data)
     field = _text_field(data)
     if field is None or not isinstance(data, dict):
         return [_text_part(data)], {}
@@ -135,7 +135,7 @@ def _reply_parts(data: Json, protocol: str) -> list[Json]:
     parts.extend(_function_response(value) or _data_part(value) for value in values if value is not None)
     listed = parts_in(reply)
     if listed:
-        parts.extend(_written(part) for part in read_parts(listed, protocol))
+        parts.extend(_encode_part(part) for part in read_parts(listed, protocol))
     return parts or [_text_part("")]
 
 
@@ -150,7 +150,7 @@ def _function_response(value: Json) -> JsonObject | None:
     return {"data": data, "metadata": {"adk_type": "function_response"}}
 
 
-def _written(part: MessagePart) -> JsonObject:
+def _encode_part(part: MessagePart) -> JsonObject:
     match part:
         case TextPart(text=text):
             written: JsonObject = {"text": text}

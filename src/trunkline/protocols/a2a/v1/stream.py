@@ -99,15 +99,11 @@ class V1StreamReader:
             raise ProtocolTranslationError(
                 "The stream ended before it said anything", self._protocol, "response", self._last_event
             )
-        task = self._as_it_stands()
+        task = self._current_task()
         if task.remote_task_id is not None and task.form == "task":
             if task.state is None and task.reported_error is None:
                 task.state = "working"
-            if (
-                task.state is not None
-                and canonical_state(task.state) == COMPLETED
-                and self._must_be_asked_for()
-            ):
+            if task.state is not None and canonical_state(task.state) == COMPLETED and self._needs_poll():
                 return Working(
                     remote_task_id=task.remote_task_id, state=COMPLETED, context_id=task.context_id
                 )
@@ -141,7 +137,7 @@ class V1StreamReader:
         if isinstance(value, dict):
             self._metadata |= value
 
-    def _as_it_stands(self) -> V1ParsedResult:
+    def _current_task(self) -> V1ParsedResult:
         task = self._task
         task.artifacts, task.artifacts_whole = self._artifacts.joined()
         task.metadata = Raw(encode(self._metadata)) if self._metadata else None
@@ -152,18 +148,18 @@ class V1StreamReader:
             return True
         return self._task.state is not None and canonical_state(self._task.state) in TERMINAL | INTERRUPTED
 
-    def _must_be_asked_for(self) -> bool:
+    def _needs_poll(self) -> bool:
         if self._artifacts.has_gap:
             return True
         said_something = (
-            any(_speaks(artifact) for artifact in self._task.artifacts)
-            or _speaks(self._task.status_message)
+            any(_has_output(artifact) for artifact in self._task.artifacts)
+            or _has_output(self._task.status_message)
             or self._task.message is not None
         )
         return not said_something and not self._is_shown_whole
 
 
-def _speaks(holder: V1Artifact | V1Message | None) -> bool:
+def _has_output(holder: V1Artifact | V1Message | None) -> bool:
     return any(not is_thought(part) for part in parts_of(holder))
 
 
