@@ -45,7 +45,7 @@ class MigratingAgent(msgspec.Struct):
     sides: AgentRouter
     agent: Agent
 
-    async def move(
+    async def set_stage(
         self,
         stage: MigrationStage,
         percent: float = 100,
@@ -87,13 +87,13 @@ class MigratingAgent(msgspec.Struct):
         events = await self.store.agent_events.migrations_since(0)
         return [msgspec.json.decode(event.data, type=MigrationState).stage for event in events]
 
-    async def route(self, stamp: int, run_id: str = "") -> Route:
-        task = AgentTask(task_id="t", run_id=run_id or new_id(), routes=stamp)
+    async def route(self, routing_version: int, run_id: str = "") -> Route:
+        task = AgentTask(task_id="t", run_id=run_id or new_id(), routes=routing_version)
         return await self.sides.route_of(self.agent, task)
 
-    async def ended(
+    async def call_result(
         self,
-        stamp: int,
+        routing_version: int,
         status: ResultStatus = "success",
         *,
         error: str | None = None,
@@ -108,7 +108,7 @@ class MigratingAgent(msgspec.Struct):
                 "run_id": new_id(),
                 "step": "s",
                 "agent": self.agent.name,
-                "routes": stamp,
+                "routes": routing_version,
                 **task,
             },
             AgentTask,

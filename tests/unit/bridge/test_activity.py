@@ -17,7 +17,7 @@ from trunkline.stores.port.activity import AgentMinute, begin_of
 BEGAN = begin_of(29_000_000)
 
 
-def finished(
+def call_result(
     milliseconds: int,
     status: ResultStatus = "success",
     *,
@@ -44,14 +44,14 @@ def finished(
 
 
 def test_calls_of_one_agent_and_minute_are_one_sum() -> None:
-    calls = [finished(10), finished(30, "error", code="agent_timeout"), finished(20, "unknown")]
+    calls = [call_result(10), call_result(30, "error", code="agent_timeout"), call_result(20, "unknown")]
     assert minutes_of(calls) == [
         AgentMinute(agent="A", minute=29_000_000, calls=3, failures=2, total_ms=60, longest_ms=30)
     ]
 
 
 def test_other_agents_and_minutes_have_sums_of_their_own() -> None:
-    counted = minutes_of([finished(10), finished(10, agent="B"), finished(60_000)])
+    counted = minutes_of([call_result(10), call_result(10, agent="B"), call_result(60_000)])
     assert {(each.agent, each.minute - 29_000_000): each.calls for each in counted} == {
         ("A", 0): 1,
         ("B", 0): 1,
@@ -60,26 +60,26 @@ def test_other_agents_and_minutes_have_sums_of_their_own() -> None:
 
 
 def test_what_goes_on_or_was_broken_off_is_not_counted() -> None:
-    polled_later, held = finished(10), finished(10)
+    polled_later, held = call_result(10), call_result(10)
     polled_later.answer = msgspec.structs.replace(polled_later.answer, poll_at=BEGAN)
     held.answer = msgspec.structs.replace(held.answer, holds=True)
-    assert minutes_of([polled_later, held, finished(10, "cancelled")]) == []
+    assert minutes_of([polled_later, held, call_result(10, "cancelled")]) == []
 
 
 def test_a_clock_of_another_bridge_makes_no_time_less_than_nothing() -> None:
-    (counted,) = minutes_of([finished(0, called_at=after(BEGAN, timedelta(seconds=1)))])
+    (counted,) = minutes_of([call_result(0, called_at=after(BEGAN, timedelta(seconds=1)))])
     assert (counted.calls, counted.total_ms) == (1, 0)
 
 
 def test_an_answer_is_kept_with_when_it_was_asked_for_and_how_it_ended() -> None:
-    failed = finished(25, "error", code="agent_timeout")
+    failed = call_result(25, "error", code="agent_timeout")
     kept = with_call_times(failed)
     assert (kept.called_at, kept.ended_at) == (BEGAN, after(BEGAN, timedelta(milliseconds=25)))
     assert (kept.outcome, kept.error_code) == ("error", "agent_timeout")
 
 
 def test_an_answer_that_is_not_the_end_has_only_its_beginning() -> None:
-    working = finished(25, "working")
+    working = call_result(25, "working")
     working.answer = msgspec.structs.replace(working.answer, poll_at=BEGAN)
     kept = with_call_times(working)
     assert (kept.called_at, kept.ended_at, kept.outcome) == (BEGAN, None, None)

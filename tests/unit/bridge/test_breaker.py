@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.contract.bridges import ME, claim, register
 from tests.contract.samples import queue, task
-from tests.unit.bridge.test_commit_parts import FakeBroker, HangingAgent, finished
+from tests.unit.bridge.test_commit_parts import FakeBroker, HangingAgent, call_result
 
 from trunkline.agents import AgentOptions, BreakerPolicy
 from trunkline.bridge.breaker import BreakerObserver, judge_error
@@ -119,10 +119,10 @@ class PromptAgent(HangingAgent):
 
     async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallResult:
         del report
-        return finished(claim, "success")
+        return call_result(claim, "success")
 
 
-class Bridge:
+class BreakerSetup:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.metrics = Metrics()
@@ -167,11 +167,11 @@ async def failures(store: Store) -> int:
 
 
 async def test_an_opening_is_counted_and_told_once(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BreakerSetup(store)
     claims = await claimed(store, 4)
     with capture_logs() as lines:
         for each in claims:
-            await bridge.ends(finished(each, "error", DOWN))
+            await bridge.ends(call_result(each, "error", DOWN))
     opened = [line for line in lines if line["event"] == names.BREAKER_OPENED]
     assert [(line["agent"], line["reason"]) for line in opened] == [
         ("A", f"2 failures in a row, the last one: {DOWN.message}")
@@ -180,10 +180,12 @@ async def test_an_opening_is_counted_and_told_once(store: Store) -> None:
 
 
 async def test_what_is_rolled_back_is_noted_when_it_is_written(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BreakerSetup(store)
     first, second = await claimed(store, 2)
     with capture_logs() as lines:
-        await bridge.ends(finished(first, "error", DOWN), finished(second, "error", DOWN), commits=False)
+        await bridge.ends(
+            call_result(first, "error", DOWN), call_result(second, "error", DOWN), commits=False
+        )
         assert await failures(store) == 0
         assert bridge.opened() is None
         await bridge.ends()
@@ -192,38 +194,38 @@ async def test_what_is_rolled_back_is_noted_when_it_is_written(store: Store) -> 
 
 
 async def test_a_call_that_goes_on_and_a_question_how_it_stands_count_for_nothing(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BreakerSetup(store)
     first, second = await claimed(store, 2)
-    ended = finished(first, "error", DOWN)
+    ended = call_result(first, "error", DOWN)
     assert ended.result is not None
     streaming = CallProgress(
         claim=first, answer=msgspec.structs.replace(ended.answer, holds=True), result=ended.result
     )
-    asked = finished(msgspec.structs.replace(second, remote_task_id="r"), "error", DOWN)
+    asked = call_result(msgspec.structs.replace(second, remote_task_id="r"), "error", DOWN)
     await bridge.ends(streaming, asked)
     assert await failures(store) == 0
 
 
 async def test_a_call_that_was_broken_off_is_neither_a_failure_nor_a_success(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BreakerSetup(store)
     first, second, third = await claimed(store, 3)
-    await bridge.ends(finished(first, "error", DOWN), finished(second, "cancelled"))
+    await bridge.ends(call_result(first, "error", DOWN), call_result(second, "cancelled"))
     assert await failures(store) == 1
-    await bridge.ends(finished(third, "success"))
+    await bridge.ends(call_result(third, "success"))
     assert await failures(store) == 0
 
 
 async def test_nothing_is_noted_of_an_agent_without_a_breaker(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BreakerSetup(store)
     for each in await claimed(store, 3, AgentOptions()):
-        await bridge.ends(finished(each, "error", DOWN))
+        await bridge.ends(call_result(each, "error", DOWN))
     assert await failures(store) == 0
 
 
 async def test_probing_and_closing_are_told_once(store: Store, clock: FakeClock) -> None:
-    bridge = Bridge(store)
+    bridge = BreakerSetup(store)
     for each in await claimed(store, 2):
-        await bridge.ends(finished(each, "error", DOWN))
+        await bridge.ends(call_result(each, "error", DOWN))
     await queue(store, task(8), task(9))
     clock.advance(timedelta(seconds=1))
     with capture_logs() as lines:
@@ -240,9 +242,9 @@ async def test_probing_and_closing_are_told_once(store: Store, clock: FakeClock)
 
 
 async def test_an_agent_that_asks_back_or_goes_to_work_has_answered(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BreakerSetup(store)
     first, second, third, fourth = await claimed(store, 4)
-    await bridge.ends(finished(first, "error", DOWN), finished(second, "interrupted"))
+    await bridge.ends(call_result(first, "error", DOWN), call_result(second, "interrupted"))
     assert await failures(store) == 0
-    await bridge.ends(finished(third, "error", DOWN), finished(fourth, "working"))
+    await bridge.ends(call_result(third, "error", DOWN), call_result(fourth, "working"))
     assert await failures(store) == 0

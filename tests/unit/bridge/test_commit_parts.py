@@ -65,13 +65,13 @@ class HangingAgent:
         return self.cancelled(claim)
 
     def cancelled(self, claim: ClaimedTask) -> CallResult:
-        return finished(claim, "cancelled")
+        return call_result(claim, "cancelled")
 
     def failed(self, claim: ClaimedTask, error: StepError) -> CallResult:
-        return finished(claim, "error", error)
+        return call_result(claim, "error", error)
 
 
-class Bridge:
+class BridgeUnderTest:
     """A bridge without a broker's other side and without agents."""
 
     def __init__(self, store: Store, *, heartbeat: Heartbeat | None = None) -> None:
@@ -154,7 +154,7 @@ def result_of(made: AgentTask, status: ResultStatus, error: StepError | None = N
     )
 
 
-def finished(claimed: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> CallResult:
+def call_result(claimed: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> CallResult:
     return CallResult(
         claim=claimed,
         answer=TaskAnswer(key=claimed.key, epoch=claimed.epoch),
@@ -164,10 +164,10 @@ def finished(claimed: ClaimedTask, status: ResultStatus, error: StepError | None
 
 
 async def test_an_answer_is_kept_until_its_result_has_arrived(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BridgeUnderTest(store)
     await queue(store, task(1))
     (claimed,) = await claim(store)
-    bridge.calls.updates.append(finished(claimed, "success"))
+    bridge.calls.updates.append(call_result(claimed, "success"))
     await bridge.turn()
     assert bridge.published() == [(task(1).task_id, "success")]
     async with store.transaction() as tx:
@@ -178,10 +178,10 @@ async def test_an_answer_is_kept_until_its_result_has_arrived(store: Store) -> N
 async def test_a_task_that_is_sent_again_has_its_result_published_again_and_is_not_called(
     store: Store,
 ) -> None:
-    bridge = Bridge(store)
+    bridge = BridgeUnderTest(store)
     await queue(store, task(1))
     (claimed,) = await claim(store)
-    bridge.calls.updates.append(finished(claimed, "success"))
+    bridge.calls.updates.append(call_result(claimed, "success"))
     await bridge.turn()
     await bridge.take(task(1))
     await bridge.turn()
@@ -190,12 +190,12 @@ async def test_a_task_that_is_sent_again_has_its_result_published_again_and_is_n
 
 
 async def test_an_answer_that_is_not_ours_any_more_is_not_published(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BridgeUnderTest(store)
     await queue(store, task(1), task(2))
     ours, zombies = await claim(store)
     bridge.calls.updates += [
-        finished(ours, "success"),
-        finished(
+        call_result(ours, "success"),
+        call_result(
             ClaimedTask(key=zombies.key, task=zombies.task, epoch=zombies.epoch - 1),
             "success",
         ),
@@ -205,10 +205,10 @@ async def test_an_answer_that_is_not_ours_any_more_is_not_published(store: Store
 
 
 async def test_an_answer_whose_turn_failed_is_written_in_the_next(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BridgeUnderTest(store)
     await queue(store, task(1))
     (claimed,) = await claim(store)
-    bridge.calls.updates.append(finished(claimed, "success"))
+    bridge.calls.updates.append(call_result(claimed, "success"))
     await bridge.turn(FailingPart())
     assert (await store.backlog.count()).claimed_tasks == 1
     await bridge.turn()
@@ -217,11 +217,11 @@ async def test_an_answer_whose_turn_failed_is_written_in_the_next(store: Store) 
 
 
 async def test_an_answer_that_comes_during_a_turn_waits_for_the_next(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BridgeUnderTest(store)
     await queue(store, task(1), task(2))
     first, second = await claim(store)
-    bridge.calls.updates.append(finished(first, "success"))
-    await bridge.turn(LateUpdate(bridge.calls, finished(second, "success")))
+    bridge.calls.updates.append(call_result(first, "success"))
+    await bridge.turn(LateUpdate(bridge.calls, call_result(second, "success")))
     await bridge.turn()
     assert [task_id for task_id, _ in bridge.published()] == [first.key.task_id, second.key.task_id]
     assert (await store.backlog.count()).claimed_tasks == 0
@@ -243,7 +243,7 @@ class RecordingObserver:
 
 
 async def test_exchanges_of_a_call_that_decides_nothing_are_kept_and_count_for_nothing(store: Store) -> None:
-    bridge, observer = Bridge(store), RecordingObserver()
+    bridge, observer = BridgeUnderTest(store), RecordingObserver()
     bridge.answers = AnswerWriter(bridge.broker, bridge.calls, ME, observer)
     await queue(store, task(1))
     (claimed,) = await claim(store)
@@ -258,7 +258,7 @@ async def test_exchanges_of_a_call_that_decides_nothing_are_kept_and_count_for_n
 
 
 async def test_an_agent_is_called_only_when_the_claim_is_durable(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BridgeUnderTest(store)
     await queue(store, task(1))
     await bridge.turn(FailingPart())
     assert bridge.agent.called == []
@@ -269,7 +269,7 @@ async def test_an_agent_is_called_only_when_the_claim_is_durable(store: Store) -
 
 
 async def test_a_bridge_that_is_to_stop_claims_nothing_more(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BridgeUnderTest(store)
     await queue(store, task(1))
     bridge.stopping.set()
     await bridge.turn()
@@ -278,7 +278,7 @@ async def test_a_bridge_that_is_to_stop_claims_nothing_more(store: Store) -> Non
 
 
 async def test_a_call_that_must_not_be_made_twice_is_told_as_unknown_and_that_is_kept(store: Store) -> None:
-    bridge = Bridge(store)
+    bridge = BridgeUnderTest(store)
     await queue(store, task(1, at_most_once=True))
     await claim(store, DEAD)
     async with store.transaction() as tx:
@@ -294,7 +294,7 @@ async def test_what_the_dead_have_left_is_taken_only_by_who_holds_a_lease_itself
     store: Store, clock: FakeClock
 ) -> None:
     heartbeat = Heartbeat(store, ME, Lease())
-    bridge = Bridge(store, heartbeat=heartbeat)
+    bridge = BridgeUnderTest(store, heartbeat=heartbeat)
     await queue(store, task(1))
     await claim(store, DEAD)
     await bridge.turn()
@@ -310,7 +310,7 @@ async def test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_call
     store: Store, clock: FakeClock
 ) -> None:
     heartbeat = Heartbeat(store, ME, Lease())
-    bridge = Bridge(store, heartbeat=heartbeat)
+    bridge = BridgeUnderTest(store, heartbeat=heartbeat)
     await heartbeat.beat()
     await queue(store, task(1), task(2))
     async with store.transaction() as tx:
@@ -328,7 +328,7 @@ async def test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_call
 
 async def test_an_agent_that_goes_on_when_the_stop_comes_is_told(store: Store, clock: FakeClock) -> None:
     heartbeat = Heartbeat(store, ME, Lease())
-    bridge = Bridge(store, heartbeat=heartbeat)
+    bridge = BridgeUnderTest(store, heartbeat=heartbeat)
     await heartbeat.beat()
     await queue(store, task(1))
     (claimed,) = await claim(store)

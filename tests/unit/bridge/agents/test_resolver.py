@@ -95,7 +95,7 @@ class ResolverSetup(msgspec.Struct):
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncGenerator[ResolverSetup]:
+async def open_setup(folder: Path) -> AsyncGenerator[ResolverSetup]:
     clock, cards = FakeClock(), FakeCardServer()
     async with open_sqlite(folder / "trunkline.db", clock=clock) as store:
         registry = CountingRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store.agents, clock))
@@ -106,7 +106,7 @@ async def opened(folder: Path) -> AsyncGenerator[ResolverSetup]:
 
 @pytest.fixture
 async def setup(tmp_path: Path) -> AsyncIterator[ResolverSetup]:
-    async with opened(tmp_path) as ready:
+    async with open_setup(tmp_path) as ready:
         yield ready
 
 
@@ -169,7 +169,7 @@ async def test_what_a_pinned_agent_can_do_is_asked_again_when_its_card_could_not
 
 
 async def test_a_process_that_ends_does_not_wait_for_its_questions(tmp_path: Path) -> None:
-    async with opened(tmp_path) as setup:
+    async with open_setup(tmp_path) as setup:
         await setup.resolved(await setup.agent())
         agent = await setup.registry.get("A")
         await setup.resolved(agent)

@@ -38,7 +38,7 @@ async def resolve(route: Route) -> ResolvedAgent:
 
 
 async def test_a_run_of_before_the_move_calls_the_agent_as_ever(migrating: MigratingAgent) -> None:
-    await migrating.move("cut_over")
+    await migrating.set_stage("cut_over")
     route = await migrating.route(0)
     assert (route.agent, route.migration, route.notes) == (migrating.agent, None, ())
     assert (await resolve(route)).address == f"{URL}/here"
@@ -47,8 +47,8 @@ async def test_a_run_of_before_the_move_calls_the_agent_as_ever(migrating: Migra
 async def test_the_new_side_has_its_own_address_and_protocol_and_the_agents_credentials(
     migrating: MigratingAgent,
 ) -> None:
-    stamp = await migrating.move("cut_over")
-    route = await migrating.route(stamp)
+    routing_version = await migrating.set_stage("cut_over")
+    route = await migrating.route(routing_version)
     resolved = await resolve(route)
     assert (resolved.address, resolved.protocol) == (TARGET.url, TARGET.protocol)
     assert resolved.headers["Authorization"] == "Bearer t-0-p-s"
@@ -58,46 +58,49 @@ async def test_the_new_side_has_its_own_address_and_protocol_and_the_agents_cred
 
 async def test_a_run_in_flight_stays_where_it_was_through_every_change(migrating: MigratingAgent) -> None:
     run = new_id()
-    before = await migrating.move("shadow")
-    during = await migrating.move("canary")
+    before = await migrating.set_stage("shadow")
+    during = await migrating.set_stage("canary")
     for stage in ("cut_over", "rolled_back", "canary"):
-        await migrating.move(stage)
+        await migrating.set_stage(stage)
         assert (await migrating.route(before, run)).endpoint == "old"
         assert (await migrating.route(during, run)).endpoint == "new"
 
 
 async def test_two_targets_of_one_agent_are_kept_apart(migrating: MigratingAgent) -> None:
-    first = await migrating.move("canary")
-    second = await migrating.move(
+    first = await migrating.set_stage("canary")
+    second = await migrating.set_stage(
         "canary", target=TargetEndpoint(url="http://newer.example/agent", protocol="jsonrpc-2.0")
     )
     for _ in range(2):
-        addresses = [(await resolve(await migrating.route(stamp))).address for stamp in (0, first, second)]
+        addresses = [
+            (await resolve(await migrating.route(routing_version))).address
+            for routing_version in (0, first, second)
+        ]
         assert addresses == [f"{URL}/here", TARGET.url, "http://newer.example/agent"]
 
 
 async def test_what_the_new_side_speaks_is_not_written_into_the_agents_row(migrating: MigratingAgent) -> None:
-    stamp = await migrating.move("cut_over", target=TargetEndpoint(url=URL, protocol="auto"))
-    resolved = await resolve(await migrating.route(stamp))
+    routing_version = await migrating.set_stage("cut_over", target=TargetEndpoint(url=URL, protocol="auto"))
+    resolved = await resolve(await migrating.route(routing_version))
     assert (resolved.protocol, resolved.address) == ("a2a-1.0", INTERFACE["url"])
     assert (await migrating.registry.get("A")).dialect is None
     # And its card is read once only.
-    await resolve(await migrating.route(stamp))
+    await resolve(await migrating.route(routing_version))
     assert len(migrating.cards.gets) == 1
 
 
 async def test_a_change_of_the_agent_reaches_its_new_side(migrating: MigratingAgent) -> None:
-    stamp = await migrating.move("cut_over")
-    await resolve(await migrating.route(stamp))
+    routing_version = await migrating.set_stage("cut_over")
+    await resolve(await migrating.route(routing_version))
     changed = await migrating.registry.patch("A", {"auth_config": {"token": "another"}})
     migrating.agent = changed
-    resolved = await resolve(await migrating.route(stamp))
+    resolved = await resolve(await migrating.route(routing_version))
     assert resolved.headers["Authorization"] == "Bearer another"
 
 
 async def test_after_the_end_the_row_is_called_but_not_one_of_before_it(migrating: MigratingAgent) -> None:
-    stamp = await migrating.move("finished", row_version=2)
-    assert (await migrating.route(stamp)).agent.url == TARGET.url
+    routing_version = await migrating.set_stage("finished", row_version=2)
+    assert (await migrating.route(routing_version)).agent.url == TARGET.url
     migrating.agent = msgspec.structs.replace(migrating.agent, url="http://again.example", version=2)
-    route = await migrating.route(stamp)
+    route = await migrating.route(routing_version)
     assert (route.agent.url, route.migration) == ("http://again.example", None)

@@ -43,11 +43,11 @@ class RollbackSetup:
             self.is_away = False
             raise Unavailable("The store is away.")
         assert agent_id == self.migrating.agent.id
-        return bool(await self.migrating.move("rolled_back", limits=LIMITS, only_if=only_if))
+        return bool(await self.migrating.set_stage("rolled_back", limits=LIMITS, only_if=only_if))
 
-    async def ends(self, finished: Sequence[CallResult], *, commits: bool = True) -> None:
+    async def ends(self, results: Sequence[CallResult], *, commits: bool = True) -> None:
         async with self.migrating.store.transaction() as tx:
-            await self.watch.note(tx, finished)
+            await self.watch.note(tx, results)
         (self.watch.committed if commits else self.watch.rolled_back)()
         await self.settle()
 
@@ -67,12 +67,14 @@ async def setup(store: Store, clock: FakeClock) -> AsyncIterator[RollbackSetup]:
         yield RollbackSetup(migrating)
 
 
-async def failures(migrating: MigratingAgent, stamp: int, number: int) -> list[CallResult]:
-    return [await migrating.ended(stamp, error="agent_http_error") for _ in range(number)]
+async def failures(migrating: MigratingAgent, routing_version: int, number: int) -> list[CallResult]:
+    return [await migrating.call_result(routing_version, error="agent_http_error") for _ in range(number)]
 
 
-async def successes(migrating: MigratingAgent, stamp: int, number: int, ms: int = 100) -> list[CallResult]:
-    return [await migrating.ended(stamp, ms=ms) for _ in range(number)]
+async def successes(
+    migrating: MigratingAgent, routing_version: int, number: int, ms: int = 100
+) -> list[CallResult]:
+    return [await migrating.call_result(routing_version, ms=ms) for _ in range(number)]
 
 
 @pytest.mark.parametrize("stage", ["canary", "cut_over"])
@@ -80,32 +82,32 @@ async def test_a_new_side_that_fails_is_left_once_and_the_reason_is_kept(
     setup: RollbackSetup, stage: str
 ) -> None:
     migrating = setup.migrating
-    stamp = await migrating.move("canary" if stage == "canary" else "cut_over", limits=LIMITS)
-    await setup.ends(await successes(migrating, stamp, 2))
-    await setup.ends(await failures(migrating, stamp, 1))
+    routing_version = await migrating.set_stage("canary" if stage == "canary" else "cut_over", limits=LIMITS)
+    await setup.ends(await successes(migrating, routing_version, 2))
+    await setup.ends(await failures(migrating, routing_version, 1))
     assert await migrating.stages() == [stage]
-    await setup.ends(await failures(migrating, stamp, 1))
+    await setup.ends(await failures(migrating, routing_version, 1))
     assert await migrating.stages() == [stage, "rolled_back"]
     why = "2 of the last 4 calls of the new side failed; 25% is the limit"
-    assert setup.asked == [("trunkline", why, stamp)]
+    assert setup.asked == [("trunkline", why, routing_version)]
     assert setup.metrics.registry.get_sample_value("agent_rollbacks_total", {"agent_name": "A"}) == 1
     # Those that were under way still end badly.
-    await setup.ends(await failures(migrating, stamp, 5))
+    await setup.ends(await failures(migrating, routing_version, 5))
     assert await migrating.stages() == [stage, "rolled_back"]
 
 
 async def test_a_slow_new_side_is_left(setup: RollbackSetup) -> None:
     migrating = setup.migrating
     limits = RolloutLimits(calls=4, window=10, slowest_ms=500)
-    stamp = await migrating.move("cut_over", limits=limits)
-    await setup.ends(await successes(migrating, stamp, 4, ms=501))
+    routing_version = await migrating.set_stage("cut_over", limits=limits)
+    await setup.ends(await successes(migrating, routing_version, 4, ms=501))
     assert await migrating.stages() == ["cut_over", "rolled_back"]
 
 
 async def test_the_old_side_may_fail_as_it_likes(setup: RollbackSetup) -> None:
     migrating = setup.migrating
-    stamp = await migrating.move("canary", percent=0, limits=LIMITS)
-    await setup.ends(await failures(migrating, stamp, 10))
+    routing_version = await migrating.set_stage("canary", percent=0, limits=LIMITS)
+    await setup.ends(await failures(migrating, routing_version, 10))
     assert await migrating.stages() == ["canary"]
     assert (await setup.window("old")).ends[0].failed
     assert (await setup.window("new")).ends == ()
@@ -113,18 +115,18 @@ async def test_the_old_side_may_fail_as_it_likes(setup: RollbackSetup) -> None:
 
 async def test_runs_of_before_the_trial_do_not_count(setup: RollbackSetup) -> None:
     migrating = setup.migrating
-    before = await migrating.move("shadow", limits=LIMITS)
-    await migrating.move("cut_over", limits=LIMITS)
-    for stamp in (0, before):
-        await setup.ends(await failures(migrating, stamp, 10))
+    before = await migrating.set_stage("shadow", limits=LIMITS)
+    await migrating.set_stage("cut_over", limits=LIMITS)
+    for routing_version in (0, before):
+        await setup.ends(await failures(migrating, routing_version, 10))
     assert (await setup.window("old"), await setup.window("new")) == (CallWindow(), CallWindow())
 
 
 async def test_runs_of_an_earlier_trial_do_not_count_in_the_next_one(setup: RollbackSetup) -> None:
     migrating = setup.migrating
-    first = await migrating.move("canary", limits=LIMITS)
-    await migrating.move("rolled_back", limits=LIMITS)
-    second = await migrating.move(
+    first = await migrating.set_stage("canary", limits=LIMITS)
+    await migrating.set_stage("rolled_back", limits=LIMITS)
+    second = await migrating.set_stage(
         "canary", limits=LIMITS, target=TargetEndpoint(url="http://mended.example", protocol="jsonrpc-2.0")
     )
     await setup.ends(await successes(migrating, second, 4))
@@ -135,33 +137,33 @@ async def test_runs_of_an_earlier_trial_do_not_count_in_the_next_one(setup: Roll
 
 async def test_a_trial_goes_on_when_its_share_grows(setup: RollbackSetup) -> None:
     migrating = setup.migrating
-    first = await migrating.move("canary", limits=LIMITS)
+    first = await migrating.set_stage("canary", limits=LIMITS)
     await setup.ends(await failures(migrating, first, 3))
-    second = await migrating.move("cut_over", limits=LIMITS)
+    second = await migrating.set_stage("cut_over", limits=LIMITS)
     await setup.ends(await failures(migrating, second, 1))
     assert await migrating.stages() == ["canary", "cut_over", "rolled_back"]
 
 
 async def test_what_was_not_committed_leads_nowhere(setup: RollbackSetup) -> None:
     migrating = setup.migrating
-    stamp = await migrating.move("cut_over", limits=LIMITS)
-    await setup.ends(await failures(migrating, stamp, 5), commits=False)
+    routing_version = await migrating.set_stage("cut_over", limits=LIMITS)
+    await setup.ends(await failures(migrating, routing_version, 5), commits=False)
     assert setup.asked == []
 
 
 async def test_a_store_that_is_away_delays_the_way_back_only(setup: RollbackSetup) -> None:
     migrating = setup.migrating
-    stamp = await migrating.move("cut_over", limits=LIMITS)
+    routing_version = await migrating.set_stage("cut_over", limits=LIMITS)
     setup.is_away = True
-    await setup.ends(await failures(migrating, stamp, 5))
+    await setup.ends(await failures(migrating, routing_version, 5))
     assert await migrating.stages() == ["cut_over", "rolled_back"]
     assert len(setup.asked) == 2
 
 
 async def test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start(setup: RollbackSetup) -> None:
     migrating = setup.migrating
-    stamp = await migrating.move("cut_over", limits=LIMITS)
-    await setup.ends(await failures(migrating, stamp, 5), commits=False)
+    routing_version = await migrating.set_stage("cut_over", limits=LIMITS)
+    await setup.ends(await failures(migrating, routing_version, 5), commits=False)
     next_one = RollbackSetup(migrating)
     await next_one.watch.begin()
     await next_one.settle()
@@ -170,15 +172,17 @@ async def test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start(setup:
 
 async def test_of_two_bridges_that_judge_alike_one_rolls_back(setup: RollbackSetup) -> None:
     migrating = setup.migrating
-    stamp = await migrating.move("cut_over", limits=LIMITS)
+    routing_version = await migrating.set_stage("cut_over", limits=LIMITS)
     other = RollbackSetup(migrating)
-    finished = await failures(migrating, stamp, 5)
-    await asyncio.gather(setup.ends(finished), other.ends(finished))
+    results = await failures(migrating, routing_version, 5)
+    await asyncio.gather(setup.ends(results), other.ends(results))
     assert await migrating.stages() == ["cut_over", "rolled_back"]
 
 
 async def test_every_error_is_judged(setup: RollbackSetup) -> None:
-    stamp = await setup.migrating.move("cut_over", limits=RolloutLimits(calls=1_000, window=1_000))
+    routing_version = await setup.migrating.set_stage(
+        "cut_over", limits=RolloutLimits(calls=1_000, window=1_000)
+    )
     of_the_side = {
         "agent_address_forbidden",
         "agent_transport_unavailable",
@@ -188,19 +192,19 @@ async def test_every_error_is_judged(setup: RollbackSetup) -> None:
     }
     for code in sorted(ERROR_CODES):
         before = len((await setup.window()).ends)
-        await setup.ends([await setup.migrating.ended(stamp, error=code)])
+        await setup.ends([await setup.migrating.call_result(routing_version, error=code)])
         counts = code not in NOT_CAUSED_BY_AGENT or code in of_the_side
         assert (code, len((await setup.window()).ends) - before) == (code, counts)
 
 
 async def test_what_says_nothing_about_the_side_is_not_counted(setup: RollbackSetup) -> None:
-    stamp = await setup.migrating.move("cut_over", limits=LIMITS)
+    routing_version = await setup.migrating.set_stage("cut_over", limits=LIMITS)
     statuses: list[ResultStatus] = ["cancelled", "unknown", "working", "progress"]
-    await setup.ends([await setup.migrating.ended(stamp, status) for status in statuses])
+    await setup.ends([await setup.migrating.call_result(routing_version, status) for status in statuses])
     assert (await setup.window()).ends == ()
 
 
 async def test_a_question_of_the_agent_is_a_good_end(setup: RollbackSetup) -> None:
-    stamp = await setup.migrating.move("cut_over", limits=LIMITS)
-    await setup.ends([await setup.migrating.ended(stamp, "interrupted", ms=70)])
+    routing_version = await setup.migrating.set_stage("cut_over", limits=LIMITS)
+    await setup.ends([await setup.migrating.call_result(routing_version, "interrupted", ms=70)])
     assert [tuple(end) for end in (await setup.window()).ends] == [(False, 70)]

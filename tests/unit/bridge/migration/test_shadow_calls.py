@@ -45,7 +45,7 @@ class FakeTarget:
         return DetachedResult(outcome=self.outcome, protocol="jsonrpc-2.0", redaction=Redaction.of("hunter2"))
 
 
-class Bridge:
+class ShadowSetup:
     def __init__(self, migrating: MigratingAgent) -> None:
         self.migrating = migrating
         self.metrics = Metrics()
@@ -54,9 +54,9 @@ class Bridge:
             self.target, migrating.sides, migrating.store, migrating.clock, self.metrics
         )
 
-    async def ends(self, *finished: CallResult, commits: bool = True) -> None:
+    async def ends(self, *results: CallResult, commits: bool = True) -> None:
         async with self.migrating.store.transaction() as tx:
-            await self.shadow.note(tx, finished)
+            await self.shadow.note(tx, results)
         (self.shadow.committed if commits else self.shadow.rolled_back)()
 
     async def settle(self) -> None:
@@ -78,23 +78,23 @@ class Bridge:
 
 
 @pytest.fixture
-async def bridge(store: Store, clock: FakeClock) -> AsyncIterator[Bridge]:
+async def bridge(store: Store, clock: FakeClock) -> AsyncIterator[ShadowSetup]:
     async with migrating_agent(store, clock, options={"repeatable": True}) as migrating:
-        ready = Bridge(migrating)
+        ready = ShadowSetup(migrating)
         yield ready
         await ready.shadow.close()
 
 
-async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(bridge: Bridge) -> None:
-    stamp = await bridge.migrating.move("shadow")
-    finished = await bridge.migrating.ended(stamp, output=SAID)
-    await bridge.ends(finished)
+async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(bridge: ShadowSetup) -> None:
+    routing_version = await bridge.migrating.set_stage("shadow")
+    results = await bridge.migrating.call_result(routing_version, output=SAID)
+    await bridge.ends(results)
     (found,) = await bridge.compared()
     assert found == AnswerComparison(verdict="agree", old_protocol="simple-a2a", new_protocol="jsonrpc-2.0")
     ((claim, route),) = bridge.target.asked
-    assert (claim.task, route.agent.url, route.endpoint) == (finished.claim.task, TARGET.url, "new")
+    assert (claim.task, route.agent.url, route.endpoint) == (results.claim.task, TARGET.url, "new")
     (record,) = await bridge.migrating.store.comparisons.page(bridge.migrating.agent.id, limit=2)
-    assert (record.run_id, record.step, record.since) == (finished.claim.task.run_id, "s", 1)
+    assert (record.run_id, record.step, record.since) == (results.claim.task.run_id, "s", 1)
     while (
         bridge.metrics.registry.get_sample_value(
             "shadow_comparisons_total", {"agent_name": "A", "verdict": "agree"}
@@ -104,8 +104,8 @@ async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(b
         await asyncio.sleep(0)
 
 
-async def test_every_pair_of_ends_has_its_verdict(bridge: Bridge) -> None:
-    stamp = await bridge.migrating.move("shadow")
+async def test_every_pair_of_ends_has_its_verdict(bridge: ShadowSetup) -> None:
+    routing_version = await bridge.migrating.set_stage("shadow")
     migrating = bridge.migrating
     refused = Failed(error=StepError(code="agent_jsonrpc_error", message="No hunter2 here."))
     asks = Interrupted(question=Question(kind="input", text="Which one?"), remote_task_id="r")
@@ -118,50 +118,50 @@ async def test_every_pair_of_ends_has_its_verdict(bridge: Bridge) -> None:
     ]
     for number, (error, outcome, verdict) in enumerate(cases, start=1):
         bridge.target.outcome = outcome
-        await bridge.ends(await migrating.ended(stamp, error=error, output=SAID))
+        await bridge.ends(await migrating.call_result(routing_version, error=error, output=SAID))
         found = (await bridge.compared(number))[-1]
         assert found.verdict == verdict
         assert "hunter2" not in str(found)
 
 
-async def test_only_what_is_meant_is_asked_twice(bridge: Bridge) -> None:
+async def test_only_what_is_meant_is_asked_twice(bridge: ShadowSetup) -> None:
     migrating = bridge.migrating
-    nobody = await migrating.move("shadow", percent=0)
-    canary = await migrating.move("canary", percent=0)
-    stamp = await migrating.move("shadow")
-    not_ended = await migrating.ended(stamp)
+    nobody = await migrating.set_stage("shadow", percent=0)
+    canary = await migrating.set_stage("canary", percent=0)
+    routing_version = await migrating.set_stage("shadow")
+    not_ended = await migrating.call_result(routing_version)
     not_ended.answer = msgspec.structs.replace(not_ended.answer, poll_at=migrating.clock.now())  # pyright: ignore[reportArgumentType]
     await bridge.ends(
-        await migrating.ended(0),
-        await migrating.ended(nobody),
-        await migrating.ended(canary),
+        await migrating.call_result(0),
+        await migrating.call_result(nobody),
+        await migrating.call_result(canary),
         # No answer: nobody knows whether the old side has done it.
-        await migrating.ended(stamp, error="agent_timeout"),
-        await migrating.ended(stamp, "cancelled"),
-        await migrating.ended(stamp, "interrupted"),
-        await migrating.ended(stamp, at_most_once=True),
+        await migrating.call_result(routing_version, error="agent_timeout"),
+        await migrating.call_result(routing_version, "cancelled"),
+        await migrating.call_result(routing_version, "interrupted"),
+        await migrating.call_result(routing_version, at_most_once=True),
         # An answer to a question of the old side.
-        await migrating.ended(stamp, remote_task_id="r-1"),
+        await migrating.call_result(routing_version, remote_task_id="r-1"),
         not_ended,
     )
     migrating.agent = msgspec.structs.replace(migrating.agent, options=NO_OPTIONS)
-    await bridge.ends(await migrating.ended(stamp))
+    await bridge.ends(await migrating.call_result(routing_version))
     await bridge.settle()
     assert bridge.target.asked == []
 
 
-async def test_what_was_not_committed_is_not_asked(bridge: Bridge) -> None:
-    stamp = await bridge.migrating.move("shadow")
-    await bridge.ends(await bridge.migrating.ended(stamp), commits=False)
+async def test_what_was_not_committed_is_not_asked(bridge: ShadowSetup) -> None:
+    routing_version = await bridge.migrating.set_stage("shadow")
+    await bridge.ends(await bridge.migrating.call_result(routing_version), commits=False)
     bridge.shadow.committed()
     await bridge.settle()
     assert bridge.target.asked == []
 
 
-async def test_under_load_shadows_are_left_out_and_counted(bridge: Bridge) -> None:
-    stamp = await bridge.migrating.move("shadow")
+async def test_under_load_shadows_are_left_out_and_counted(bridge: ShadowSetup) -> None:
+    routing_version = await bridge.migrating.set_stage("shadow")
     bridge.target.may_answer.clear()
-    await bridge.ends(*[await bridge.migrating.ended(stamp, output=SAID) for _ in range(80)])
+    await bridge.ends(*[await bridge.migrating.call_result(routing_version, output=SAID) for _ in range(80)])
     await asyncio.sleep(0)
     assert len(bridge.target.asked) == 8
     assert bridge.dropped("busy") == 8
@@ -169,32 +169,32 @@ async def test_under_load_shadows_are_left_out_and_counted(bridge: Bridge) -> No
     assert len(await bridge.compared(72)) == 72
 
 
-async def test_a_stop_breaks_shadows_off(bridge: Bridge) -> None:
-    stamp = await bridge.migrating.move("shadow")
+async def test_a_stop_breaks_shadows_off(bridge: ShadowSetup) -> None:
+    routing_version = await bridge.migrating.set_stage("shadow")
     bridge.target.may_answer.clear()
-    await bridge.ends(await bridge.migrating.ended(stamp))
+    await bridge.ends(await bridge.migrating.call_result(routing_version))
     await asyncio.sleep(0)
     await bridge.shadow.close()
-    await bridge.ends(await bridge.migrating.ended(stamp))
+    await bridge.ends(await bridge.migrating.call_result(routing_version))
     assert len(bridge.target.asked) == 1
     assert bridge.dropped("busy") == 1
 
 
-async def test_what_could_not_be_sent_is_no_fault_of_the_new_side(bridge: Bridge) -> None:
-    stamp = await bridge.migrating.move("shadow")
+async def test_what_could_not_be_sent_is_no_fault_of_the_new_side(bridge: ShadowSetup) -> None:
+    routing_version = await bridge.migrating.set_stage("shadow")
     bridge.target.outcome = Failed(error=StepError(code="secret_missing", message="There is no secret."))
-    await bridge.ends(await bridge.migrating.ended(stamp))
+    await bridge.ends(await bridge.migrating.call_result(routing_version))
     while not bridge.dropped("not_sent"):
         await asyncio.sleep(0)
     assert await bridge.compared(0) == []
 
 
-async def test_a_mistake_of_ours_is_counted_and_hurts_nobody(bridge: Bridge) -> None:
-    stamp = await bridge.migrating.move("shadow")
+async def test_a_mistake_of_ours_is_counted_and_hurts_nobody(bridge: ShadowSetup) -> None:
+    routing_version = await bridge.migrating.set_stage("shadow")
     bridge.target.outcome = RuntimeError("on purpose")
-    await bridge.ends(await bridge.migrating.ended(stamp))
+    await bridge.ends(await bridge.migrating.call_result(routing_version))
     while not bridge.dropped("crashed"):
         await asyncio.sleep(0)
     bridge.target.outcome = Succeeded(output=encode(SAID))
-    await bridge.ends(await bridge.migrating.ended(stamp, output=SAID))
+    await bridge.ends(await bridge.migrating.call_result(routing_version, output=SAID))
     assert (await bridge.compared())[0].verdict == "agree"
