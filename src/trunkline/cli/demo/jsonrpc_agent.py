@@ -17,7 +17,7 @@ def research(query: str) -> dict[str, object]:
 def answer(request: DemoRequest, headers: Mapping[str, str]) -> DemoReply:
     del headers
     if request.get("jsonrpc") != "2.0":
-        return jsonrpc.error(request, -32600, "Invalid DemoRequest: jsonrpc must be 2.0")
+        return jsonrpc.error(request, -32600, "Invalid Request: jsonrpc must be 2.0")
     if request.get("method") != "message/send":
         return jsonrpc.error(request, -32601, f"Method not found: {request.get('method')}")
     try:

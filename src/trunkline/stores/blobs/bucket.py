@@ -38,13 +38,13 @@ _Done = TypeVar("_Done")
 class _Client(Protocol):
     """What is used of botocore's client, which is made at run time and has no types."""
 
-    def put_object(self, *, TokenBucket: str, Key: str, Body: bytes) -> object: ...  # noqa: N803 - its names
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> object: ...  # noqa: N803 - its names
 
-    def get_object(self, *, TokenBucket: str, Key: str) -> dict[str, Any]: ...  # noqa: N803
+    def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]: ...  # noqa: N803
 
     def list_objects_v2(self, **wishes: object) -> dict[str, Any]: ...
 
-    def delete_object(self, *, TokenBucket: str, Key: str) -> object: ...  # noqa: N803
+    def delete_object(self, *, Bucket: str, Key: str) -> object: ...  # noqa: N803
 
 
 class BlobBucket:
@@ -57,7 +57,7 @@ class BlobBucket:
         digest = digest_of(content)
         await self._do(
             lambda: self._client.put_object(
-                TokenBucket=self._bucket, Key=self._key(run_id, digest), Body=content
+                Bucket=self._bucket, Key=self._key(run_id, digest), Body=content
             )
         )
         return digest
@@ -87,7 +87,7 @@ class BlobBucket:
 
     def _get(self, key: str) -> bytes | None:
         try:
-            answer = self._client.get_object(TokenBucket=self._bucket, Key=key)
+            answer = self._client.get_object(Bucket=self._bucket, Key=key)
         except ClientError as exc:
             if cast("Any", exc).response["Error"]["Code"] in _MISSING:
                 return None
@@ -96,7 +96,7 @@ class BlobBucket:
 
     def _runs(self, limit: int, after: RunId | None) -> list[RunId]:
         wishes: dict[str, object] = {
-            "TokenBucket": self._bucket,
+            "Bucket": self._bucket,
             "Prefix": self._prefix,
             "Delimiter": "/",
             "MaxKeys": min(limit, 1_000),
@@ -111,9 +111,9 @@ class BlobBucket:
 
     def _delete(self, run_id: RunId) -> None:
         while True:
-            answer = self._client.list_objects_v2(TokenBucket=self._bucket, Prefix=f"{self._prefix}{run_id}/")
+            answer = self._client.list_objects_v2(Bucket=self._bucket, Prefix=f"{self._prefix}{run_id}/")
             kept = answer.get("Contents", ())
             if not kept:
                 return
             for item in kept:
-                self._client.delete_object(TokenBucket=self._bucket, Key=str(item["Key"]))
+                self._client.delete_object(Bucket=self._bucket, Key=str(item["Key"]))
