@@ -56,9 +56,7 @@ class BlobBucket:
     async def put(self, run_id: RunId, content: bytes) -> str:
         digest = digest_of(content)
         await self._do(
-            lambda: self._client.put_object(
-                Bucket=self._bucket, Key=self._key(run_id, digest), Body=content
-            )
+            lambda: self._client.put_object(Bucket=self._bucket, Key=self._key(run_id, digest), Body=content)
         )
         return digest
 
