@@ -16,6 +16,6 @@ from trunkline.protocols.a2a.v1.http_adapter import A2A10HttpAdapter
 from trunkline.protocols.a2a.v1.jsonrpc_adapter import A2A10Adapter
 
 # All that any of the two knows.
-OPTIONS = A2A10Adapter.settings
+OPTIONS = A2A10Adapter.known_options
 
 __all__ = ["OPTIONS", "A2A10Adapter", "A2A10HttpAdapter"]

@@ -35,7 +35,7 @@ PROTOCOL = "a2a-1.0"
 class A2A10Adapter(A2A10AdapterBase):
     """A2A 1.0 over JSON-RPC."""
 
-    settings: ClassVar[Mapping[str, ProtocolOption]] = {**OPTIONS, "batch": BATCH}
+    known_options: ClassVar[Mapping[str, ProtocolOption]] = {**OPTIONS, "batch": BATCH}
 
     def get_protocol_name(self) -> str:
         return PROTOCOL
