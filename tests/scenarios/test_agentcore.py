@@ -15,7 +15,7 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.serving import base_url, listen, serving
 from trunkline.testing import RunningSystem
 from trunkline.testing.system import error_of
-from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.serving.http_server import ZoneConnection
 from trunkline.zones.zone import Zone
 
 pytestmark = pytest.mark.anyio

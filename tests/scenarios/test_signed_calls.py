@@ -18,7 +18,7 @@ from trunkline.testing import RunningSystem
 from trunkline.testing.system import error_of, objects_in
 from trunkline.zones import Zone
 from trunkline.zones.access.audit import newest_refusals
-from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.serving.http_server import ZoneConnection
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,7 @@ from trunkline.testing.agents import Hangup, Reply
 from trunkline.testing.system import error_of, step_of
 from trunkline.zones import Zone, ZoneFault
 from trunkline.zones.access.policy import ZoneCaller
-from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.serving.http_server import ZoneConnection
 
 pytestmark = pytest.mark.anyio
 

@@ -22,8 +22,13 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        r = self.registry
-        # the seeds' three
+        self._add_translation(self.registry)
+        self._add_runs(self.registry)
+        self._add_agents(self.registry)
+        self._add_process(self.registry)
+        self._add_gauges(self.registry)
+
+    def _add_translation(self, r: CollectorRegistry) -> None:
         self.protocol_requests = CounterFamily(
             "agent_protocol_requests_total",
             "Total agent requests by protocol",
@@ -43,7 +48,8 @@ class Metrics:
             ["protocol", "direction", "error_type"],
             registry=r,
         )
-        # ours
+
+    def _add_runs(self, r: CollectorRegistry) -> None:
         self.runs_started = CounterFamily(
             "trunkline_runs_started_total", "Runs accepted", [], registry=r
         ).labels()
@@ -53,6 +59,8 @@ class Metrics:
         self.attempts = CounterFamily(
             "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
         )
+
+    def _add_agents(self, r: CollectorRegistry) -> None:
         self.breakers_opened = CounterFamily(
             "agent_breaker_opened_total",
             "Times that an agent's breaker has opened",
@@ -89,6 +97,8 @@ class Metrics:
             ["agent_name"],
             registry=r,
         )
+
+    def _add_process(self, r: CollectorRegistry) -> None:
         self.step_seconds = HistogramFamily(
             "trunkline_step_duration_seconds",
             "From a step's first attempt to its end",
@@ -128,6 +138,9 @@ class Metrics:
         self.late_messages = Counter(
             "trunkline_late_messages_total", "Records dropped because their runs are deleted", registry=r
         )
+
+    def _add_gauges(self, r: CollectorRegistry) -> None:
+        """Show the state of the system, read before each scrape."""
         self._runs = Gauge("trunkline_runs", "Runs in the store by status", ["status"], registry=r)
         self._queue_depth = Gauge("trunkline_queue_depth", "What waits, by queue", ["queue"], registry=r)
         self._breakers = Gauge(

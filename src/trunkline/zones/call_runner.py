@@ -1,12 +1,11 @@
 """
-The work of a zone: each call is run once, whatever happens to its caller and to us.
+Runs the calls of a zone, each once, whatever happens to its caller and to the process.
 
-A call is written down before its handler runs, and again when it has ended. In between it is found after a restart,
-and run again where its method allows that, or else reported as failed. So the same id never runs twice, and none is
-forgotten.
+A call is stored before its handler runs, and again when it ends. A restart in between finds it: if its method is
+restartable the call runs again, otherwise it has failed. So no id runs twice, and no call is lost.
 
-Work that takes longer than `accept_after` is answered `Accepted` and goes on. At its deadline it is answered with a
-timeout and cancelled; a handler that runs in a thread cannot be cancelled, and what it returns later is dropped.
+A call that takes longer than `accept_after` is answered with `CallAccepted` and continues. At its deadline it is
+cancelled and has failed; a handler in a thread cannot be cancelled, and its late result is dropped.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ from trunkline.zones.errors import INTERNAL_ERROR, OTHER, TIMEOUT, ZoneFault, er
 
 log = structlog.stdlib.get_logger(__name__)
 
-# A call that was under way whenever the process died is likely to be what kills it.
+# A call that ran each time the process died probably kills it.
 MAX_RUNS = 5
-# How often old answers are forgotten.
+# How often old results are deleted.
 _CLEANUP_INTERVAL = timedelta(minutes=1)
-# For what handlers do when they are cancelled.
+# For cancelled handlers to clean up.
 _CANCEL_SECONDS = 1.0
 
 
 class CallJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that may be run."""
+    """A call that is ready to run."""
 
     key: CallKey
     method: str
@@ -74,12 +73,12 @@ class CallAccepted(msgspec.Struct, frozen=True):
 
 CallOutcome: TypeAlias = CallSucceeded | CallErrored
 CallAnswer: TypeAlias = CallOutcome | CallAccepted
-# What a call that a restart has interrupted is now, with its params; None where its method may not run again.
+# The job of a call that a restart has interrupted, from its params; None if its method is not restartable.
 RestartJob: TypeAlias = Callable[[ZoneCall, JsonObject], CallJob | None]
 
 
 class _RunningCall:
-    """A call under way, or one that has ended and could not be written down yet."""
+    """A running call, or an ended one whose outcome is not stored yet."""
 
     __slots__ = (
         "accepted",
@@ -96,10 +95,10 @@ class _RunningCall:
     def __init__(self, job: CallJob, task_id: str) -> None:
         self.job = job
         self.task_id = task_id
-        # It has taken longer than `accept_after`; once that is on the disk, it is accepted.
+        # It has taken longer than `accept_after`; it is accepted once that is on disk.
         self.is_long = False
         self.accepted = False
-        # A stop has left it to the next start: whatever it ends with now is not its end.
+        # A stop leaves it to the next start: its outcome in this process does not count.
         self.left_to_restart = False
         self.outcome: CallOutcome | None = None
         self.waiters: list[asyncio.Future[None]] = []
@@ -108,19 +107,19 @@ class _RunningCall:
 
     @property
     def has_answer(self) -> bool:
-        """Whether there is something to answer."""
+        """Whether its caller can be answered."""
         return self.outcome is not None or self.accepted
 
     def wake(self) -> None:
         waiters, self.waiters = self.waiters, []
         for waiter in waiters:
-            # Done: its caller has gone away.
+            # Done: its caller has disconnected.
             if not waiter.done():
                 waiter.set_result(None)
 
 
 class CallRunner:
-    """Started before its first call, and stopped before its store is closed."""
+    """Resumes interrupted calls before the first new one, and stops before its store closes."""
 
     def __init__(
         self,
@@ -137,7 +136,7 @@ class CallRunner:
         self._keep = keep
         self._clock = clock or SystemClock()
         self._running: dict[CallKey, _RunningCall] = {}
-        # Those that have been answered with a timeout too: a task that nobody holds may be collected while it runs.
+        # Also those that timed out: a task without a reference may be garbage-collected while it runs.
         self._tasks: set[asyncio.Task[None]] = set()
         self._cleanup: asyncio.Task[None] | None = None
         self._stopping = False
@@ -145,22 +144,22 @@ class CallRunner:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything goes on whose caller has been answered."""
+        """Whether an accepted call is still running."""
         return any(each.accepted and each.outcome is None for each in self._running.values())
 
     @property
     def _is_ending(self) -> bool:
-        """Whether everything is being cancelled: a loop that ends begins with all tasks at once, also this one."""
+        """Whether the event loop ends: it cancels all tasks at once, including the cleanup."""
         return self._cleanup is None or self._cleanup.cancelling() > 0
 
     async def resume_calls(self, restart_job: RestartJob) -> None:
-        """Takes up what an earlier process has left."""
+        """Resumes or fails the calls that an earlier process left."""
         for call in self._store.running():
             await self._resume_call(call, restart_job)
         self._cleanup = asyncio.create_task(self._remove_expired_forever())
 
     async def run(self, job: CallJob) -> CallAnswer:
-        """The first answer to a call. Whoever asks goes away without harm: the work goes on."""
+        """The first answer to a call. If the caller disconnects, the call continues."""
         running = self._running.get(job.key)
         if running is None:
             begun = self._begin(job)
@@ -174,7 +173,7 @@ class CallRunner:
         return running.outcome or CallAccepted(running.task_id)
 
     def result_of(self, caller: str, task_id: str) -> CallAnswer | None:
-        """None: nothing is known of such a task."""
+        """The outcome of a task so far; None: the task is unknown."""
         try:
             call = self._store.call(caller, task_id)
         except Unavailable as exc:
@@ -189,7 +188,7 @@ class CallRunner:
         return _outcome(call) or CallAccepted(task_id)
 
     async def stop(self, seconds: float) -> None:
-        """Lets what runs end within the time. The rest is run again after the next start, or has failed."""
+        """Gives running calls this time to end. The rest runs again after the next start, or fails."""
         self._stopping = True
         if self._cleanup is not None:
             self._cleanup.cancel()
@@ -208,14 +207,14 @@ class CallRunner:
             await asyncio.wait(self._tasks, timeout=_CANCEL_SECONDS)
 
     async def remove_expired(self) -> None:
-        """Writes down what could not be written before, and forgets what is old."""
+        """Stores outcomes that could not be stored before, and deletes old calls."""
         self._write_unwritten()
         now = self._clock.now()
         before = Instant(now - self._keep // timedelta(microseconds=1))
         forgotten = 1
         while forgotten:
             forgotten = self._store.forget(before, now)
-            # Calls have their turn in between.
+            # Lets calls run in between.
             await asyncio.sleep(0)
 
     def _begin(self, job: CallJob) -> _RunningCall | CallOutcome:
@@ -250,7 +249,7 @@ class CallRunner:
         running.task = asyncio.create_task(self._perform(running))
         self._tasks.add(running.task)
         running.task.add_done_callback(self._tasks.discard)
-        # One timer for both moments: most calls end before either.
+        # One timer for both times: most calls end before either.
         loop = asyncio.get_running_loop()
         if job.deadline <= self._accept_after:
             running.timer = loop.call_later(job.deadline, self._time_out, running)
@@ -266,19 +265,19 @@ class CallRunner:
             outcome = CallErrored(error_text(fault, job.correlation_id))
         except asyncio.CancelledError:
             if running.outcome is not None or running.left_to_restart or self._is_ending:
-                # Ours, or the end of the loop: after the restart it is found as it was.
+                # Cancelled by us, or by the end of the loop: the next start finds the call as it was.
                 raise
-            # The handler's own, which may even have cancelled the task that it runs in.
+            # By the handler itself, which may even have cancelled its own task.
             log.error(names.ZONE_HANDLER_FAILED, method=job.method, error=asyncio.CancelledError.__name__)
             outcome = CallErrored(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
-        # Whatever else it is: a call without an end would be waited for until its deadline.
+        # Any other error: a call without an outcome would run into its deadline.
         except Exception as exc:  # noqa: BLE001
             log.error(names.ZONE_HANDLER_FAILED, method=job.method, error=type(exc).__name__)
             outcome = CallErrored(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
         self._end(running, outcome)
 
     def _end(self, running: _RunningCall, outcome: CallOutcome) -> None:
-        """The first end counts."""
+        """Sets the outcome, once."""
         if running.outcome is not None or running.left_to_restart:
             return
         running.outcome = outcome
@@ -300,7 +299,7 @@ class CallRunner:
                 case CallErrored(error):
                     self._store.finish(key, now, error=error)
         except Unavailable as exc:
-            # It stays in memory, where whoever asks again finds it, until it can be written.
+            # It stays in memory, where the next poll finds it, until it can be stored.
             log.error(names.ZONE_NOT_WRITTEN, method=running.job.method, error=exc.message)
         else:
             del self._running[key]
@@ -325,7 +324,7 @@ class CallRunner:
             running.task.cancel()
 
     async def _wait_for_first_answer(self, running: _RunningCall) -> None:
-        """Returns when it has ended or is accepted."""
+        """Returns when the call has ended or is accepted."""
         if not running.is_long:
             await self._wait_for_change(running)
         if running.has_answer:
@@ -333,7 +332,7 @@ class CallRunner:
         try:
             await self._store.accept(running.job.key)
         except Unavailable as exc:
-            # What is not on the disk must not be promised; the caller can still wait for the end.
+            # What is not on disk must not be promised; the caller can still wait for the outcome.
             log.error(names.ZONE_NOT_WRITTEN, method=running.job.method, error=exc.message)
             if not running.has_answer:
                 await self._wait_for_change(running)
@@ -365,13 +364,13 @@ class CallRunner:
         try:
             return restart_job(call, self._vault.open(call.params, owner=_owner(call.key)))
         except (ConfigurationError, ZoneFault) as exc:
-            # Another key, or params that today's schema does not take.
+            # Encrypted with another key, or params that today's schema does not accept.
             log.error(names.ZONE_CALL_NOT_REVIVED, method=call.method, error=type(exc).__name__)
             return None
 
     async def _interrupt(self, running: _RunningCall) -> None:
         if running.outcome is not None:
-            # It has ended while another one was seen to.
+            # It ended while another one was interrupted.
             return
         job = running.job
         log.warning(names.ZONE_CALL_INTERRUPTED, method=job.method, correlation_id=job.correlation_id)

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from trunkline.agents.authentication.auth_config import NO_CREDENTIALS, Credentials, credentials
 from trunkline.agents.authentication.credentials import RequestSigner
+from trunkline.agents.authentication.signed_tokens import signed_token
 from trunkline.agents.model import AuthType
 from trunkline.agents.transport_urls import check_transport_url, transport_of
 from trunkline.errors import Invalid, TrunklineError
@@ -278,9 +279,6 @@ class ZoneClient:
             return ZoneFailed(error=failure_of(exc).error, id=None)
 
     def _signed(self, signer: RequestSigner, body: bytes) -> str:
-        # Here, since most callers sign nothing and need not load what signs.
-        from trunkline.agents.authentication.signed_tokens import signed_token  # noqa: PLC0415
-
         return f"Bearer {signed_token(signer, body, self._clock.now(), str(uuid4()))}"
 
     def _redacted(self, error: StepError, call: _PendingCall) -> StepError:

@@ -21,7 +21,7 @@ from trunkline.telemetry import names
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.zones import Zone, ZoneCallFailed, open_zone_client
 from trunkline.zones.access.audit import newest_refusals
-from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.serving.http_server import ZoneConnection
 
 # A zone has a store of its own, and no broker.
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]

@@ -19,7 +19,7 @@ from trunkline.serving import base_url, listen, serving
 from trunkline.zones import Zone
 from trunkline.zones.access.policy import CallerRules, ZonePolicy
 from trunkline.zones.documents import contract_schemas
-from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.serving.http_server import ZoneConnection
 
 # Nothing here has a store of the system's or a broker.
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]

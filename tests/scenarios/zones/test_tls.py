@@ -24,7 +24,7 @@ from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
 from trunkline.transports.https import HttpTransport
 from trunkline.zones.access.client_certificates import client_names
-from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.serving.http_server import ZoneConnection
 
 # Nothing here has a store or a broker.
 pytestmark = pytest.mark.embedded_only

@@ -20,7 +20,7 @@ from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import Zone
-from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.serving.http_server import ZoneConnection
 
 AMPLE = 60.0
 PRIVATE, PUBLIC = signing_key()

@@ -1,13 +1,13 @@
 """
-A zone's door: who calls, whether it may, and a note of everyone who was turned away.
+Access control of a zone: authenticates callers, authorises their calls, and audits refused ones.
 
     token        a signed token, if the policy has keys: `Authorization: Bearer …`
-    certificate  a client certificate that the server has checked
-    nothing      `platform` or `anybody`, whichever the policy lets in
+    certificate  a client certificate that the server has verified
+    nothing      `platform` or `anybody`, whichever the policy allows
 
-What one of them shows and is wrong is refused, whatever else the caller could have been taken for. An answer to a call
-that was not authenticated is always the same; what was wrong is in the audit. A body is read only of callers that are
-known, and only as much of it as they may send.
+Invalid credentials are refused even if the policy also allows callers without any. The reply to a call that is not
+authenticated is always the same; the audit has the reason. A body is read only after its caller is identified, and only
+up to the size that the caller may send.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ PLATFORM = ZoneCaller(name="platform", known_by="platform")
 UNKNOWN = "nobody"
 Key = TypeVar("Key")
 
-# Names may be many where every certificate of an authority is let in.
+# There may be many names if every certificate of an authority is accepted.
 _MAX_BUCKETS = 10_000
 _MAX_AUDIT_TEXT = 200
-# Of one caller for one reason: a flood must not wash out of the audit what else was refused, nor fill the log.
+# For one caller and one reason: a flood must not push other refusals out of the audit, nor fill the log.
 _AUDIT_RATE = RateLimit(per_second=10.0, burst=1_000)
 _BEARER = b"bearer"
 
 
 class PresentedCredentials(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request shows of whoever sends it."""
+    """The credentials that a request presents."""
 
-    # Every Authorization header, since two of them could be read differently by two readers.
+    # Every Authorization header, because two readers may choose different ones.
     authorizations: Sequence[bytes] = ()
     # The names in its checked certificate; None: it has none.
     certificate: Sequence[str] | None = None
@@ -63,7 +63,7 @@ class PresentedCredentials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuthenticatedCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who calls. A token counts only when the body has come, too."""
+    """An identified caller. Its token is valid only for the body that it was signed for."""
 
     caller: ZoneCaller
     max_bytes: int | None = None
@@ -85,12 +85,12 @@ class AccessControl:
         self._certified = {name: caller for caller, rules in callers.items() for name in rules.certificates}
 
     def authenticate(self, presented: PresentedCredentials) -> AuthenticatedCaller | CallRefused:
-        """Who calls, before its body is read; a refusal has been noted."""
+        """Identifies the caller before the body is read; audits a refusal."""
         now = self._clock.now()
         try:
             authenticated = self._identify(presented, now)
         except InvalidToken as exc:
-            # Only a name from the policy: a stranger's own words have no place in the audit.
+            # Only a name from the policy: an unknown caller's text does not belong in the audit.
             return self._refuse(_NOT_AUTHENTICATED, exc.reason, now, exc.issuer or UNKNOWN)
         except _UnknownCaller as exc:
             return self._refuse(exc.refused, exc.refused.reason, now, exc.claimed)
@@ -104,12 +104,12 @@ class AccessControl:
         return authenticated
 
     def check_body(self, authenticated: AuthenticatedCaller, body: bytes) -> CallRefused | None:
-        """Why its token is not good for this body, or any more, which has been noted; from now on it is used."""
+        """Refuses a token that is not for this body, expired or used, and audits that; else marks it as used."""
         token = authenticated.token
         if token is None:
             return None
         now = self._clock.now()
-        # A body may be long in coming; and tokens that have run out are not remembered.
+        # The body may take long to arrive, and used tokens are remembered only until they expire.
         if now >= token.until:
             return self._refuse(_NOT_AUTHENTICATED, "token_expired", now, token.issuer)
         if not token.is_for(body):
@@ -127,7 +127,7 @@ class AccessControl:
         size: int,
         correlation_id: str | None = None,
     ) -> CallRefused | None:
-        """Why this call is not let in, which has been noted; None: it is."""
+        """Refuses a call that the policy does not allow, and audits that; None: it is allowed."""
         now = self._clock.now()
         bucket = self._buckets.get(caller.name)
         decision = decide(
@@ -174,7 +174,7 @@ class AccessControl:
         if not certificate:
             return None
         if self._policy.callers is None:
-            # Whoever the authority has signed for may call.
+            # Every certificate that the authority has signed is accepted.
             return ZoneCaller(name=certificate[0], known_by="certificate")
         found = {self._certified[name] for name in certificate if name in self._certified}
         if len(found) > 1:
@@ -217,7 +217,7 @@ class AccessControl:
 
 
 def _keep(buckets: dict[Key, TokenBucket], key: Key, bucket: TokenBucket) -> None:
-    # The one that was not used for longest is the first.
+    # The least recently used comes first.
     buckets.pop(key, None)
     buckets[key] = bucket
     if len(buckets) > _MAX_BUCKETS:
@@ -225,7 +225,7 @@ def _keep(buckets: dict[Key, TokenBucket], key: Key, bucket: TokenBucket) -> Non
 
 
 class _UnknownCaller(Exception):
-    """Nobody whom the zone knows."""
+    """The caller cannot be identified."""
 
     def __init__(self, refused: CallRefused, claimed: str = UNKNOWN) -> None:
         super().__init__(refused.reason)
@@ -244,7 +244,7 @@ _NOT_AUTHENTICATED = CallRefused(
 
 
 def _printable(text: str) -> str:
-    """What a caller says, so that it can be shown on a terminal: cut, and without what would steer one."""
+    """A caller's text as a terminal can show it: cut, and without control characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_MAX_AUDIT_TEXT])
 
 

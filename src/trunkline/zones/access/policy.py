@@ -1,16 +1,16 @@
 """
-Who may call a zone, and what: decided here, done elsewhere.
+The policy of a zone: who may call it, which methods, with which params, and how often.
 
-Pure: it reads no clock and keeps nothing; whoever asks keeps the caller's bucket. `zones.policy_form` makes a policy
-of what an operator writes; `zones.door` finds out who calls.
+Deterministic, without a clock or state: the caller of `decide` keeps the token buckets. `access/policy_file.py` reads
+policies; `access/control.py` identifies callers and applies the policy.
 
-    callers        by name; only these may call. None: whoever reaches the address
-    defaults       what holds for a caller where its own rules say nothing
-    secret_fields  params that are no part of what a call is, and appear in no log: a token may change between two
+    callers        by name; only these may call. None: everyone who reaches the address
+    defaults       the rules for callers whose own rules leave something out
+    secret_fields  params that are not part of a call's identity and appear in no log: a token may change between two
                    attempts of the same call
 
-Three names stand for callers that show nothing of themselves: `parent` (whoever has started us), `platform` (the cloud
-in front of us has checked them) and `anybody`.
+Three names stand for callers without credentials: `parent` (the process that started us), `platform` (the cloud
+platform has authenticated them) and `anybody`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from trunkline.telemetry.redaction import is_secret_name
 from trunkline.zones.errors import OTHER, ZoneFault
 from trunkline.zones.params import invalid_params
 
-# By a signed token, by a client certificate, by the process that started us, by the platform in front of us (AWS has
-# checked who it is), or by nothing at all: whoever reaches the address.
+# A signed token, a client certificate, the process that started us, the platform in front of us (AWS authenticates
+# its callers), or none: everyone who reaches the address.
 AuthenticationMethod: TypeAlias = Literal["token", "certificate", "parent", "platform", "address"]
 
 
@@ -44,13 +44,13 @@ class ZoneCaller(msgspec.Struct, frozen=True, kw_only=True):
 ANYBODY = ZoneCaller(name="anybody", known_by="address")
 
 
-# Whoever may begin work may ask what became of it. Such a question is no work, and takes nothing from the rate.
+# A caller that may start work may poll its result. Polling does not count against the rate.
 RESULT_METHODS = frozenset({"get_task_result", "GetAsyncTaskResult"})
 DEFAULT_SECRET_FIELDS = frozenset({"bot_token"})
 
 
 class CallerRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What one caller may do; None: the defaults say, and where they do not, anything."""
+    """What one caller may do. None: as in the defaults, and without limit if they have none either."""
 
     methods: frozenset[str] | None = None
     # The params must fit one of them.
@@ -58,7 +58,7 @@ class CallerRules(msgspec.Struct, frozen=True, kw_only=True):
     rate: RateLimit | None = None
     # Of a whole request.
     max_bytes: int | None = None
-    # How it is known: PEM public keys that its tokens are signed with, and the names that its certificate may have.
+    # Authentication: PEM public keys of its tokens, and the names that its certificate may have.
     keys: tuple[str, ...] = ()
     certificates: tuple[str, ...] = ()
 
@@ -70,23 +70,23 @@ class ZonePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def methods(self) -> frozenset[str]:
-        """All that it names."""
+        """Every method that the policy names."""
         rules = (self.defaults, *(self.callers or {}).values())
         return frozenset(method for each in rules for method in each.methods or ())
 
     def rules_of(self, caller: ZoneCaller) -> CallerRules | None:
-        """What holds for this caller; None: it may not call."""
+        """The rules for this caller; None: it may not call."""
         if self.callers is None:
             return self.defaults
         own = self.callers.get(caller.name)
         return None if own is None else _completed(own, self.defaults)
 
     def hides(self, field: str) -> bool:
-        """Whether what stands under this name must not be shown."""
+        """Whether the value of this field must not be shown."""
         return field in self.secret_fields or is_secret_name(field)
 
     def secrets_in(self, params: Json) -> tuple[str, ...]:
-        """Every text that must not be shown, however deep it stands."""
+        """Every text that must not be shown, at any depth."""
         match params:
             case dict():
                 return tuple(
@@ -100,7 +100,7 @@ class ZonePolicy(msgspec.Struct, frozen=True, kw_only=True):
                 return ()
 
     def identity_of(self, params: JsonObject) -> JsonObject:
-        """The params that make a call the one it is: without the secret fields, which may change."""
+        """The params that identify a call: all but the secret fields, which may change."""
         return {name: value for name, value in params.items() if name not in self.secret_fields}
 
 
@@ -108,24 +108,24 @@ OPEN_POLICY = ZonePolicy()
 
 
 class CallAllowed(msgspec.Struct, frozen=True):
-    # What is left of the caller's rate.
+    # The caller's token bucket after this call.
     bucket: TokenBucket | None = None
 
 
 class CallRefused(msgspec.Struct, frozen=True, kw_only=True):
     """
-    A call that is not let in.
+    A call that the policy refuses.
 
-    `reason` is for the audit; the caller reads `message`, from which an attacker learns nothing.
+    `reason` is for the audit; the caller gets `message`, which tells an attacker nothing.
     """
 
     reason: str
     message: str
     status: int
     code: int = OTHER
-    # Whole seconds after which it may try again.
+    # Whole seconds after which the caller may retry.
     retry_after: int | None = None
-    # Of params that fit no profile: what is wrong with them, by the one that they come closest to.
+    # For params that fit no profile: what is wrong by the profile that they come closest to.
     findings: tuple[Finding, ...] = ()
 
     def fault(self) -> ZoneFault:
@@ -147,7 +147,7 @@ def decide(
     now: Instant,
     bucket: TokenBucket | None = None,
 ) -> AccessDecision:
-    """Whether this call may be made now; `bucket` is what the last decision for this caller has left."""
+    """Whether this call is allowed now; `bucket` is the caller's token bucket after its last call."""
     rules = policy.rules_of(caller)
     if rules is None:
         return CallRefused(

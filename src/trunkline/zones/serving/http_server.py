@@ -1,15 +1,17 @@
 """
-A zone as a process of its own, from its start to its end: `trunkline zone serve`.
+The process of a zone behind HTTP: `trunkline zone serve`.
 
-Whoever can reach the address may call a zone that does not ask who calls; so such a zone listens on the machine's own
-addresses only, unless its operator says that something in front of it asks.
+Everyone who can reach the address can call a zone that does not authenticate its callers. Such a zone listens on
+loopback addresses only, unless its operator says that a proxy authenticates them (`--open`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import structlog
@@ -17,20 +19,40 @@ import uvloop
 
 from trunkline.errors import ConfigurationError, NotAllowed
 from trunkline.serving import base_url, listen, serving, stop_signal, tune_garbage_collector
+from trunkline.serving.connection import HttpConnection, HttpRefusal
 from trunkline.serving.tls import server_tls
+from trunkline.serving.write_coalescing import CoalescingTransport
 from trunkline.telemetry import names
 from trunkline.zones.access.policy import CallerRules, ZonePolicy
-from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.jsonrpc import invalid_request_reply
 from trunkline.zones.zone import Zone
 
 log = structlog.stdlib.get_logger(__name__)
 
-# Callers who need show nothing of themselves, whatever else the policy says of the others.
+# Callers that present no credentials, whatever the policy says of the others.
 _UNAUTHENTICATED_CALLERS = frozenset({"anybody", "platform"})
 
 
+class ZoneConnection(HttpConnection):
+    """Answers invalid HTTP with a JSON-RPC response, like every other request."""
+
+    invalid_http_fix = "Send HTTP/1.1: POST with a JSON-RPC request as the body."
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as the server has it
+        # All that the server needs of a transport.
+        super().connection_made(cast("asyncio.Transport", CoalescingTransport(transport, self.loop)))
+
+    def refusal_response(self, refusal: HttpRefusal) -> bytes:
+        reply = invalid_request_reply(refusal.status, f"{refusal.detail} {refusal.fix}")
+        head = (
+            f"HTTP/1.1 {reply.status} {refusal.status.phrase}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(reply.body)}\r\nConnection: close\r\n\r\n"
+        )
+        return head.encode("ascii") + reply.body
+
+
 class ZoneServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a zone is served, and how its callers are told apart."""
+    """Where a zone is served, and how it authenticates callers."""
 
     host: str
     port: int
@@ -38,9 +60,9 @@ class ZoneServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     secret_key: str | None = None
     certificate: Path | None = None
     key: Path | None = None
-    # Who must have signed the certificates of callers; those whom the policy knows by keys need none.
+    # Signs the certificates of callers; callers with keys in the policy need none.
     client_ca: Path | None = None
-    # Something in front asks who calls.
+    # A proxy authenticates the callers.
     is_open: bool = False
     is_loopback: bool = False
 
@@ -56,7 +78,7 @@ def run_zone(zone: Zone, options: ZoneServerOptions) -> int:
 
 
 def check_authentication(policy: ZonePolicy, options: ZoneServerOptions) -> None:
-    """Raises `NotAllowed` for a zone that anybody on a network could call."""
+    """Raises `NotAllowed` for a zone that everyone on the network could call."""
     if options.is_open or options.is_loopback or _asks(policy, options):
         return
     raise NotAllowed(
@@ -67,14 +89,14 @@ def check_authentication(policy: ZonePolicy, options: ZoneServerOptions) -> None
 
 
 def _asks(policy: ZonePolicy, options: ZoneServerOptions) -> bool:
-    """Whether every caller must show who it is."""
+    """Whether every caller must authenticate."""
     if policy.callers is None:
         return options.client_ca is not None
     return _UNAUTHENTICATED_CALLERS.isdisjoint(policy.callers)
 
 
 def check_certificates(policy: ZonePolicy, options: ZoneServerOptions) -> None:
-    """Raises `ConfigurationError` for a zone that nobody could call."""
+    """Raises `ConfigurationError` for a zone that no caller could call."""
     if policy.callers is None or options.client_ca is not None or not _needs_certificates(policy.callers):
         return
     raise ConfigurationError(
@@ -100,7 +122,7 @@ async def _serve(zone: Zone, options: ZoneServerOptions) -> None:
             tune_garbage_collector()
             await stop.wait()
             log.info(names.STOPPING)
-            # Before the server: whoever waits for an answer gets it.
+            # Before the server stops, so that waiting callers get their answers.
             await zone.drain()
 
 
@@ -117,5 +139,5 @@ def _tls(policy: ZonePolicy, options: ZoneServerOptions) -> ssl.SSLContext | Non
 
 
 def _needs_certificates(callers: Mapping[str, CallerRules] | None) -> bool:
-    """Whether nobody without a certificate could be let in, so that there is no need to listen to them."""
+    """Whether every caller needs a certificate, so that TLS can require one."""
     return callers is None or all(rules.certificates and not rules.keys for rules in callers.values())
