@@ -94,7 +94,8 @@ class SqliteTimerWrites(SqliteWrites):
     __slots__ = ("_input_queue",)
 
     def __init__(self, db: apsw.Connection, now: Instant, input_queue: SqliteInputQueue) -> None:
-        super().__init__(db, now)
+        # Not by `super().__init__`: every transaction makes one.
+        self._db, self._now = db, now
         self._input_queue = input_queue
 
     async def fire_due(self, limit: int) -> int:

@@ -204,7 +204,8 @@ class SqliteRunWrites(SqliteWrites):
         input_queue: SqliteInputQueue,
         held_tasks: HeldTasks,
     ) -> None:
-        super().__init__(db, now)
+        # Not by `super().__init__`: every transaction makes one.
+        self._db, self._now = db, now
         self._changes = changes
         self._input_queue = input_queue
         self._held_tasks = held_tasks

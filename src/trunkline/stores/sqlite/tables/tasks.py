@@ -130,7 +130,8 @@ class SqliteTaskWrites(SqliteWrites):
     __slots__ = ("_changes", "_held", "_next_begin")
 
     def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges, held: HeldTasks) -> None:
-        super().__init__(db, now)
+        # Not by `super().__init__`: every transaction makes one.
+        self._db, self._now = db, now
         self._changes = changes
         self._held = held
         # When a task may be claimed that its agent's limits have held back.
