@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_WORKFLOWS = "tests/unit/importing/test_litecone_workflows.py"
-_LOSSES = "tests/unit/importing/test_litecone_losses.py"
-_AGENTS = "tests/unit/importing/test_litecone_agents.py"
+_WORKFLOWS = "tests/unit/importing/litecone/test_workflows.py"
+_LOSSES = "tests/unit/importing/litecone/test_losses.py"
+_AGENTS = "tests/unit/importing/litecone/test_agents.py"
 
 IMPORTING: Sequence[Rule] = (
     Rule(

@@ -11,11 +11,11 @@ _DELIVERIES = "tests/unit/services/messaging/test_deliveries.py"
 _RELAY = "tests/unit/services/messaging/test_relay.py"
 _WORKER = "tests/unit/bridge/test_commit_parts.py"
 _ARRIVED = "tests/unit/executor/test_input_sources.py"
-_PUBLISHING = "tests/unit/brokers/test_kafka_publishing.py"
+_PUBLISHING = "tests/unit/brokers/kafka/test_publishing.py"
 _RESENDS = "tests/unit/executor/test_task_resending.py"
 _BROKER = "tests/contract/test_broker.py"
 _OFFSETS = "tests/contract/test_kafka_offsets.py"
-_LANES = "tests/unit/brokers/test_partitions.py"
+_LANES = "tests/unit/brokers/kafka/test_partitions.py"
 
 MESSAGING: Sequence[Rule] = (
     Rule(

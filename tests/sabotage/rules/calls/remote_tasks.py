@@ -164,8 +164,8 @@ REMOTE_TASKS: Sequence[Rule] = (
             "assignment", 6, of=8, becomes="it.targets[0].value[ids[len(it.targets[0].value)]] = it.value"
         ),
         caught_by=(
-            "tests/unit/protocols/test_batches.py::test_answers_are_found_by_their_id_in_any_order",
-            "tests/unit/protocols/test_batches.py::test_a_missing_answer_is_missing_for_its_own_task_only",
+            "tests/unit/protocols/json_rpc/test_batches.py::test_answers_are_found_by_their_id_in_any_order",
+            "tests/unit/protocols/json_rpc/test_batches.py::test_a_missing_answer_is_missing_for_its_own_task_only",
         ),
     ),
     Rule(

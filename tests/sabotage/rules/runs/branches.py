@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_JOINS = "tests/unit/machine/test_joins.py"
-_LOOPS = "tests/unit/machine/test_for_each.py"
-_DEADLINES = "tests/unit/machine/test_step_deadlines.py"
+_JOINS = "tests/unit/machine/steps/test_join.py"
+_LOOPS = "tests/unit/machine/steps/test_for_each.py"
+_DEADLINES = "tests/unit/machine/steps/test_deadlines.py"
 
 BRANCHES: Sequence[Rule] = (
     Rule(

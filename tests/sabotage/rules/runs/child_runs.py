@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
-_MACHINE = "tests/unit/machine/test_children.py"
+_MACHINE = "tests/unit/machine/steps/test_child.py"
 _EXECUTOR = "tests/unit/executor/test_child_runs.py"
 _STORE = "tests/contract/test_store_children.py"
 

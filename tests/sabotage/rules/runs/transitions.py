@@ -17,7 +17,7 @@ _DURABILITY = "tests/contract/test_postgres_durability.py"
 _DRIVER = "tests/unit/executor/test_driver.py"
 _STATES = "tests/unit/executor/test_run_state_cache.py"
 _STEERING = "tests/unit/machine/test_steering.py"
-_DEADLINES = "tests/unit/machine/test_reply_deadlines.py"
+_DEADLINES = "tests/unit/machine/steps/test_reply_deadlines.py"
 _WAITING = "tests/contract/test_store_waiting.py"
 
 TRANSITIONS: Sequence[Rule] = (

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_DOOR = "tests/unit/zones/test_access_control.py"
+_DOOR = "tests/unit/zones/access/test_control.py"
 _WRONG = f"{_DOOR}::test_a_token_that_is_wrong_is_refused_and_the_answer_does_not_say_why"
-_POLICY = "tests/unit/zones/test_policy.py"
+_POLICY = "tests/unit/zones/access/test_policy.py"
 _CALLERS = "tests/scenarios/zones/test_callers.py"
 _TOKENS = "zones/access/signed_tokens.py"
 

@@ -9,7 +9,7 @@ from tests.sabotage.rule import Rule
 
 _LINK = "tests/unit/zones/test_client.py"
 _GOLDEN = "tests/golden/test_wire.py::test_an_answer_means_the_outcome_in_the_file"
-_PROFILES = "tests/unit/protocols/test_profiles.py"
+_PROFILES = "tests/unit/protocols/zone/test_params_profiles.py"
 _KILLS = "tests/crash/test_link_kills.py"
 _AGENTS = "tests/scenarios/test_zone_agents.py"
 _SOCKETS = "tests/scenarios/zones/test_client.py"

@@ -10,7 +10,7 @@ from tests.sabotage.rule import Rule
 _REQUESTS = "tests/unit/zones/test_jsonrpc.py"
 _PARAMS = "tests/unit/zones/test_params.py"
 _ENDPOINT = "tests/unit/zones/test_zone.py"
-_SERVER = "tests/unit/zones/test_http_server.py"
+_SERVER = "tests/unit/zones/serving/test_http_server.py"
 _HTTP = "tests/scenarios/zones/test_http.py"
 _SERVED = "tests/scenarios/zones/test_served.py"
 
