@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from tests.sabotage.all_rules.agents.agent_kit import AGENT_KIT
-from tests.sabotage.all_rules.agents.checks import CHECKS
-from tests.sabotage.all_rules.agents.detached_calls import DETACHED_CALLS
-from tests.sabotage.all_rules.agents.dialects import DIALECTS
-from tests.sabotage.all_rules.agents.importing import IMPORTING
-from tests.sabotage.all_rules.agents.migration_routing import MIGRATION_ROUTING
-from tests.sabotage.all_rules.agents.migration_stages import MIGRATION_STAGES
-from tests.sabotage.all_rules.calls.agent_limits import AGENT_LIMITS
-from tests.sabotage.all_rules.calls.answers import ANSWERS
-from tests.sabotage.all_rules.calls.claims import CLAIMS
-from tests.sabotage.all_rules.calls.delivery import DELIVERY
-from tests.sabotage.all_rules.calls.messaging import MESSAGING
-from tests.sabotage.all_rules.calls.remote_tasks import REMOTE_TASKS
-from tests.sabotage.all_rules.runs.branches import BRANCHES
-from tests.sabotage.all_rules.runs.child_runs import CHILD_RUNS
-from tests.sabotage.all_rules.runs.transitions import TRANSITIONS
-from tests.sabotage.all_rules.security.api_access import API_ACCESS
-from tests.sabotage.all_rules.security.secrets import SECRETS
-from tests.sabotage.all_rules.transports.aws_agentcore import AWS_AGENTCORE
-from tests.sabotage.all_rules.transports.http import HTTP
-from tests.sabotage.all_rules.transports.stdio_programs import STDIO_PROGRAMS
-from tests.sabotage.all_rules.zones.access import ZONE_ACCESS
-from tests.sabotage.all_rules.zones.calls import ZONE_CALLS
-from tests.sabotage.all_rules.zones.requests import ZONE_REQUESTS
-from tests.sabotage.all_rules.zones.work import ZONE_WORK
 from tests.sabotage.rule import Rule
+from tests.sabotage.rules_by_area.agents.agent_kit import AGENT_KIT
+from tests.sabotage.rules_by_area.agents.checks import CHECKS
+from tests.sabotage.rules_by_area.agents.detached_calls import DETACHED_CALLS
+from tests.sabotage.rules_by_area.agents.dialects import DIALECTS
+from tests.sabotage.rules_by_area.agents.importing import IMPORTING
+from tests.sabotage.rules_by_area.agents.migration_routing import MIGRATION_ROUTING
+from tests.sabotage.rules_by_area.agents.migration_stages import MIGRATION_STAGES
+from tests.sabotage.rules_by_area.calls.agent_limits import AGENT_LIMITS
+from tests.sabotage.rules_by_area.calls.answers import ANSWERS
+from tests.sabotage.rules_by_area.calls.claims import CLAIMS
+from tests.sabotage.rules_by_area.calls.delivery import DELIVERY
+from tests.sabotage.rules_by_area.calls.messaging import MESSAGING
+from tests.sabotage.rules_by_area.calls.remote_tasks import REMOTE_TASKS
+from tests.sabotage.rules_by_area.runs.branches import BRANCHES
+from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
+from tests.sabotage.rules_by_area.runs.transitions import TRANSITIONS
+from tests.sabotage.rules_by_area.security.api_access import API_ACCESS
+from tests.sabotage.rules_by_area.security.secrets import SECRETS
+from tests.sabotage.rules_by_area.transports.aws_agentcore import AWS_AGENTCORE
+from tests.sabotage.rules_by_area.transports.http import HTTP
+from tests.sabotage.rules_by_area.transports.stdio_programs import STDIO_PROGRAMS
+from tests.sabotage.rules_by_area.zones.access import ZONE_ACCESS
+from tests.sabotage.rules_by_area.zones.calls import ZONE_CALLS
+from tests.sabotage.rules_by_area.zones.requests import ZONE_REQUESTS
+from tests.sabotage.rules_by_area.zones.work import ZONE_WORK
 
 GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
     {
