@@ -8,6 +8,7 @@ import msgspec
 
 from trunkline.agents.migration import MigrationState
 from trunkline.agents.migration.blockers import CutoverBlocker
+from trunkline.agents.migration.routing import EndpointName
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
@@ -21,7 +22,7 @@ from trunkline.services.migration.plan import (
     OfferedProtocol,
 )
 from trunkline.services.migration.states import decode_migration
-from trunkline.stores.port.agent_events import AgentEvent, ComparisonRecord, Side
+from trunkline.stores.port.agent_events import AgentEvent, ComparisonRecord
 
 
 class _Target(msgspec.Struct):
@@ -89,7 +90,7 @@ class _Entry(msgspec.Struct):
     blockers: list[CutoverBlocker]
     expressions: list[ChangedRead]
     comparisons: dict[str, int]
-    calls: dict[Side, EndpointCalls]
+    calls: dict[EndpointName, EndpointCalls]
 
 
 class _Status(_Entry):

@@ -33,15 +33,15 @@ async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-def directory(store: Store, clock: FakeClock) -> AgentCache:
+def agent_cache(store: Store, clock: FakeClock) -> AgentCache:
     return AgentCache(store.agents, clock)
 
 
 @pytest.fixture
-def registry(store: Store, directory: AgentCache) -> AgentRegistry:
-    return AgentRegistry(store, Vault(bytes(KEY_BYTES)), directory)
+def registry(store: Store, agent_cache: AgentCache) -> AgentRegistry:
+    return AgentRegistry(store, Vault(bytes(KEY_BYTES)), agent_cache)
 
 
 @pytest.fixture
-def workflows(store: Store, directory: AgentCache) -> Workflows:
-    return Workflows(store, directory)
+def workflows(store: Store, agent_cache: AgentCache) -> Workflows:
+    return Workflows(store, agent_cache)

@@ -59,7 +59,7 @@ _Form = TypeVar("_Form", bound=_Reason)
 class MigrationRoutes:
     def __init__(self, services: Services) -> None:
         self._limits = services.limits
-        self._moves = services.migrations
+        self._migrations = services.migrations
         self._plan = services.migration_plan
 
     async def plan(self, limit: Limit = DEFAULT_LIMIT, cursor: TextCursor = None) -> Response:
@@ -102,57 +102,57 @@ class MigrationRoutes:
 
     async def check(self, agent: AgentPath) -> Response:
         """Checks where the agent is to move to, without giving it work, and keeps the report."""
-        record, _ = await self._moves.check(agent)
+        record, _ = await self._migrations.check(agent)
         return Response(check_json(record), media_type=JSON)
 
     async def ready(self, request: Request, agent: AgentPath) -> Response:
         """Attests what no program can check; may also name where the agent is to move to."""
         form, reason = await self._asked(request, _Ready)
-        return _changed(change_json(await self._moves.attest(agent, form.note, form.target, reason)))
+        return _changed(change_json(await self._migrations.attest(agent, form.note, form.target, reason)))
 
     async def shadow(self, request: Request, agent: AgentPath) -> Response:
         """Sends the input of some runs beside to the new side, and compares its answers; no run notices."""
         form, reason = await self._asked(request, _Trial)
-        change = await self._moves.shadow(agent, form.target, form.percent, form.limits, reason)
+        change = await self._migrations.shadow(agent, form.target, form.percent, form.limits, reason)
         return _changed(change_json(change))
 
     async def canary(self, request: Request, agent: AgentPath) -> Response:
         """Lets a share of the runs that begin from now on call the new side, and no other."""
         form, reason = await self._asked(request, _Trial)
-        change = await self._moves.canary(agent, form.target, form.percent, form.limits, reason)
+        change = await self._migrations.canary(agent, form.target, form.percent, form.limits, reason)
         return _changed(change_json(change))
 
     async def cutover(self, request: Request, agent: AgentPath) -> Response:
         """Lets all runs that begin from now on call the new side; `errors` of a 409 are all reasons why not."""
         form, reason = await self._asked(request, _Cutover)
-        return _changed(change_json(await self._moves.cut_over(agent, reason, force=form.force)))
+        return _changed(change_json(await self._migrations.cut_over(agent, reason, force=form.force)))
 
     async def cutover_all(self, request: Request) -> Response:
         """
         The cutover of every agent that speaks Simple A2A or is in the middle of a migration: of all, or of none.
         """
         form, reason = await self._asked(request, _Cutover)
-        return _changed(changes_json(await self._moves.cut_over_all(reason, force=form.force)))
+        return _changed(changes_json(await self._migrations.cut_over_all(reason, force=form.force)))
 
     async def rollback(self, request: Request, agent: AgentPath) -> Response:
         """Lets all runs that begin from now on call the old side again."""
         _, reason = await self._asked(request, _Reason)
-        return _changed(change_json(await self._moves.roll_back(agent, reason)))
+        return _changed(change_json(await self._migrations.roll_back(agent, reason)))
 
     async def rollback_all(self, request: Request) -> Response:
         """Rolls back every agent that still has an old side, and names those that have none: `left_alone`."""
         _, reason = await self._asked(request, _Reason)
-        return _changed(outcome_json(await self._moves.roll_back_all(reason)))
+        return _changed(outcome_json(await self._migrations.roll_back_all(reason)))
 
     async def finish(self, request: Request, agent: AgentPath) -> Response:
         """Registers the agent as its new side; the old one is given up."""
         _, reason = await self._asked(request, _Reason)
-        return _changed(change_json(await self._moves.finish(agent, reason)))
+        return _changed(change_json(await self._migrations.finish(agent, reason)))
 
     async def finish_all(self, request: Request) -> Response:
         """Finishes every migration that has been cut over, and names those that have to wait: `refused`."""
         _, reason = await self._asked(request, _Reason)
-        return _changed(outcome_json(await self._moves.finish_all(reason)))
+        return _changed(outcome_json(await self._migrations.finish_all(reason)))
 
     async def _asked(self, request: Request, form: type[_Form]) -> tuple[_Form, ChangeReason]:
         sent = await read_body(request, self._limits.max_body_bytes)

@@ -1,7 +1,7 @@
 """
 The history of agents: their events, their checks, and what is recorded while an agent migrates.
 
-The last of these is how the calls of each side have ended, and how both sides have answered the same task.
+The last of these is how the calls of each endpoint have ended, and how both have answered the same task.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from trunkline.agents.migration.routing import EndpointName
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 
 # `migration`: the data is the whole state of the agent's migration from then on.
 AgentEventKind = Literal["migration", "card_changed", "grade_changed"]
-Side = Literal["old", "new"]
 
 
 class NewAgentEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ class ComparisonReads(Protocol):
         """How many comparisons of each verdict are stored for the shadow that this agent event began."""
         ...
 
-    async def calls(self, agent_id: str) -> dict[Side, bytes]:
+    async def calls(self, agent_id: str) -> dict[EndpointName, bytes]:
         """How the last calls of each side have ended, as `ComparisonWrites.put_calls` has written it."""
         ...
 
@@ -169,12 +169,12 @@ class ComparisonWrites(Protocol):
         """Keep the last `keep` comparisons of an agent."""
         ...
 
-    async def lock_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
+    async def lock_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, EndpointName], bytes]:
         """How the last calls have ended, as `put_calls` has written it; locked until the transaction ends."""
         ...
 
-    async def put_calls(self, calls: Mapping[tuple[str, Side], bytes]) -> None: ...
+    async def put_calls(self, calls: Mapping[tuple[str, EndpointName], bytes]) -> None: ...
 
     async def delete_calls(self, agent_id: str) -> None:
-        """What is known of the calls of both sides."""
+        """Deletes what is known of the calls of both endpoints."""
         ...

@@ -10,13 +10,13 @@ from tests.unit.bridge.migrating_agent import MigratingAgent, migrating_agent
 
 from trunkline.agents.migration import RolloutLimits, TargetEndpoint
 from trunkline.agents.migration.rollback_rules import CallWindow, decode_window
+from trunkline.agents.migration.routing import EndpointName
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.results import CallResult
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, ResultStatus
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import Side
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 
@@ -55,7 +55,7 @@ class RollbackSetup:
         while self.watch.is_busy:
             await asyncio.sleep(0)
 
-    async def window(self, side: Side = "new") -> CallWindow:
+    async def window(self, side: EndpointName = "new") -> CallWindow:
         return decode_window(
             (await self.migrating.store.comparisons.calls(self.migrating.agent.id)).get(side)
         )

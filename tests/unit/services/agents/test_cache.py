@@ -30,46 +30,46 @@ async def change_behind_the_back(store: Store, agent: Agent) -> Agent:
 
 
 async def test_a_change_of_another_process_is_seen_after_two_seconds(
-    store: Store, registry: AgentRegistry, directory: AgentCache, clock: FakeClock
+    store: Store, registry: AgentRegistry, agent_cache: AgentCache, clock: FakeClock
 ) -> None:
     agent = await registry.create(AgentSpec(name="A", url="http://a"))
-    assert await directory.get("A") == agent
+    assert await agent_cache.get("A") == agent
     changed = await change_behind_the_back(store, agent)
 
     clock.advance(FRESH_FOR - MOMENT)
-    assert await directory.get("A") == agent
+    assert await agent_cache.get("A") == agent
     clock.advance(MOMENT)
-    assert await directory.get("A") == changed
+    assert await agent_cache.get("A") == changed
 
 
 async def test_a_change_of_this_process_is_seen_at_once(
-    registry: AgentRegistry, directory: AgentCache
+    registry: AgentRegistry, agent_cache: AgentCache
 ) -> None:
-    assert await directory.get("A") is None
+    assert await agent_cache.get("A") is None
     agent = await registry.create(AgentSpec(name="A", url="http://a"))
-    assert await directory.get("A") == agent
+    assert await agent_cache.get("A") == agent
 
     patched = await registry.patch("A", {"url": "http://b"})
-    assert await directory.get("A") == patched
+    assert await agent_cache.get("A") == patched
 
     renamed = await registry.patch("A", {"name": "B"})
-    assert await directory.get("A") is None
-    assert await directory.get("B") == renamed
+    assert await agent_cache.get("A") is None
+    assert await agent_cache.get("B") == renamed
 
     await registry.delete("B")
-    assert await directory.get("B") is None
+    assert await agent_cache.get("B") is None
 
 
 async def test_an_unknown_name_is_remembered_for_two_seconds(
-    store: Store, directory: AgentCache, clock: FakeClock
+    store: Store, agent_cache: AgentCache, clock: FakeClock
 ) -> None:
-    assert await directory.get("A") is None
+    assert await agent_cache.get("A") is None
     agent = Agent(id="1", name="A", url="http://a", created_at=Instant(1), updated_at=Instant(1))
     async with store.transaction() as tx:
         await tx.agents.insert(agent)
-    assert await directory.get("A") is None
+    assert await agent_cache.get("A") is None
     clock.advance(FRESH_FOR)
-    assert await directory.get("A") == agent
+    assert await agent_cache.get("A") == agent
 
 
 async def test_what_was_read_while_a_change_was_written_is_not_kept(store: Store, clock: FakeClock) -> None:
@@ -84,11 +84,11 @@ async def test_what_was_read_while_a_change_was_written_is_not_kept(store: Store
             found = await store.agents.get(name_or_id)
             if found == old:
                 await change_behind_the_back(store, old)
-                directory.forget("A")
+                agent_cache.forget("A")
             return found
 
-    directory = AgentCache(cast("AgentReads", SlowReads()), clock)
-    assert await directory.get("A") == old
-    seen = await directory.get("A")
+    agent_cache = AgentCache(cast("AgentReads", SlowReads()), clock)
+    assert await agent_cache.get("A") == old
+    seen = await agent_cache.get("A")
     assert seen is not None
     assert seen.url == "http://elsewhere"

@@ -301,10 +301,10 @@ async def test_a_secret_cannot_be_taken_away_from_an_agent_that_needs_it(registr
 
 
 async def test_a_secret_whose_key_is_lost_can_be_given_again(
-    registry: AgentRegistry, store: Store, directory: AgentCache
+    registry: AgentRegistry, store: Store, agent_cache: AgentCache
 ) -> None:
     agent = await registry.create(bearer())
-    later = AgentRegistry(store, Vault(b"\x01" * KEY_BYTES), directory)
+    later = AgentRegistry(store, Vault(b"\x01" * KEY_BYTES), agent_cache)
     with pytest.raises(ConfigurationError, match="cannot be opened"):
         later.secret_of(agent)
     again = await later.patch("A", {"auth_config": {"token": "new"}})

@@ -76,15 +76,15 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def routes(store: Store, clock: FakeClock) -> RoutingTable:
+def routing(store: Store, clock: FakeClock) -> RoutingTable:
     return RoutingTable(store.agent_events, clock)
 
 
 @pytest.fixture
-def moves(
-    store: Store, directory: AgentCache, routes: RoutingTable, checks: Checks, metrics: Metrics
+def migrations(
+    store: Store, agent_cache: AgentCache, routing: RoutingTable, checks: Checks, metrics: Metrics
 ) -> Migrations:
-    return Migrations(store, directory, routes, DriftRecorder(store, metrics), checks, metrics)
+    return Migrations(store, agent_cache, routing, DriftRecorder(store, metrics), checks, metrics)
 
 
 async def register(registry: AgentRegistry, *names: str, **fields: object) -> Agent:
@@ -96,9 +96,9 @@ async def register(registry: AgentRegistry, *names: str, **fields: object) -> Ag
     return agent
 
 
-async def cut_over(moves: Migrations, name: str = "a") -> StageChange:
-    await moves.attest(name, "deployed by ops", DEFAULT, ANN)
-    return await moves.cut_over(name, ANN)
+async def cut_over(migrations: Migrations, name: str = "a") -> StageChange:
+    await migrations.attest(name, "deployed by ops", DEFAULT, ANN)
+    return await migrations.cut_over(name, ANN)
 
 
 async def history(store: Store) -> list[tuple[str, str, str, str]]:
@@ -137,24 +137,24 @@ def _event(change: StageChange):
 
 async def test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down(
     registry: AgentRegistry,
-    moves: Migrations,
+    migrations: Migrations,
     store: Store,
     clock: FakeClock,
-    routes: RoutingTable,
+    routing: RoutingTable,
     metrics: Metrics,
 ) -> None:
     agent = await register(registry, "a", repeatable=True, endpoint_override="http://elsewhere.example/")
-    shadow = await moves.shadow("a", DEFAULT, 50, LimitChanges(comparisons=1), ANN)
+    shadow = await migrations.shadow("a", DEFAULT, 50, LimitChanges(comparisons=1), ANN)
     assert (shadow.state.stage, shadow.state.target, shadow.state.shadow_since) == ("shadow", JSONRPC, 1)
     await compared(store, shadow, "agree")
-    await moves.attest("a", "deployed by ops", None, ChangeReason(who="bob"))
-    canary = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    await migrations.attest("a", "deployed by ops", None, ChangeReason(who="bob"))
+    canary = await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     assert (canary.state.percent, canary.state.limits.comparisons) == (10, 1)
-    cutover = await moves.cut_over("a", ChangeReason(who="ann"))
+    cutover = await migrations.cut_over("a", ChangeReason(who="ann"))
     assert (cutover.state.cut_over_at, cutover.state.forced) == (_event(cutover).id, False)
-    assert await routes.current_version() == _event(cutover).id
+    assert await routing.current_version() == _event(cutover).id
     clock.advance(timedelta(seconds=6))
-    finished = await moves.finish("a", ANN)
+    finished = await migrations.finish("a", ANN)
     row = await registry.get("a")
     assert (row.url, row.protocol, row.version) == (URL, "jsonrpc-2.0", agent.version + 1)
     assert row.options.endpoint_override is None
@@ -170,22 +170,22 @@ async def test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down(
 
 
 async def test_only_an_agent_that_may_be_called_twice_is_shadowed(
-    registry: AgentRegistry, moves: Migrations
+    registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a")
     with pytest.raises(Conflict, match="not declared safe to call twice") as refused:
-        await moves.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
+        await migrations.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
     assert "repeatable" in refused.value.fix
 
 
 async def test_comparisons_are_counted_anew_for_another_target_and_on_for_the_same(
-    registry: AgentRegistry, moves: Migrations
+    registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a", repeatable=True)
-    first = await moves.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
-    more = await moves.shadow("a", DEFAULT, 50, AS_BEFORE, ANN)
+    first = await migrations.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
+    more = await migrations.shadow("a", DEFAULT, 50, AS_BEFORE, ANN)
     assert more.state.shadow_since == first.state.shadow_since == 1
-    other = await moves.shadow("a", RequestedTarget(protocol="a2a-1.0"), 50, AS_BEFORE, ANN)
+    other = await migrations.shadow("a", RequestedTarget(protocol="a2a-1.0"), 50, AS_BEFORE, ANN)
     assert other.state.shadow_since == 3
 
 
@@ -194,15 +194,15 @@ CREDENTIALS = {"auth_type": "bearer", "auth_config": {"token": "secret-of-a"}}
 
 @pytest.mark.parametrize("origins", [[], ["http://new.example"]], ids=["not allowed", "allowed"])
 async def test_credentials_go_to_another_origin_only_where_that_is_allowed(
-    registry: AgentRegistry, moves: Migrations, origins: Sequence[str]
+    registry: AgentRegistry, migrations: Migrations, origins: Sequence[str]
 ) -> None:
     await register(registry, "a", allow_card_origin=list(origins), **CREDENTIALS)
     elsewhere = RequestedTarget(url="http://new.example/a")
     if origins:
-        assert (await moves.canary("a", elsewhere, 10, AS_BEFORE, ANN)).state.stage == "canary"
+        assert (await migrations.canary("a", elsewhere, 10, AS_BEFORE, ANN)).state.stage == "canary"
     else:
         with pytest.raises(Conflict, match="another origin") as refused:
-            await moves.canary("a", elsewhere, 10, AS_BEFORE, ANN)
+            await migrations.canary("a", elsewhere, 10, AS_BEFORE, ANN)
         assert "allow_card_origin" in refused.value.fix
         assert "secret-of-a" not in str(refused.value)
 
@@ -222,85 +222,85 @@ WRONG: dict[str, tuple[RequestedTarget, float, LimitChanges, str]] = {
 
 @pytest.mark.parametrize("case", list(WRONG))
 async def test_a_wish_that_makes_no_sense_is_refused_and_changes_nothing(
-    registry: AgentRegistry, moves: Migrations, store: Store, case: str
+    registry: AgentRegistry, migrations: Migrations, store: Store, case: str
 ) -> None:
     await register(registry, "a")
     target, percent, limits, words = WRONG[case]
     with pytest.raises(TrunklineError, match=words):
-        await moves.canary("a", target, percent, limits, ANN)
+        await migrations.canary("a", target, percent, limits, ANN)
     with pytest.raises(NotFound):
-        await moves.canary("b", DEFAULT, 1, AS_BEFORE, ANN)
+        await migrations.canary("b", DEFAULT, 1, AS_BEFORE, ANN)
     assert await store.agent_events.last_id() == 0
 
 
-async def reasons(moves: Migrations, name: str = "a") -> list[str]:
+async def reasons(migrations: Migrations, name: str = "a") -> list[str]:
     with pytest.raises(NotReady) as refused:
-        await moves.cut_over(name, ANN)
+        await migrations.cut_over(name, ANN)
     return [finding.message for finding in refused.value.findings]
 
 
 async def test_a_cutover_names_every_reason_against_it(
-    registry: AgentRegistry, moves: Migrations, checks: Checks, store: Store
+    registry: AgentRegistry, migrations: Migrations, checks: Checks, store: Store
 ) -> None:
     await register(registry, "a", repeatable=True)
-    assert await reasons(moves) == ["Nobody has said where it is to move to."]
+    assert await reasons(migrations) == ["Nobody has said where it is to move to."]
     checks.failing.add("a")
-    shadow = await moves.shadow("a", DEFAULT, 100, LimitChanges(comparisons=3, disagreement=0.4), ANN)
+    shadow = await migrations.shadow("a", DEFAULT, 100, LimitChanges(comparisons=3, disagreement=0.4), ANN)
     await compared(store, shadow, "agree", "differ", "old_failed")
-    assert await reasons(moves) == [
+    assert await reasons(migrations) == [
         "The check of the new side fails: grade F.",
         "2 answers of the two sides were compared, of 3 at least.",
         "The two sides disagree in 1 of 2 answers; 40.0% of them may.",
         "Nobody has attested what no program can check: deployed, documented, team told.",
     ]
     checks.impossible = True
-    assert (await reasons(moves))[0] == "The check of the new side fails: It cannot be checked."
+    assert (await reasons(migrations))[0] == "The check of the new side fails: It cannot be checked."
     assert await store.agent_events.last_id() == 1
 
 
 async def test_the_new_side_is_checked_at_the_cutover_itself(
-    registry: AgentRegistry, moves: Migrations, checks: Checks, store: Store
+    registry: AgentRegistry, migrations: Migrations, checks: Checks, store: Store
 ) -> None:
     agent = await register(registry, "a")
-    await moves.attest("a", "deployed", DEFAULT, ANN)
-    await moves.check("a")
+    await migrations.attest("a", "deployed", DEFAULT, ANN)
+    await migrations.check("a")
     checks.failing.add("a")
-    assert await reasons(moves) == ["The check of the new side fails: grade F."]
+    assert await reasons(migrations) == ["The check of the new side fails: grade F."]
     assert [record.grade for record in await store.checks.page(agent.id, limit=9)] == ["F", "A"]
     assert {target.protocol for _, target in checks.asked if target} == {"jsonrpc-2.0"}
 
 
 async def test_a_refusal_is_overruled_only_with_a_reason(
-    registry: AgentRegistry, moves: Migrations, checks: Checks
+    registry: AgentRegistry, migrations: Migrations, checks: Checks
 ) -> None:
     await register(registry, "a")
     with pytest.raises(NotReady):
-        await moves.cut_over("a", ANN, force=True)
-    await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+        await migrations.cut_over("a", ANN, force=True)
+    await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     checks.failing.add("a")
     with pytest.raises(Invalid, match="why"):
-        await moves.cut_over("a", ChangeReason(who="ann"), force=True)
-    change = await moves.cut_over("a", ChangeReason(who="ann", why="the boss said so"), force=True)
+        await migrations.cut_over("a", ChangeReason(who="ann"), force=True)
+    change = await migrations.cut_over("a", ChangeReason(who="ann", why="the boss said so"), force=True)
     assert (change.state.forced, _event(change).why) == (True, "the boss said so")
-    again = await moves.cut_over("a", ANN)
+    again = await migrations.cut_over("a", ANN)
     assert (again.event, again.state) == (None, change.state)
 
 
 async def test_all_agents_are_cut_over_or_none(
-    registry: AgentRegistry, moves: Migrations, checks: Checks, store: Store
+    registry: AgentRegistry, migrations: Migrations, checks: Checks, store: Store
 ) -> None:
     await register(registry, "a", "b", "c")
     await register(registry, "modern", protocol="a2a-1.0")
     for name in ("a", "b", "c"):
-        await moves.attest(name, "deployed", DEFAULT, ANN)
+        await migrations.attest(name, "deployed", DEFAULT, ANN)
     checks.failing.add("b")
     before = await store.agent_events.last_id()
     with pytest.raises(NotReady, match="1 of 3 agents are not ready for the cutover: b") as refused:
-        await moves.cut_over_all(ANN)
+        await migrations.cut_over_all(ANN)
     assert [finding.path for finding in refused.value.findings] == ["b"]
     assert await store.agent_events.last_id() == before
     checks.failing.clear()
-    changes = await moves.cut_over_all(ANN)
+    changes = await migrations.cut_over_all(ANN)
     assert [(change.agent, change.state.stage, change.state.cut_over_at) for change in changes] == [
         # In between, the grade of b has changed.
         ("a", "cut_over", before + 2),
@@ -308,64 +308,64 @@ async def test_all_agents_are_cut_over_or_none(
         ("c", "cut_over", before + 4),
     ]
     with pytest.raises(Conflict, match="no agent to cut over"):
-        await moves.cut_over_all(ANN)
+        await migrations.cut_over_all(ANN)
 
 
 async def test_an_agent_of_which_nobody_knows_what_it_speaks_holds_up_all(
-    registry: AgentRegistry, moves: Migrations
+    registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a", protocol="auto")
     with pytest.raises(NotReady) as refused:
-        await moves.cut_over_all(ANN)
+        await migrations.cut_over_all(ANN)
     assert refused.value.findings[0].message == "Nobody has looked yet what it speaks."
 
 
 async def test_a_rollback_needs_a_reason_and_happens_once(
-    registry: AgentRegistry, moves: Migrations, store: Store
+    registry: AgentRegistry, migrations: Migrations, store: Store
 ) -> None:
     await register(registry, "a")
     with pytest.raises(Conflict, match="nothing to roll back"):
-        await moves.roll_back("a", ANN)
-    await cut_over(moves)
+        await migrations.roll_back("a", ANN)
+    await cut_over(migrations)
     with pytest.raises(Invalid, match="reason"):
-        await moves.roll_back("a", ChangeReason(who="ann"))
-    change = await moves.roll_back("a", ANN)
+        await migrations.roll_back("a", ChangeReason(who="ann"))
+    change = await migrations.roll_back("a", ANN)
     assert (change.state.stage, change.state.cut_over_at) == ("rolled_back", 0)
     last = await store.agent_events.last_id()
-    assert (await moves.roll_back("a", ANN)).event is None
+    assert (await migrations.roll_back("a", ANN)).event is None
     assert await store.agent_events.last_id() == last
 
 
 async def test_what_was_rolled_back_has_to_be_attested_again(
-    registry: AgentRegistry, moves: Migrations
+    registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a", "b")
     for name in ("a", "b"):
-        await cut_over(moves, name)
-    await moves.roll_back("a", ANN)
-    (other,) = (await moves.roll_back_all(ANN)).changed
+        await cut_over(migrations, name)
+    await migrations.roll_back("a", ANN)
+    (other,) = (await migrations.roll_back_all(ANN)).changed
     assert other.agent == "b"
     with pytest.raises(NotReady) as refused:
-        await moves.cut_over_all(ANN)
+        await migrations.cut_over_all(ANN)
     assert [(finding.path, finding.message.split(" what ")[0]) for finding in refused.value.findings] == [
         ("a", "Nobody has attested"),
         ("b", "Nobody has attested"),
     ]
     for name in ("a", "b"):
-        await moves.attest(name, "mended", None, ANN)
-    assert [change.agent for change in await moves.cut_over_all(ANN)] == ["a", "b"]
+        await migrations.attest(name, "mended", None, ANN)
+    assert [change.agent for change in await migrations.cut_over_all(ANN)] == ["a", "b"]
 
 
 async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
-    registry: AgentRegistry, moves: Migrations, store: Store
+    registry: AgentRegistry, migrations: Migrations, store: Store
 ) -> None:
     agent = await register(registry, "a")
-    first = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
-    await moves.canary("a", DEFAULT, 20, AS_BEFORE, ANN)
-    attested = await moves.attest("a", "deployed", None, ANN)
+    first = await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    await migrations.canary("a", DEFAULT, 20, AS_BEFORE, ANN)
+    attested = await migrations.attest("a", "deployed", None, ANN)
 
     async def go_back(only_if: int) -> bool:
-        return await moves.roll_back_if(agent.id, who=OURSELVES, why="5 of 10 failed", only_if=only_if)
+        return await migrations.roll_back_if(agent.id, who=OURSELVES, why="5 of 10 failed", only_if=only_if)
 
     assert not await go_back(_event(first).id)
     assert await go_back(_event(attested).id)
@@ -380,63 +380,63 @@ async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
 
 
 async def test_a_finished_migration_is_not_rolled_back(
-    registry: AgentRegistry, moves: Migrations, clock: FakeClock
+    registry: AgentRegistry, migrations: Migrations, clock: FakeClock
 ) -> None:
     await register(registry, "a", "b", "c")
-    await cut_over(moves, "a")
-    await moves.canary("b", DEFAULT, 10, AS_BEFORE, ANN)
+    await cut_over(migrations, "a")
+    await migrations.canary("b", DEFAULT, 10, AS_BEFORE, ANN)
     clock.advance(timedelta(seconds=6))
-    await moves.finish("a", ANN)
+    await migrations.finish("a", ANN)
     with pytest.raises(Conflict, match="The old side of 'a' is gone"):
-        await moves.roll_back("a", ANN)
-    outcome = await moves.roll_back_all(ANN)
+        await migrations.roll_back("a", ANN)
+    outcome = await migrations.roll_back_all(ANN)
     assert [(change.agent, change.state.stage) for change in outcome.changed] == [("b", "rolled_back")]
     assert [(left.agent, "is gone" in left.message) for left in outcome.left_alone] == [("a", True)]
     assert outcome.refused == []
-    again = await moves.roll_back_all(ANN)
+    again = await migrations.roll_back_all(ANN)
     assert [(change.agent, change.event) for change in again.changed] == [("b", None)]
     assert [left.agent for left in again.left_alone] == ["a"]
 
 
 async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more(
-    registry: AgentRegistry, moves: Migrations, store: Store, clock: FakeClock
+    registry: AgentRegistry, migrations: Migrations, store: Store, clock: FakeClock
 ) -> None:
     await register(registry, "a")
     with pytest.raises(Conflict, match="has not been cut over"):
-        await moves.finish("a", ANN)
+        await migrations.finish("a", ANN)
     await register(registry, "still", "trying")
-    await moves.canary("trying", DEFAULT, 10, AS_BEFORE, ANN)
+    await migrations.canary("trying", DEFAULT, 10, AS_BEFORE, ANN)
     await insert(store, new_run(1))
-    change = await cut_over(moves)
+    change = await cut_over(migrations)
     await insert(store, msgspec.structs.replace(new_run(2), routing_version=change.state.cut_over_at))
     with pytest.raises(Conflict, match="not every process knows of it yet"):
-        await moves.finish("a", ANN)
+        await migrations.finish("a", ANN)
     clock.advance(timedelta(seconds=6))
     with pytest.raises(Conflict, match="1 unfinished runs were accepted before"):
-        await moves.finish("a", ANN)
-    assert [refusal.agent for refusal in (await moves.finish_all(ANN)).refused] == ["a"]
+        await migrations.finish("a", ANN)
+    assert [refusal.agent for refusal in (await migrations.finish_all(ANN)).refused] == ["a"]
     await write(store, transition(1, status="COMPLETED", finished_at=clock.now()))
-    outcome = await moves.finish_all(ANN)
+    outcome = await migrations.finish_all(ANN)
     assert [(change.agent, change.state.stage) for change in outcome.changed] == [("a", "finished")]
     assert (outcome.refused, outcome.left_alone) == ([], [])
 
 
 async def test_an_agent_that_moves_nowhere_is_checked_where_it_is(
-    registry: AgentRegistry, moves: Migrations, checks: Checks
+    registry: AgentRegistry, migrations: Migrations, checks: Checks
 ) -> None:
     await register(registry, "a")
-    record, _ = await moves.check("a")
+    record, _ = await migrations.check("a")
     assert (checks.asked, record.protocol) == ([("a", None)], "simple-a2a")
 
 
 async def test_what_was_attested_of_one_target_is_not_attested_of_another(
-    registry: AgentRegistry, moves: Migrations
+    registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a")
-    await moves.attest("a", "deployed", None, ANN)
-    first = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    await migrations.attest("a", "deployed", None, ANN)
+    first = await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     assert first.state.ready is not None
-    other = await moves.canary("a", RequestedTarget(protocol="a2a-1.0"), 10, AS_BEFORE, ANN)
+    other = await migrations.canary("a", RequestedTarget(protocol="a2a-1.0"), 10, AS_BEFORE, ANN)
     assert other.state.ready is None
 
 
@@ -449,17 +449,17 @@ CHANGES: dict[str, JsonObject] = {
 
 
 async def test_what_a_moving_agent_is_stays_as_it_is_until_the_move_has_ended(
-    registry: AgentRegistry, moves: Migrations
+    registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a", repeatable=True)
-    await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     for change in CHANGES.values():
         with pytest.raises(Conflict, match="in the middle of a migration"):
             await registry.patch("a", change)
     with pytest.raises(Conflict, match="it cannot be removed"):
         await registry.delete("a")
     await registry.patch("a", {"timeout_ms": 5, "name": "renamed"})
-    await moves.roll_back("renamed", ANN)
+    await migrations.roll_back("renamed", ANN)
     for change in CHANGES.values():
         await registry.patch("renamed", change)
     await registry.delete("renamed")

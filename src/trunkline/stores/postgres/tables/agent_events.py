@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from trunkline.stores.port.agent_events import (
-    AgentEvent,
-    CheckRecord,
-    ComparisonRecord,
-    Grade,
-    NewAgentEvent,
-    Side,
-)
+from trunkline.agents.migration.routing import EndpointName
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Grade, NewAgentEvent
 from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session, Value, columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored_row
@@ -78,7 +72,7 @@ _PUT_SIDES = """
     INSERT INTO agent_sides(agent_id, side, calls) SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[])
     ON CONFLICT (agent_id, side) DO UPDATE SET calls = excluded.calls
 """
-_SIDES: tuple[Side, ...] = ("new", "old")
+_SIDES: tuple[EndpointName, ...] = ("new", "old")
 _GRADES = """
     SELECT last.* FROM unnest($1::uuid[]) AS wanted(id) CROSS JOIN LATERAL (
         SELECT agent_id::text, id::text, at, grade, passed FROM agent_checks WHERE agent_id = wanted.id
@@ -215,7 +209,7 @@ class PostgresComparisonReads(PostgresReads):
         )
         return {row[0]: row[1] for row in found}
 
-    async def calls(self, agent_id: str) -> dict[Side, bytes]:
+    async def calls(self, agent_id: str) -> dict[EndpointName, bytes]:
         found = await self._rows("SELECT side, calls FROM agent_sides WHERE agent_id = $1", as_uuid(agent_id))
         return {side: calls for side, calls in found if calls}
 
@@ -228,13 +222,13 @@ class PostgresComparisonWrites(PostgresWrites):
         await self._db.execute(_PUT_COMPARISONS, *columns(rows, 8))
         await self._db.execute(_DROP_COMPARISONS, sorted({each.agent_id for each in comparisons}), keep)
 
-    async def lock_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
+    async def lock_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, EndpointName], bytes]:
         wanted = _uuids(agent_ids)
         await self._db.execute(_MAKE_SIDES, wanted, list(_SIDES))
         found = await self._db.rows(_LOCK_SIDES, wanted)
         return {(agent_id, side): calls for agent_id, side, calls in found if calls}
 
-    async def put_calls(self, calls: Mapping[tuple[str, Side], bytes]) -> None:
+    async def put_calls(self, calls: Mapping[tuple[str, EndpointName], bytes]) -> None:
         rows = sorted((agent_id, side, value) for (agent_id, side), value in calls.items())
         await self._db.execute(_PUT_SIDES, *columns(rows, 3))
 

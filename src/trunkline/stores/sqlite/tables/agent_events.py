@@ -6,14 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import apsw
 
-from trunkline.stores.port.agent_events import (
-    AgentEvent,
-    CheckRecord,
-    ComparisonRecord,
-    Grade,
-    NewAgentEvent,
-    Side,
-)
+from trunkline.agents.migration.routing import EndpointName
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Grade, NewAgentEvent
 from trunkline.stores.rows.agents import (
     agent_event,
     agent_event_values,
@@ -161,7 +155,7 @@ class SqliteComparisonReads(SqliteReads):
         sql = "SELECT verdict, count(*) FROM comparisons WHERE agent_id = ? AND since = ? GROUP BY verdict"
         return dict(rows(self._db, sql, (agent_id, since)))
 
-    async def calls(self, agent_id: str) -> dict[Side, bytes]:
+    async def calls(self, agent_id: str) -> dict[EndpointName, bytes]:
         return {side: calls for _, side, calls in rows(self._db, _CALLS, (agent_id,))}
 
 
@@ -173,11 +167,11 @@ class SqliteComparisonWrites(SqliteWrites):
         agents = {each.agent_id for each in comparisons}
         execute_many(self._db, _DROP_COMPARISONS, [(agent_id, keep) for agent_id in agents])
 
-    async def lock_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
+    async def lock_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, EndpointName], bytes]:
         found = query_many(self._db, _CALLS, [(agent_id,) for agent_id in agent_ids])
         return {(agent_id, side): calls for agent_id, side, calls in found}
 
-    async def put_calls(self, calls: Mapping[tuple[str, Side], bytes]) -> None:
+    async def put_calls(self, calls: Mapping[tuple[str, EndpointName], bytes]) -> None:
         execute_many(
             self._db,
             "INSERT OR REPLACE INTO agent_sides(agent_id, side, calls) VALUES (?, ?, ?)",
