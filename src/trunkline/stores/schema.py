@@ -1,8 +1,8 @@
 """
 The schema of a store, whichever it is: which revision it has, which one this program needs, and the way between.
 
-For a PostgreSQL database, and for a SQLite file that nobody else has open. Only the backend that the address means is
-imported.
+For a PostgreSQL database, and for a SQLite file that no other process has open. PostgreSQL's modules are imported only
+for its addresses, since its driver is optional.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from trunkline.errors import WrongSchema
 from trunkline.stores.migrations import HEAD, REVISIONS
+from trunkline.stores.sqlite.database.migrate import downgrade_file, file_revision, upgrade_file
 
 _SQLITE = "sqlite:///"
 
@@ -49,8 +50,6 @@ class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
 
 async def schema_state(url: str) -> SchemaState:
     if _is_sqlite(url):
-        from trunkline.stores.sqlite.database.migrate import file_revision  # noqa: PLC0415 - see above
-
         path = _path(url)
         return SchemaState(place=str(path), revision=await asyncio.to_thread(file_revision, path))
     from trunkline.stores.postgres.database import migrate  # noqa: PLC0415 - see above
@@ -61,8 +60,6 @@ async def schema_state(url: str) -> SchemaState:
 async def upgrade_schema(url: str) -> SchemaState:
     """How it is afterwards. Raises `WrongSchema` when a newer program has written the database."""
     if _is_sqlite(url):
-        from trunkline.stores.sqlite.database.migrate import upgrade_file  # noqa: PLC0415 - see above
-
         await asyncio.to_thread(upgrade_file, _path(url))
     else:
         from trunkline.stores.postgres.database import migrate  # noqa: PLC0415 - see above
@@ -78,8 +75,6 @@ async def downgrade_schema(url: str, to: str) -> SchemaState:
     A database at `to` or below stays as it is.
     """
     if _is_sqlite(url):
-        from trunkline.stores.sqlite.database.migrate import downgrade_file  # noqa: PLC0415 - see above
-
         await asyncio.to_thread(downgrade_file, _path(url), to)
     else:
         from trunkline.stores.postgres.database import migrate  # noqa: PLC0415 - see above
