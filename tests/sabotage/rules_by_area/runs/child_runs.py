@@ -104,7 +104,7 @@ CHILD_RUNS: Sequence[Rule] = (
     Rule(
         name="ended-child-wakes-nobody",
         breaks="A run whose child has ended unheard is not counted as stuck.",
-        symbol="trunkline.stores.sqlite.tables.backlog:_WITHOUT_WAKE_REASON",
+        symbol="trunkline.stores.sqlite.tables.operations:_WITHOUT_WAKE_REASON",
         change=ReplaceText("runs.id AND child.finished_at IS NULL", "runs.id"),
         caught_by=(f"{_STORE}::test_a_run_whose_child_has_ended_unheard_has_no_reason_to_wake[sqlite]",),
     ),
