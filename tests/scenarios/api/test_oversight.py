@@ -74,6 +74,10 @@ async def test_it_counts_runs_and_what_waits(system: RunningSystem, tmp_path: Pa
 class _UnavailableStore:
     """A store that cannot be reached."""
 
+    @property
+    def backlog(self) -> _UnavailableStore:
+        return self
+
     async def queues(self, most: int) -> object:
         raise Unavailable(f"It is away, whatever {most} is.")
 
