@@ -1,0 +1,1 @@
+"""The bridge: claims tasks, calls their agents, and writes the results."""

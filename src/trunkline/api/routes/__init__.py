@@ -1,0 +1,1 @@
+"""The operations of the REST interface, a module per group of resources."""

@@ -1,0 +1,1 @@
+"""Resolves an agent for a call: its route, dialect, card, access token and credentials."""

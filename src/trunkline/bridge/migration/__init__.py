@@ -1,0 +1,1 @@
+"""What a bridge does for migrating agents: shadow calls and automatic rollback."""

@@ -1,0 +1,1 @@
+"""The wire record of agent calls: exchanges, stream frames, redaction, and a request as a curl command."""

@@ -1,0 +1,1 @@
+"""What each check sends to an agent and what it expects of the answers; no I/O."""

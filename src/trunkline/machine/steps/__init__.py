@@ -1,0 +1,1 @@
+"""How each kind of step begins, takes its inputs, fails and ends."""
