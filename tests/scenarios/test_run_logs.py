@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.resources import read_resource
 
-from trunkline.api.schemas import LogPage
+from trunkline.api.resources.run_logs import LogPage
 from trunkline.jsontypes import Json, decode
 from trunkline.testing import RunningSystem, ScriptedAgent, simple_error, simple_success
 
@@ -32,16 +33,16 @@ async def finished(system: RunningSystem) -> str:
 async def test_history_and_wire_are_one_list_in_the_order_of_time(system: RunningSystem) -> None:
     run = await finished(system)
     answer = await system.call("GET", f"/runs/{run}/logs?limit=1000")
-    lines = LogPage.model_validate_json(answer.body).items
-    assert [line.at for line in lines] == sorted(line.at for line in lines)
-    assert lines[0].event == "RunStarted"
-    assert lines[-1].event == "RunCompleted"
-    assert [line.attempt for line in lines if line.source == "wire"] == [1, 2, 1]
-    retried = next(line for line in lines if line.event == "StepRetryScheduled")
-    assert (retried.level, retried.step) == ("warning", "a")
-    assert "too busy" in retried.text
-    begun = next(line for line in lines if line.event == "StepStarted")
-    assert begun.text == "Attempt 1 begins: A is called."
+    lines = read_resource(LogPage, answer.body)["items"]
+    assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
+    assert lines[0]["event"] == "RunStarted"
+    assert lines[-1]["event"] == "RunCompleted"
+    assert [line["attempt"] for line in lines if line["source"] == "wire"] == [1, 2, 1]
+    retried = next(line for line in lines if line["event"] == "StepRetryScheduled")
+    assert (retried["level"], retried["step"]) == ("warning", "a")
+    assert "too busy" in retried["text"]
+    begun = next(line for line in lines if line["event"] == "StepStarted")
+    assert begun["text"] == "Attempt 1 begins: A is called."
 
 
 async def test_pages_have_every_line_once(system: RunningSystem) -> None:

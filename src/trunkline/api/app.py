@@ -17,22 +17,21 @@ from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.activity import add_activity_routes
 from trunkline.api.routes.agents import add_agent_routes
-from trunkline.api.routes.blobs import add_blob_routes
+from trunkline.api.routes.blobs import blob_operations
 from trunkline.api.routes.checks import add_check_routes
-from trunkline.api.routes.dead_letters import add_dead_letter_routes
-from trunkline.api.routes.hooks import add_hook_routes
-from trunkline.api.routes.inbox import add_inbox_routes
+from trunkline.api.routes.dead_letters import dead_letter_operations
+from trunkline.api.routes.hooks import hook_operations
+from trunkline.api.routes.inbox import inbox_operations
 from trunkline.api.routes.migration import add_migration_routes
-from trunkline.api.routes.oversight import add_oversight_routes
-from trunkline.api.routes.run_logs import add_run_log_routes
-from trunkline.api.routes.runs import RunRoutes, add_run_routes
+from trunkline.api.routes.run_control import run_control_operations
+from trunkline.api.routes.run_logs import run_log_operations
+from trunkline.api.routes.runs import run_operations
 from trunkline.api.routes.secrets import secret_operations
-from trunkline.api.routes.system import add_system_routes
+from trunkline.api.routes.system import probe_operations, system_operations
 from trunkline.api.routes.trials import add_trial_routes
 from trunkline.api.routes.workflows import add_workflow_routes
-from trunkline.api.routing import Operation, OperationRoute
+from trunkline.api.routing import Operation, OperationRouter
 from trunkline.api.services import HealthReport, Limits, Probes, Services
-from trunkline.api.shortcut import Shortcut
 from trunkline.jsontypes import encode
 
 __all__ = ["HealthReport", "Limits", "Services", "create_app", "create_probe_app"]
@@ -43,27 +42,29 @@ def create_app(services: Services) -> ASGIApp:
     # No documentation pages: they would load scripts from another host.
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
-    runs = RunRoutes(services)
-    add_run_routes(app, runs)
-    add_run_log_routes(app, services)
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
     add_check_routes(app, services)
     add_activity_routes(app, services)
     add_trial_routes(app, services)
     add_migration_routes(app, services)
-    add_inbox_routes(app, services)
-    add_blob_routes(app, services)
-    add_dead_letter_routes(app, services)
-    add_hook_routes(app, services)
-    add_oversight_routes(app, services)
-    add_system_routes(app, services)
 
-    operations = [*secret_operations(services)]
-    app.router.routes.extend(OperationRoute(each) for each in operations)
+    operations = [
+        *run_control_operations(services),
+        *run_operations(services),
+        *run_log_operations(services),
+        *secret_operations(services),
+        *inbox_operations(services),
+        *blob_operations(services),
+        *dead_letter_operations(services),
+        *hook_operations(services),
+        *system_operations(services),
+        *probe_operations(services),
+    ]
     _add_descriptions(app, services, operations)
+    router = OperationRouter(operations, otherwise=app)
     # Outside of the check for keys: the page is nobody's secret, and asks for a key by itself.
-    pages = WebUi(_checked(Shortcut(app, runs.execute), services), services.ui_folder)
+    pages = WebUi(_checked(router, services), services.ui_folder)
     return CorrelationMiddleware(OriginCheck(pages, services.names))
 
 
@@ -94,9 +95,7 @@ def _add_descriptions(app: FastAPI, services: Services, operations: Sequence[Ope
 
 def create_probe_app(probes: Probes) -> ASGIApp:
     """What a process without the API answers: `/livez`, `/readyz` and `/metrics`."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    install_problems(app)
-    add_system_routes(app, probes)
+    app = OperationRouter(probe_operations(probes))
     return CorrelationMiddleware(OriginCheck(_checked(app, probes), probes.names))
 
 

@@ -14,10 +14,11 @@ from contextlib import suppress
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from trunkline.api.resources.runs import event_resource
 from trunkline.api.services import Services
-from trunkline.api.views import event_json
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
+from trunkline.jsontypes import encode
 from trunkline.machine.state import FINAL_RUN_STATUSES
 from trunkline.stores.base import EventRecord
 
@@ -35,7 +36,11 @@ RUNS_CHANGED = b"event: runs_changed\ndata: {}\n\n"
 
 def encode_event(event: EventRecord) -> bytes:
     # JSON text has no raw line break, so one data line holds it.
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.type.encode(), event_json(event))
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (
+        event.seq,
+        event.type.encode(),
+        encode(event_resource(event)),
+    )
 
 
 class _Stream(Response):

@@ -33,7 +33,7 @@ T = TypeVar("T")
 PageLimit = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT, description="How many items at most.")]
 
 
-class TextPageParameters(Parameters, frozen=True):
+class TextPageParameters(Parameters, frozen=True, kw_only=True):
     """Of a list whose cursor is a text."""
 
     limit: PageLimit = DEFAULT_LIMIT
@@ -49,7 +49,7 @@ class TextPageParameters(Parameters, frozen=True):
     ) = None
 
 
-class NumberPageParameters(Parameters, frozen=True):
+class NumberPageParameters(Parameters, frozen=True, kw_only=True):
     """Of a list whose cursor is a number."""
 
     limit: PageLimit = DEFAULT_LIMIT

@@ -25,6 +25,9 @@ from trunkline.errors import Finding, Invalid
 Place = Literal["path", "query", "header"]
 Read = Callable[[str], object]
 
+# What every store can hold as a number.
+MAX_ATTEMPT = MAX_VERSION = 2**31 - 1
+
 _HEADER = "header"
 # Of a query. OpenAPI says `true` and `false`; the others have always been accepted.
 _BOOLEANS = {
@@ -33,7 +36,7 @@ _BOOLEANS = {
 }
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,14 +75,14 @@ class ParameterReader(Generic[P]):
     """Reads `form` from requests to one path."""
 
     def __init__(self, form: type[P], path: str) -> None:
-        in_path = frozenset(_PLACEHOLDER.findall(path))
+        in_path = frozenset(PLACEHOLDER.findall(path))
         self._form = form
-        self.parameters = [_parameter(field, in_path) for field in msgspec.structs.fields(form)]
-        self._in_path = [each for each in self.parameters if each.place == "path"]
-        self._in_query = [each for each in self.parameters if each.place == "query"]
-        self._in_headers = [
-            (each.name.lower().encode(), each) for each in self.parameters if each.place == "header"
-        ]
+        declared = [_parameter(field, in_path) for field in msgspec.structs.fields(form)]
+        self._in_path = [each for each in declared if each.place == "path"]
+        self._in_query = [each for each in declared if each.place == "query"]
+        in_headers = [each for each in declared if each.place == "header"]
+        self._in_headers = [(each.name.lower().encode(), each) for each in in_headers]
+        self.parameters = [*self._in_path, *self._in_query, *in_headers]
 
     def read(self, request: Request) -> P:
         scope = request.scope
@@ -87,7 +90,10 @@ class ParameterReader(Generic[P]):
         wrong: list[Finding] = []
         path_params: Mapping[str, str] = scope["path_params"]
         for parameter in self._in_path:
-            _read(parameter, (path_params[parameter.name],), given, wrong)
+            if parameter.read is None:
+                given[parameter.field] = path_params[parameter.name]
+            else:
+                _read(parameter, (path_params[parameter.name],), given, wrong)
         query_string: bytes = scope["query_string"]
         if query_string and self._in_query:
             query = _query(query_string)
@@ -150,7 +156,7 @@ def _parameter(field: msgspec.structs.FieldInfo, in_path: frozenset[str]) -> Par
         required=field.required,
         default=field.default,
         is_list=is_list,
-        read=_reader(item, item_meta),
+        read=_reader(field.encode_name, item, item_meta),
     )
 
 
@@ -171,9 +177,9 @@ def _unannotated(type_: object) -> tuple[object, msgspec.Meta | None]:
 # --- how the text of each type is read; a ValueError says what it must be
 
 
-def _reader(type_: object, meta: msgspec.Meta | None) -> Read | None:
+def _reader(name: str, type_: object, meta: msgspec.Meta | None) -> Read | None:
     if type_ is bool:
-        return _boolean
+        return partial(_boolean, name)
     if type_ is int:
         return partial(_integer, meta)
     if type_ is float:
@@ -189,10 +195,10 @@ def _is_bound(meta: msgspec.Meta) -> bool:
     return not (meta.pattern is None and meta.min_length is None and meta.max_length is None)
 
 
-def _boolean(text: str) -> bool:
+def _boolean(name: str, text: str) -> bool:
     value = _BOOLEANS.get(text.lower())
     if value is None:
-        raise ValueError("must be true or false")
+        raise ValueError(f"{name} is {text!r}; it can be true or false")
     return value
 
 

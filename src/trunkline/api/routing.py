@@ -1,23 +1,23 @@
 """
 The one kind of route: an operation with its parameters, its body, its answers and the function that answers it.
 
-Starlette's router finds the operation. This module reads the parameters, turns every error into a problem, and keeps
-what OpenAPI says about the operation.
+The router finds the operation, has its parameters read, and turns every error into a problem. An operation also keeps
+what OpenAPI says about it.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trunkline.api.parameters import P, Parameter, ParameterReader
+from trunkline.api.parameters import PLACEHOLDER, P, Parameter, ParameterReader
 from trunkline.api.problems import method_not_allowed, problem_of, unexpected, unknown_route
 from trunkline.errors import TrunklineError
 from trunkline.jsontypes import JsonObject, encode
@@ -131,55 +131,54 @@ def operation(
     )
 
 
-class OperationRoute(Route):
-    """Lets Starlette's router find one operation."""
+class OperationRouter:
+    """
+    Finds the operation of a request; `otherwise` answers requests to other paths.
 
-    def __init__(self, operation: Operation) -> None:
-        super().__init__(operation.path, _unused, methods=[operation.method], name=operation.name)
-        # Starlette would add HEAD to every GET.
-        self.methods = {operation.method}
-        self.operation = operation
+    Candidates are the operations with the request's method and its number of segments, in the order in which they were
+    given. Starlette's router tries every route in turn, which costs more than the rest of a short answer.
+    """
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        if scope["method"] == self.operation.method:
-            response = await self._respond(request)
+    def __init__(self, operations: Iterable[Operation], *, otherwise: ASGIApp | None = None) -> None:
+        self._otherwise = _unknown_route if otherwise is None else otherwise
+        self._patterns = [(_pattern(each.path), each) for each in operations]
+        self._candidates: dict[tuple[str, int], list[tuple[re.Pattern[str], Operation]]] = {}
+        for pattern, each in self._patterns:
+            self._candidates.setdefault((each.method, each.path.count("/")), []).append((pattern, each))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._otherwise(scope, receive, send)
+            return
+        path: str = scope["path"]
+        for pattern, each in self._candidates.get((scope["method"], path.count("/")), ()):
+            if (match := pattern.fullmatch(path)) is not None:
+                scope["path_params"] = match.groupdict()
+                response = await _respond(each, Request(scope, receive))
+                await response(scope, receive, send)
+                return
+        if methods := {each.method for pattern, each in self._patterns if pattern.fullmatch(path)}:
+            await method_not_allowed(Request(scope), methods)(scope, receive, send)
         else:
-            response = method_not_allowed(request, _methods_at(scope))
-        await response(scope, receive, send)
-
-    async def _respond(self, request: Request) -> Response:
-        try:
-            return await self.operation.respond(request)
-        except TrunklineError as error:
-            return problem_of(request, error)
-        except ClientDisconnect:
-            # It has gone; the server drops the answer.
-            return Response(status_code=400)
-        except Exception as error:  # noqa: BLE001 - no layer outside answers it; it is logged
-            return unexpected(request, error)
+            await self._otherwise(scope, receive, send)
 
 
-async def _unused(request: Request) -> Response:
-    """Starlette's route wants an endpoint; `OperationRoute.handle` calls the operation's own."""
-    raise NotImplementedError
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(PLACEHOLDER.sub(r"(?P<\1>[^/]+)", path))
 
 
-def _methods_at(scope: Scope) -> list[str]:
-    """The methods that the requested path has operations for."""
-    router: Router = scope["router"]
-    matching = (route for route in router.routes if route.matches(scope)[0] is not Match.NONE)
-    return sorted(
-        {method for route in matching if isinstance(route, Route) for method in route.methods or ()}
-    )
+async def _respond(operation: Operation, request: Request) -> Response:
+    try:
+        return await operation.respond(request)
+    except TrunklineError as error:
+        return problem_of(request, error)
+    except ClientDisconnect:
+        # It has gone; the server drops the answer.
+        return Response(status_code=400)
+    except Exception as error:  # noqa: BLE001 - no layer outside answers it; it is logged
+        return unexpected(request, error)
 
 
 async def _unknown_route(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
         await unknown_route(Request(scope))(scope, receive, send)
-
-
-def build_router(operations: Iterable[Operation]) -> ASGIApp:
-    return Router(
-        [OperationRoute(each) for each in operations], redirect_slashes=False, default=_unknown_route
-    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from trunkline.api.views import error_view, in_order
+from trunkline.api.resources.exchanges import in_order
+from trunkline.api.resources.runs import step_failure
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
 from trunkline.services.agents.inspection import AgentTestResult
@@ -16,7 +17,7 @@ def trial_json(trial: AgentTestResult) -> bytes:
         {
             "outcome": trial.outcome,
             "output": None if trial.output is None else msgspec.Raw(trial.output),
-            "error": error_view(trial.error),
+            "error": None if trial.error is None else step_failure(trial.error),
             "question": None
             if question is None
             else {"kind": question.kind, "text": question.text, "data": question.data},

@@ -11,9 +11,10 @@ import aiohttp
 import msgspec
 import pytest
 from starlette.types import Message
+from tests.resources import read_resource
 
 from trunkline.api.event_streams import EventStream
-from trunkline.api.schemas import EventPage
+from trunkline.api.resources.runs import EventPage
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
@@ -74,7 +75,7 @@ async def stream(
 
 async def history(system: RunningSystem, run_id: str) -> list[Json]:
     answer = await system.call("GET", f"/runs/{run_id}/events?limit=1000")
-    EventPage.model_validate_json(answer.body)
+    read_resource(EventPage, answer.body)
     items = answer.json["items"]
     assert isinstance(items, list)
     return items

@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator
 
 import aiohttp
 import pytest
+from tests.resources import as_resource, read_resource
 
-from trunkline.api.schemas import Run
+from trunkline.api.resources.runs import RunResource
 from trunkline.jsontypes import Json
 from trunkline.testing import RunningSystem, ScriptedAgent, simple_success
 from trunkline.testing.agents import Call
@@ -35,12 +36,12 @@ async def test_a_run_is_accepted_with_its_place(system: RunningSystem, agent: Sc
     headers = {"X-Correlation-ID": "order-7"}
     answer = await system.call("POST", "/workflows/w/execute", {"query": "x"}, headers)
     assert answer.status == 202
-    run = Run.model_validate_json(answer.body)
-    assert answer.headers["Location"] == f"/api/v1/runs/{run.id}"
-    assert (run.input, run.correlation_id, run.workflow.version) == ({"query": "x"}, "order-7", 1)
-    assert [step.name for step in run.steps] == ["a"]
-    finished = Run.model_validate(await system.wait_for(run.id))
-    assert finished.status == "COMPLETED"
+    run = read_resource(RunResource, answer.body)
+    assert answer.headers["Location"] == f"/api/v1/runs/{run['id']}"
+    assert (run["input"], run["correlation_id"], run["workflow"]["version"]) == ({"query": "x"}, "order-7", 1)
+    assert [step["name"] for step in run["steps"]] == ["a"]
+    finished = as_resource(RunResource, await system.wait_for(run["id"]))
+    assert finished["status"] == "COMPLETED"
     assert agent.calls[0].headers["X-Correlation-ID"] == "order-7"
 
 
@@ -49,9 +50,9 @@ async def test_a_run_that_is_waited_for_is_answered_finished(
 ) -> None:
     answer = await system.call("POST", "/workflows/w/execute?wait=60", {})
     assert answer.status == 200
-    run = Run.model_validate_json(answer.body)
-    assert (run.status, run.output) == ("COMPLETED", {"text": "done", "data": {"text": "done"}})
-    assert answer.headers["Location"] == f"/api/v1/runs/{run.id}"
+    run = read_resource(RunResource, answer.body)
+    assert (run["status"], run["output"]) == ("COMPLETED", {"text": "done", "data": {"text": "done"}})
+    assert answer.headers["Location"] == f"/api/v1/runs/{run['id']}"
 
 
 async def test_when_the_time_is_up_the_run_goes_on(system: RunningSystem, agent: ScriptedAgent) -> None:
@@ -157,6 +158,6 @@ async def test_the_command_of_the_seeds_starts_a_run_without_a_json_content_type
         ) as response,
     ):
         assert response.status == 202
-        run = Run.model_validate_json(await response.read())
-    assert run.input == {"query": "What can you do?"}
-    await system.wait_for(run.id)
+        run = read_resource(RunResource, await response.read())
+    assert run["input"] == {"query": "What can you do?"}
+    await system.wait_for(run["id"])

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.resources import read_resource
 from tests.scenarios.api.test_dead_letters import put
 from tests.scenarios.api.test_keys import EVERY_ROLE, bearer, create_key, guarded_system, keys_of
 
 from trunkline import __version__
-from trunkline.api.schemas import AuditPage, Caller, SystemState
+from trunkline.api.resources.system import AuditPage, CallerResource, SystemState
 from trunkline.brokers.base import ConsumerGroup, Lag
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
@@ -33,28 +34,32 @@ ONE = "{name: one, steps: {a: {agent: A}}}"
 
 
 async def look(system: RunningSystem) -> SystemState:
-    return SystemState.model_validate_json((await system.call("GET", "/system")).body)
+    return read_resource(SystemState, (await system.call("GET", "/system")).body)
 
 
 async def changes(system: RunningSystem, query: str = "") -> list[tuple[str, str, str]]:
     """Oldest first: what was done to what."""
     answer = await system.call("GET", f"/audit?limit=1000{query}")
-    found = AuditPage.model_validate_json(answer.body).items
-    return [(entry.kind, entry.action, entry.subject) for entry in reversed(found)]
+    found = read_resource(AuditPage, answer.body)["items"]
+    return [(entry["kind"], entry["action"], entry["subject"]) for entry in reversed(found)]
 
 
 async def test_it_says_what_it_is_and_that_all_is_well(system: RunningSystem, backend: str) -> None:
     found = await look(system)
-    assert (found.version, found.ready, found.warnings) == (__version__, True, [])
-    assert found.mode == ("embedded" if backend == "embedded" else "distributed")
-    assert all(each.ok and each.detail is None for each in found.dependencies)
+    assert (found["version"], found["ready"], found["warnings"]) == (__version__, True, [])
+    assert found["mode"] == ("embedded" if backend == "embedded" else "distributed")
+    assert all(each["ok"] and each["detail"] is None for each in found["dependencies"])
     if backend == "embedded":
-        assert found.consumers is None
+        assert found["consumers"] is None
     else:
-        consumers = [(each.role, each.pool) for each in found.consumers or []]
+        consumers = [(each["role"], each["pool"]) for each in found["consumers"] or []]
         assert consumers == [("bridge", None), ("executor", None)]
-    (process,) = found.processes or []
-    assert (process.roles, process.alive, process.this) == (["api", "bridge", "executor"], True, True)
+    (process,) = found["processes"] or []
+    assert (process["roles"], process["alive"], process["this"]) == (
+        ["api", "bridge", "executor"],
+        True,
+        True,
+    )
 
 
 async def test_it_counts_runs_and_what_waits(system: RunningSystem, tmp_path: Path) -> None:
@@ -64,11 +69,11 @@ async def test_it_counts_runs_and_what_waits(system: RunningSystem, tmp_path: Pa
         await system.run("one")
     await put(tmp_path / "data", b"a", b"b")
     found = await look(system)
-    assert {each.name: each.count for each in found.runs or []}["COMPLETED"] == 1
-    queues = {each.name: (each.count, each.exact) for each in found.queues or []}
+    assert {each["name"]: each["count"] for each in found["runs"] or []}["COMPLETED"] == 1
+    queues = {each["name"]: (each["count"], each["exact"]) for each in found["queues"] or []}
     assert queues["dead_letters"] == (2, True)
     assert queues["inbox"] == queues["timers_due"] == queues["tasks_queued"] == (0, True)
-    assert any("2 messages" in warning for warning in found.warnings)
+    assert any("2 messages" in warning for warning in found["warnings"])
 
 
 class _UnavailableStore:
@@ -115,7 +120,7 @@ async def test_every_change_of_a_run_is_noted(system: RunningSystem) -> None:
         assert (await system.call("POST", f"/runs/{run}/retry", {"from_step": "a"})).status == 202
         assert (await system.call("POST", f"/runs/{run}/cancel")).status == 409
     audit = await system.call("GET", f"/audit?subject={run}")
-    found = [(entry.action, entry.detail) for entry in AuditPage.model_validate_json(audit.body).items]
+    found = [(entry["action"], entry["detail"]) for entry in read_resource(AuditPage, audit.body)["items"]]
     assert found == [
         ("retry", {"from_step": "a", "other_input": False}),
         ("reply", {"step": "a"}),
@@ -146,8 +151,8 @@ async def test_every_change_of_an_agent_a_workflow_and_a_secret_is_noted(system:
         ("agent", "delete", "A"),
     ]
     audit = await system.call("GET", "/audit")
-    changed = AuditPage.model_validate_json(audit.body).items[5]
-    assert sorted(cast("list[str]", changed.detail["changed"])) == ["auth_config", "timeout_ms"]
+    changed = read_resource(AuditPage, audit.body)["items"][5]
+    assert sorted(cast("list[str]", changed["detail"]["changed"])) == ["auth_config", "timeout_ms"]
     assert b"4711" not in audit.body
     assert b"4712" not in audit.body
 
@@ -182,7 +187,8 @@ async def test_the_key_says_who_it_was(tmp_path: Path) -> None:
             await keys.revoke("bob")
         audit = await system.call("GET", "/audit", headers=bearer(key))
     found = [
-        (entry.who, entry.kind, entry.action) for entry in AuditPage.model_validate_json(audit.body).items
+        (entry["who"], entry["kind"], entry["action"])
+        for entry in read_resource(AuditPage, audit.body)["items"]
     ]
     assert found == [
         (None, "key", "revoke"),
@@ -199,9 +205,9 @@ async def test_a_key_is_told_its_name_and_its_role(tmp_path: Path, role: KeyRole
     key = await create_key(tmp_path, role, "ann")
     async with guarded_system(tmp_path) as system:
         answer = await system.call("GET", "/me", headers=bearer(key))
-    assert Caller.model_validate_json(answer.body) == Caller(name="ann", role=role)
+    assert read_resource(CallerResource, answer.body) == CallerResource(name="ann", role=role)
 
 
 async def test_without_keys_everybody_may_do_everything(system: RunningSystem) -> None:
     answer = await system.call("GET", "/me")
-    assert Caller.model_validate_json(answer.body) == Caller(name=None, role="admin")
+    assert read_resource(CallerResource, answer.body) == CallerResource(name=None, role="admin")

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 import pytest
 from starlette.types import Message
+from tests.resources import read_resource
 from tests.scenarios.change_notifications import HELLO, RING, change_notifications
 
 from trunkline.api.event_streams import RunsChangedStream
-from trunkline.api.schemas import RunPage
-from trunkline.api.schemas.runs import RunSummary
+from trunkline.api.resources.runs import RunPage, RunSummary
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import RunningSystem, ScriptedAgent, simple_error, simple_success
 
@@ -41,11 +41,11 @@ async def agent(system: RunningSystem) -> AsyncGenerator[ScriptedAgent]:
 async def listed(system: RunningSystem, **query: str | list[str] | int) -> list[RunSummary]:
     answer = await system.call("GET", f"/runs?{urlencode(query, doseq=True)}")
     assert answer.status == 200, answer.body
-    return RunPage.model_validate_json(answer.body).items
+    return read_resource(RunPage, answer.body)["items"]
 
 
 async def ids(system: RunningSystem, **query: str | list[str] | int) -> list[str]:
-    return [run.id for run in await listed(system, **query)]
+    return [run["id"] for run in await listed(system, **query)]
 
 
 async def made(system: RunningSystem, workflow: str) -> str:
@@ -74,8 +74,8 @@ async def test_runs_are_found_by_state_agent_text_and_time(
     assert await ids(system, q="EATHER") == [new, old]
     assert await ids(system, q=new[1:]) == []
     every = await listed(system)
-    assert [run.agents for run in every] == [["C"], ["C"], ["A", "B"], ["A"]]
-    begun = {run.id: run.created_at.isoformat() for run in every}
+    assert [run["agents"] for run in every] == [["C"], ["C"], ["A", "B"], ["A"]]
+    begun = {run["id"]: run["created_at"] for run in every}
     assert await ids(system, since=begun[new], until=begun[failed]) == [other, new]
     assert await ids(system, since=begun[new], status="FAILED") == [failed]
     after = (datetime.fromisoformat(begun[failed]) + timedelta(seconds=1)).isoformat()
@@ -90,9 +90,11 @@ async def test_pages_of_a_search_join_to_the_whole(system: RunningSystem, agent:
     seen: list[str] = []
     path: str | None = f"/runs?{urlencode(asked, doseq=True)}"
     while path is not None:
-        page = RunPage.model_validate_json((await system.call("GET", path)).body)
-        seen += [run.id for run in page.items]
-        path = page.next_cursor and f"/runs?{urlencode({**asked, 'cursor': page.next_cursor}, doseq=True)}"
+        page = read_resource(RunPage, (await system.call("GET", path)).body)
+        seen += [run["id"] for run in page["items"]]
+        path = (
+            page["next_cursor"] and f"/runs?{urlencode({**asked, 'cursor': page['next_cursor']}, doseq=True)}"
+        )
     assert seen == await ids(system)
     assert len(seen) == 3
 
@@ -104,8 +106,8 @@ async def test_a_correlation_id_finds_the_runs_that_have_it(
     headers = {"X-Correlation-ID": "order-7/b"}
     run = (await system.call("POST", "/workflows/above/execute?wait=60", {}, headers=headers)).json
     found = await listed(system, q="order-7/b")
-    assert [item.workflow.name for item in found if item.id == run["id"]] == ["above"]
-    assert {item.workflow.name for item in found} == {"above", "weather"}
+    assert [item["workflow"]["name"] for item in found if item["id"] == run["id"]] == ["above"]
+    assert {item["workflow"]["name"] for item in found} == {"above", "weather"}
     assert await ids(system, q="order-7") == []
 
 
@@ -114,13 +116,14 @@ async def test_children_are_listed_unless_they_are_not_wanted(
 ) -> None:
     above = await made(system, "above")
     every = await listed(system)
-    (child,) = [run for run in every if run.parent is not None]
-    assert {run.id for run in every} == {above, child.id}
-    assert child.parent is not None
-    assert (child.parent.run_id, child.parent.step) == (above, "inner")
+    (child,) = [run for run in every if run.get("parent") is not None]
+    assert {run["id"] for run in every} == {above, child["id"]}
+    assert child.get("parent") == {"run_id": above, "step": "inner"}
     assert await ids(system, children="false") == await ids(system, children="false", q="a") == [above]
-    assert await ids(system, parent=above) == await ids(system, parent=above, agent="A") == [child.id]
-    assert await ids(system, children="false", workflow="weather") == await ids(system, parent=child.id) == []
+    assert await ids(system, parent=above) == await ids(system, parent=above, agent="A") == [child["id"]]
+    assert (
+        await ids(system, children="false", workflow="weather") == await ids(system, parent=child["id"]) == []
+    )
     assert await ids(system, parent="nobody") == []
 
 

@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
+from tests.resources import as_resource, read_resource
 
-from trunkline.api.schemas import Run, RunPage, StepPage, WirePage
+from trunkline.api.resources.exchanges import WirePage
+from trunkline.api.resources.runs import RunPage, RunResource, StepPage
 from trunkline.jsontypes import Json
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, simple_error, simple_success
 from trunkline.testing.agents import Call
@@ -52,7 +54,7 @@ async def test_runs_are_listed_newest_first_and_filtered(system: RunningSystem, 
 
     async def ids(query: str) -> list[str]:
         answer = await system.call("GET", f"/runs{query}")
-        return [run.id for run in RunPage.model_validate_json(answer.body).items]
+        return [run["id"] for run in read_resource(RunPage, answer.body)["items"]]
 
     workflow_id = (await system.call("GET", "/workflows/w")).json["id"]
     assert await ids("") == [failed, second, first]
@@ -65,24 +67,28 @@ async def test_runs_are_listed_newest_first_and_filtered(system: RunningSystem, 
 
 async def test_a_failed_run_says_why_and_what_to_do(system: RunningSystem, agent: ScriptedAgent) -> None:
     agent.script(simple_success({}), simple_error("no such city"))
-    run = Run.model_validate(await system.run("w"))
-    assert run.status == "FAILED"
-    assert run.error is not None
-    assert (run.error.step, run.error.attempt, run.error.code) == ("b", 1, "agent_reported_error")
-    assert "no such city" in run.error.message
-    assert run.error.fix
-    assert [step.status for step in run.steps] == ["COMPLETED", "FAILED"]
+    run = as_resource(RunResource, await system.run("w"))
+    assert run["status"] == "FAILED"
+    assert run["error"] is not None
+    assert (run["error"].get("step"), run["error"].get("attempt"), run["error"]["code"]) == (
+        "b",
+        1,
+        "agent_reported_error",
+    )
+    assert "no such city" in run["error"]["message"]
+    assert run["error"]["fix"]
+    assert [step["status"] for step in run["steps"]] == ["COMPLETED", "FAILED"]
 
 
 async def test_steps_come_in_pages_in_the_order_of_the_definition(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
     run_id = str((await system.run("w"))["id"])
-    first = StepPage.model_validate_json((await system.call("GET", f"/runs/{run_id}/steps?limit=1")).body)
-    rest = await system.call("GET", f"/runs/{run_id}/steps?limit=1&cursor={first.next_cursor}")
-    second = StepPage.model_validate_json(rest.body)
-    assert [step.name for step in (*first.items, *second.items)] == ["a", "b"]
-    assert second.next_cursor is None
+    first = read_resource(StepPage, (await system.call("GET", f"/runs/{run_id}/steps?limit=1")).body)
+    rest = await system.call("GET", f"/runs/{run_id}/steps?limit=1&cursor={first['next_cursor']}")
+    second = read_resource(StepPage, rest.body)
+    assert [step["name"] for step in (*first["items"], *second["items"])] == ["a", "b"]
+    assert second["next_cursor"] is None
     assert (await system.call("GET", "/runs/none/steps")).status == 404
 
 
@@ -93,10 +99,10 @@ async def test_a_retry_is_a_new_run_that_keeps_what_was_done(
     old = str((await system.run("w", {"query": 1}))["id"])
     answer = await system.call("POST", f"/runs/{old}/retry")
     assert answer.status == 202
-    new = Run.model_validate_json(answer.body)
-    assert (new.retry_of, new.input) == (old, {"query": 1})
-    assert answer.headers["Location"] == f"/api/v1/runs/{new.id}"
-    run = await system.wait_for(new.id)
+    new = read_resource(RunResource, answer.body)
+    assert (new.get("retry_of"), new["input"]) == (old, {"query": 1})
+    assert answer.headers["Location"] == f"/api/v1/runs/{new['id']}"
+    run = await system.wait_for(new["id"])
     assert run["status"] == "COMPLETED"
     assert step_of(run, "a")["output"] == {"text": "kept", "data": {"text": "kept"}}
     assert len(agent.calls) == 3
@@ -153,7 +159,7 @@ async def test_a_cancelled_run_ends(system: RunningSystem, agent: ScriptedAgent)
     await gate.called.wait()
     answer = await system.call("POST", f"/runs/{run_id}/cancel")
     assert answer.status == 202
-    Run.model_validate_json(answer.body)
+    read_resource(RunResource, answer.body)
     assert (await system.wait_for(run_id))["status"] == "CANCELLED"
     gate.open.set()
 
@@ -165,10 +171,10 @@ async def test_a_question_is_shown_and_a_reply_goes_to_the_same_task(system: Run
         await system.register("Asks", agent.url, protocol="jsonrpc-2.0")
         await system.save("name: q\nsteps:\n  a: {agent: Asks}\n")
         run_id = await system.start("q")
-        run = Run.model_validate(await system.wait_for(run_id, {"WAITING"}))
-        waiting = run.steps[0].waiting_for
+        run = as_resource(RunResource, await system.wait_for(run_id, {"WAITING"}))
+        waiting = run["steps"][0]["waiting_for"]
         assert waiting is not None
-        assert (waiting.kind, waiting.text) == ("input", "which city?")
+        assert (waiting["kind"], waiting["text"]) == ("input", "which city?")
         empty = await system.call("POST", f"/runs/{run_id}/steps/a/reply", {})
         no_part = await system.call("POST", f"/runs/{run_id}/steps/a/reply", {"parts": []})
         wrong = await system.call("POST", f"/runs/{run_id}/steps/a/reply", {"text": 1})
@@ -181,12 +187,12 @@ async def test_a_question_is_shown_and_a_reply_goes_to_the_same_task(system: Run
 
 async def test_the_wire_shows_every_exchange_in_order(system: RunningSystem, agent: ScriptedAgent) -> None:
     run_id = str((await system.run("w", {"query": "x"}))["id"])
-    page = WirePage.model_validate_json((await system.call("GET", f"/runs/{run_id}/wire?limit=1")).body)
-    rest = await system.call("GET", f"/runs/{run_id}/wire?cursor={page.next_cursor}")
-    exchanges = [*page.items, *WirePage.model_validate_json(rest.body).items]
-    assert [exchange.step for exchange in exchanges] == ["a", "b"]
-    assert exchanges[0].request.method == "POST"
-    assert exchanges[0].response is not None
-    assert exchanges[0].response.status == 200
+    page = read_resource(WirePage, (await system.call("GET", f"/runs/{run_id}/wire?limit=1")).body)
+    rest = await system.call("GET", f"/runs/{run_id}/wire?cursor={page['next_cursor']}")
+    exchanges = [*page["items"], *read_resource(WirePage, rest.body)["items"]]
+    assert [exchange["step"] for exchange in exchanges] == ["a", "b"]
+    assert exchanges[0]["request"]["method"] == "POST"
+    assert exchanges[0]["response"] is not None
+    assert exchanges[0]["response"]["status"] == 200
     only_b = await system.call("GET", f"/runs/{run_id}/wire?step=b")
-    assert [exchange.step for exchange in WirePage.model_validate_json(only_b.body).items] == ["b"]
+    assert [exchange["step"] for exchange in read_resource(WirePage, only_b.body)["items"]] == ["b"]

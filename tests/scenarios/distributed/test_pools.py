@@ -7,11 +7,12 @@ import asyncio
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from tests.resources import read_resource
 from tests.scenarios.distributed.in_process_roles import serving_roles
 from tests.scenarios.distributed.topic_records import TopicReader
 from tests.services import wait_for_futures
 
-from trunkline.api.schemas import SystemState
+from trunkline.api.resources.system import SystemState
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_success, step_of
 
@@ -37,9 +38,9 @@ async def until_waiting(system: RunningSystem, kafka: TopicReader, wanted: dict[
     prefix = kafka.topics.tasks.removesuffix("tasks")
     async with asyncio.timeout(60):
         while True:
-            state = SystemState.model_validate_json((await system.call("GET", "/system")).body)
-            assert state.consumers is not None
-            if {each.topic.removeprefix(prefix): each.waiting for each in state.consumers} == wanted:
+            state = read_resource(SystemState, (await system.call("GET", "/system")).body)
+            assert state["consumers"] is not None
+            if {each["topic"].removeprefix(prefix): each["waiting"] for each in state["consumers"]} == wanted:
                 return state
             await asyncio.sleep(0.2)
 
@@ -66,14 +67,14 @@ async def test_only_a_bridge_of_the_pool_takes_its_tasks(pool: str, kafka: Topic
         await system.wait_for_step(second, "far", {"RUNNING"})
         assert not far.calls
         waiting = await until_waiting(system, kafka, {"tasks": 0, "tasks.gpu": 2, "results": 0})
-        (warning,) = waiting.warnings
+        (warning,) = waiting["warnings"]
         assert warning.startswith(f"2 messages wait on {kafka.topics.tasks_of(pool)}")
         assert warning.endswith("trunkline serve --role bridge --pool gpu.")
         async with serving_roles("bridge", pool=pool):
             for run in (first, second):
                 assert (await system.wait_for(run))["status"] == "COMPLETED"
             taken = await until_waiting(system, kafka, {"tasks": 0, "tasks.gpu": 0, "results": 0})
-            assert taken.warnings == []
+            assert taken["warnings"] == []
     assert len(near.calls) == len(far.calls) == 2
     assert len(await kafka.written(kafka.topics.tasks)) == 2
     assert len(await kafka.written(kafka.topics.tasks_of(pool))) == 2

@@ -12,6 +12,8 @@ from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 _REFERENCES = "#/components/schemas/"
 _SUFFIX = "Resource"
+# A class variable: what the types of the fields cannot say.
+_ADDITION = "SCHEMA"
 _NAMED = re.compile(rb'"%s(\w+?)%s"' % (_REFERENCES.encode(), _SUFFIX.encode()))
 
 
@@ -35,14 +37,15 @@ def component_schemas(types: Iterable[type]) -> JsonObject:
     _, components = msgspec.json.schema_components(unique, ref_template=f"{_REFERENCES}{{name}}")
     text = _NAMED.sub(rb'"%s\1"' % _REFERENCES.encode(), encode(components))
     schemas = cast("JsonObject", decode(text))
-    return {
-        name.removesuffix(_SUFFIX): _component(name.removesuffix(_SUFFIX), _object(schema))
-        for name, schema in schemas.items()
-    }
+    additions = {schema_name(type_): cast("JsonObject", getattr(type_, _ADDITION, {})) for type_ in unique}
+    named = {name.removesuffix(_SUFFIX): _object(schema) for name, schema in schemas.items()}
+    return {name: {**_component(name, schema), **additions.get(name, {})} for name, schema in named.items()}
 
 
 def _component(name: str, schema: JsonObject) -> JsonObject:
     spelled = _spelled(schema)
+    if not spelled.get("required"):
+        spelled.pop("required", None)
     if "properties" in spelled:
         # An answer has these fields and no others; a body with others is refused.
         spelled["additionalProperties"] = False

@@ -8,7 +8,6 @@ from typing import Annotated, NotRequired, TypedDict, cast
 import msgspec
 
 from trunkline.clock import Instant, rfc3339
-from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 
 _ANY_JSON = {"$ref": "#/components/schemas/JsonValue"}
@@ -75,10 +74,3 @@ def stored_json(text: bytes | None) -> Json:
 def page_of(items: Sequence[object], next_cursor: str | None) -> dict[str, object]:
     """The form of every list."""
     return {"items": items, "next_cursor": next_cursor}
-
-
-def findings_of(findings: Sequence[Finding]) -> list[FindingResource]:
-    return [
-        {"path": each.path, "message": each.message, "line": each.line, "column": each.column}
-        for each in findings
-    ]

@@ -7,36 +7,36 @@ is read only to be dropped: it is asked, and its answer counts.
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from typing import Annotated
+
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import read_body
 from trunkline.api.headers import find_header
-from trunkline.api.operations import Documentation, add_operation, answer, body, problems
+from trunkline.api.parameters import Parameters, in_header
 from trunkline.api.problems import KINDS, problem
+from trunkline.api.routing import Answer, Body, Operation, operation
 from trunkline.api.services import Services
 from trunkline.errors import NotFound
 from trunkline.services.agents.push_notifications import PUSH_PATH
 
-_TOKEN_HEADERS = (b"x-a2a-notification-token", b"a2a-notification-token")
+_OTHER_TOKEN_HEADER = b"a2a-notification-token"
 
-_PARAMETERS: list[Documentation] = [
-    {
-        "name": "token",
-        "in": "path",
-        "required": True,
-        "description": "Names the task, and proves that Trunkline has made the address.",
-        "schema": {"type": "string"},
-    },
-    {
-        "name": "X-A2A-Notification-Token",
-        "in": "header",
-        "required": False,
-        "description": "The token of the push configuration; `A2A-Notification-Token` is taken as well.",
-        "schema": {"type": "string"},
-    },
-]
+
+class PushNotificationParameters(Parameters, frozen=True, kw_only=True):
+    token: Annotated[str, Meta(description="Names the task, and proves that Trunkline has made the address.")]
+    notification_token: (
+        Annotated[
+            str,
+            Meta(
+                description="The token of the push configuration; `A2A-Notification-Token` is taken as well.",
+                extra=in_header("X-A2A-Notification-Token"),
+            ),
+        ]
+        | None
+    ) = None
 
 
 class HookRoutes:
@@ -44,13 +44,13 @@ class HookRoutes:
         self._hooks = services.push_notifications
         self._limits = services.limits
 
-    async def ring(self, request: Request) -> Response:
+    async def ring(self, request: Request, given: PushNotificationParameters) -> Response:
         """
         An agent says that a task has moved on. The body is not believed: the agent is asked.
 
         Ringing twice, or for a task that is over, does nothing.
         """
-        result = await self._hooks.receive(request.path_params["token"], _token(request))
+        result = await self._hooks.receive(given.token, _notification_token(request, given))
         if result == "refused":
             return problem(
                 request,
@@ -63,17 +63,19 @@ class HookRoutes:
         return Response(status_code=204)
 
 
-def _token(request: Request) -> str:
-    found = (find_header(request.scope["headers"], name) for name in _TOKEN_HEADERS)
-    return next((token for token in found if token is not None), b"").decode("latin-1")
+def _notification_token(request: Request, given: PushNotificationParameters) -> str:
+    if given.notification_token is not None:
+        return given.notification_token
+    return (find_header(request.scope["headers"], _OTHER_TOKEN_HEADER) or b"").decode("latin-1")
 
 
-def add_hook_routes(app: FastAPI, services: Services) -> None:
-    add_operation(
-        app, f"POST {PUSH_PATH}/{{token}}", HookRoutes(services).ring, name="ring_for_task", tag="hooks", ready=True,
-        extra={
-            "parameters": _PARAMETERS,
-            **body({"description": "The agent's notification."}, required=False),
-        },
-        responses={204: answer(None, "Trunkline asks the agent."), **problems(404, 413)},
-    )  # fmt: skip
+def hook_operations(services: Services) -> list[Operation]:
+    return [
+        operation(
+            f"POST {PUSH_PATH}/{{token}}", HookRoutes(services).ring, PushNotificationParameters, name="ring_for_task",
+            tag="hooks",
+            body=Body({"description": "The agent's notification."}, required=False),
+            answers={204: Answer("Trunkline asks the agent.")},
+            problems=(404, 413),
+        )
+    ]  # fmt: skip

@@ -23,11 +23,11 @@ SECRETS = "/api/v1/secrets"
 _EXPECTED = 'Send {"value": "…"} and nothing else.'
 
 
-class SecretParameters(Parameters, frozen=True):
+class SecretParameters(Parameters, frozen=True, kw_only=True):
     secret: Annotated[str, msgspec.Meta(description="The secret's name.")]
 
 
-class NewSecretParameters(Parameters, frozen=True):
+class NewSecretParameters(Parameters, frozen=True, kw_only=True):
     # The pattern is only described here; the service says in words what is wrong with a name.
     secret: Annotated[
         str,

@@ -1,28 +1,55 @@
-"""Whether the process lives, whether it can take work, and what it counts."""
+"""The process and the system: whether it lives and is ready, how it stands, who has changed what, who is asking."""
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from typing import Annotated
+
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.api.operations import add_operation, answer, problems
+from trunkline.api.middleware.auth import caller_of, role_of
+from trunkline.api.paging import TextPageParameters, decode_cursor, page
 from trunkline.api.problems import KINDS, problem
-from trunkline.api.services import OK, Probes
+from trunkline.api.resources.common import page_of
+from trunkline.api.resources.system import (
+    AuditPage,
+    CallerResource,
+    Liveness,
+    Readiness,
+    SystemState,
+    audit_entry,
+    system_state,
+)
+from trunkline.api.routing import JSON, Answer, Operation, json_response, operation
+from trunkline.api.services import OK, Probes, Services
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import encode
+from trunkline.stores.port.operations import AuditKind
+from trunkline.system_clock import SystemClock
 
+SYSTEM = "/api/v1/system"
+AUDIT = "/api/v1/audit"
+ME = "/api/v1/me"
 METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
-_ALIVE = encode({"status": OK})
+_ALIVE = encode(Liveness(status=OK))
 
 
-class SystemRoutes:
+class AuditParameters(TextPageParameters, frozen=True, kw_only=True):
+    who: Annotated[str, Meta(description="Only what the key of this name has changed.")] | None = None
+    kind: Annotated[AuditKind, Meta(description="Only changes of this kind of thing.")] | None = None
+    subject: Annotated[str, Meta(description="Only changes of this one.")] | None = None
+
+
+class ProbeRoutes:
+    """What every process answers, whatever its roles."""
+
     def __init__(self, probes: Probes) -> None:
         self._probes = probes
 
-    async def livez(self) -> Response:
+    async def livez(self, _request: Request) -> Response:
         """Says that the process answers; asks nobody else."""
-        return Response(_ALIVE, media_type="application/json")
+        return Response(_ALIVE, media_type=JSON)
 
     async def readyz(self, request: Request) -> Response:
         """Says whether work can be taken: every dependency is asked."""
@@ -36,28 +63,88 @@ class SystemRoutes:
                 "; ".join(f"{name}: {reason}" for name, reason in sorted(missing.items())),
                 "Bring back what is named; Trunkline goes on by itself as soon as it answers.",
             )
-        body = {"status": OK, "dependencies": dependencies, "warnings": self._probes.warnings()}
-        return Response(encode(body), media_type="application/json")
+        ready: Readiness = {
+            "status": OK,
+            "dependencies": dependencies,
+            "warnings": self._probes.warnings(),
+        }
+        return json_response(ready)
 
-    async def metrics(self) -> Response:
+    async def metrics(self, _request: Request) -> Response:
         """Counters, gauges and histograms in Prometheus' text format."""
         return Response(await self._probes.metrics(), headers={"Content-Type": METRICS_TEXT})
 
 
-def add_system_routes(app: FastAPI, probes: Probes) -> None:
-    routes = SystemRoutes(probes)
-    add_operation(
-        app, "GET /livez", routes.livez, name="livez", tag="system",
-        responses={200: answer("Liveness", "The process lives."), **problems()},
-    )  # fmt: skip
-    add_operation(
-        app, "GET /readyz", routes.readyz, name="readyz", tag="system",
-        responses={200: answer("Readiness", "Work can be taken."), **problems()},
-    )  # fmt: skip
-    add_operation(
-        app, "GET /metrics", routes.metrics, name="metrics", tag="system",
-        responses={
-            200: answer(None, "The metrics.", content={"text/plain": {"schema": {"type": "string"}}}),
-            **problems(),
-        },
-    )  # fmt: skip
+class SystemRoutes:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def system(self, _request: Request) -> Response:
+        """
+        How the system stands: what it depends on, which processes live, how much waits.
+
+        It answers also where it is not ready; whoever routes work by that asks `/readyz`. Counts end at 10,000, so the
+        answer is as quick with a hundred thousand runs as with ten. Where Kafka does not answer, it comes within three
+        seconds all the same, and says of each group of consumers why nobody knows how much waits.
+        """
+        dependencies = await self._services.readiness()
+        sight = await self._services.system_monitor.snapshot()
+        state = system_state(sight, dependencies, self._services.warnings(), SystemClock().now())
+        return json_response(state)
+
+    async def audit(self, _request: Request, given: AuditParameters) -> Response:
+        """
+        Who has changed what, newest first.
+
+        An entry is written in the transaction of the change. Starting a run is no entry: the run itself is.
+        """
+        found = await self._services.audit.list(
+            limit=given.limit + 1,
+            before=decode_cursor(given.cursor),
+            who=given.who,
+            kind=given.kind,
+            subject=given.subject,
+        )
+        entries, next_cursor = page(found, given.limit, lambda entry: entry.id)
+        return json_response(page_of([audit_entry(entry) for entry in entries], next_cursor))
+
+    async def me(self, request: Request) -> Response:
+        """Whose key this is, and what it may do."""
+        caller: CallerResource = {"name": caller_of(request.scope), "role": role_of(request.scope)}
+        return json_response(caller)
+
+
+def probe_operations(probes: Probes) -> list[Operation]:
+    routes = ProbeRoutes(probes)
+    return [
+        operation(
+            "GET /livez", routes.livez, name="livez", tag="system",
+            answers={200: Answer("The process lives.", Liveness)},
+        ),
+        operation(
+            "GET /readyz", routes.readyz, name="readyz", tag="system",
+            answers={200: Answer("Work can be taken.", Readiness)},
+        ),
+        operation(
+            "GET /metrics", routes.metrics, name="metrics", tag="system",
+            answers={200: Answer("The metrics.", content={"text/plain": {"type": "string"}})},
+        ),
+    ]  # fmt: skip
+
+
+def system_operations(services: Services) -> list[Operation]:
+    routes = SystemRoutes(services)
+    return [
+        operation(
+            f"GET {SYSTEM}", routes.system, name="get_system", tag="system",
+            answers={200: Answer("How the system stands.", SystemState)},
+        ),
+        operation(
+            f"GET {AUDIT}", routes.audit, AuditParameters, name="list_audit", tag="system",
+            answers={200: Answer("A page of changes.", AuditPage)}, problems=(422,),
+        ),
+        operation(
+            f"GET {ME}", routes.me, name="get_caller", tag="system",
+            answers={200: Answer("Who is asking.", CallerResource)},
+        ),
+    ]  # fmt: skip

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import decode_json, read_body
-from trunkline.api.execution import MAX_VERSION
 from trunkline.api.operations import (
     JSON,
     LOCATION,
@@ -22,6 +21,7 @@ from trunkline.api.operations import (
     ref,
 )
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
+from trunkline.api.parameters import MAX_VERSION
 from trunkline.api.services import Services
 from trunkline.api.workflow_views import (
     graph_json,

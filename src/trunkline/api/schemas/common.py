@@ -48,28 +48,3 @@ class Finding(Shape):
     missing: str | None = Field(
         default=None, description="The required property that the object at `path` lacks."
     )
-
-
-class Problem(Shape):
-    """Why a request was not answered as it wished."""
-
-    type: str = Field(examples=["urn:trunkline:problem:not-found"])
-    title: str
-    status: int
-    detail: str = Field(description="What is wrong.")
-    fix: str = Field(description="What to do about it.")
-    fix_command: str | None = Field(
-        default=None, description="The command in `fix`, if it has one that can be typed as it is."
-    )
-    errors: list[Finding] = []
-    correlation_id: str = Field(description="The server's log knows the request by it.")
-
-
-class Liveness(Shape):
-    status: str
-
-
-class Readiness(Shape):
-    status: str
-    dependencies: dict[str, str] = Field(description="Each dependency, with `ok`.")
-    warnings: list[str] = Field(description="What stops no work, and should not stay as it is.")

@@ -15,13 +15,8 @@ API_ACCESS: Sequence[Rule] = (
     Rule(
         name="key-at-every-door",
         breaks="Anybody on the network can start runs.",
-        symbol="trunkline.api.app:create_app",
-        change=Change(
-            "argument",
-            37,
-            of=45,
-            becomes="it.args[0].func(it.func(it.args[0].args[0], it.args[1]), it.args[0].args[1])",
-        ),
+        symbol="trunkline.api.app:_checked",
+        change=Change("condition", 1, of=1, becomes="True"),
         caught_by=(f"{_KEYS}::test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key",),
     ),
     Rule(

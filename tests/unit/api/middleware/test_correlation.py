@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from fastapi import FastAPI
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from trunkline.api.middleware.correlation import CorrelationMiddleware
-from trunkline.api.problems import install_problems
-from trunkline.api.shortcut import Shortcut
+from trunkline.api.routing import OperationRouter, operation
 from trunkline.errors import NotFound, Unavailable
 from trunkline.jsontypes import decode
 from trunkline.telemetry import names
@@ -41,14 +37,8 @@ ENDPOINTS = {"fail": fail, "disconnect": disconnect, "not_found": not_found, "un
 
 
 def routed(name: str) -> ASGIApp:
-    app = FastAPI()
-    install_problems(app)
-    app.add_api_route("/api/v1/workflows/w/execute", ENDPOINTS[name], methods=["POST"])
-    return CorrelationMiddleware(app)
-
-
-def shortened(name: str) -> ASGIApp:
-    return CorrelationMiddleware(Shortcut(FastAPI(), ENDPOINTS[name]))
+    execute = operation("POST /api/v1/workflows/w/execute", ENDPOINTS[name], name="x", tag="runs", answers={})
+    return CorrelationMiddleware(OperationRouter([execute]))
 
 
 async def answer(app: ASGIApp) -> tuple[int, bytes]:
@@ -73,13 +63,10 @@ async def answer(app: ASGIApp) -> tuple[int, bytes]:
     return sent[0]["status"], sent[1]["body"]
 
 
-@pytest.mark.parametrize("build", [routed, shortened])
 @pytest.mark.parametrize(("name", "status"), [("fail", 500), ("unavailable", 503)])
-async def test_a_failure_is_a_problem_that_the_log_explains(
-    build: Callable[[str], ASGIApp], name: str, status: int
-) -> None:
+async def test_a_failure_is_a_problem_that_the_log_explains(name: str, status: int) -> None:
     with capture_logs() as logs:
-        code, body = await answer(build(name))
+        code, body = await answer(routed(name))
     problem = decode(body)
     assert isinstance(problem, dict)
     assert (code, problem["status"]) == (status, status)
@@ -88,13 +75,10 @@ async def test_a_failure_is_a_problem_that_the_log_explains(
     assert [line["correlation_id"] for line in failures] == [problem["correlation_id"]]
 
 
-@pytest.mark.parametrize("build", [routed, shortened])
 @pytest.mark.parametrize("name", ["disconnect", "not_found"])
-async def test_what_is_no_failure_of_ours_is_not_logged_as_one(
-    build: Callable[[str], ASGIApp], name: str
-) -> None:
+async def test_what_is_no_failure_of_ours_is_not_logged_as_one(name: str) -> None:
     with capture_logs() as logs:
-        code, _ = await answer(build(name))
+        code, _ = await answer(routed(name))
     assert code in {400, 404}
     assert not [line for line in logs if line["log_level"] == "error"]
 

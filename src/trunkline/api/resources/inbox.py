@@ -1,0 +1,67 @@
+"""The inbox: steps that wait for a person."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypedDict, cast
+
+from msgspec import Meta
+
+from trunkline.api.resources.common import JsonValue, NextCursor, Timestamp, time_or_none
+from trunkline.api.resources.runs import WorkflowReference
+from trunkline.clock import rfc3339
+from trunkline.services.runs.inbox import InboxEntry
+
+InboxKind = Literal["input", "auth", "outcome"]
+
+
+class InboxItemResource(TypedDict):
+    """One thing that waits for a person."""
+
+    id: Annotated[str, Meta(description="Of this question: the next one of the same step has another.")]
+    run_id: str
+    workflow: WorkflowReference
+    step: str
+    agent: str
+    protocol: Annotated[str | None, Meta(description="The dialect that was spoken.")]
+    attempt: int
+    kind: InboxKind
+    text: Annotated[str, Meta(description="What the agent asks, or what is not known.")]
+    data: Annotated[JsonValue, Meta(description="What the agent has said with its question that is no text.")]
+    since: Timestamp
+    until: Annotated[
+        Timestamp | None,
+        Meta(description="When the step fails unless somebody has answered; null: never."),
+    ]
+    reply_url: Annotated[
+        str,
+        Meta(
+            description="Where it is answered: a `reply`, or for an outcome a `resolve`.",
+            examples=["/api/v1/runs/018f…/steps/approve/reply"],
+        ),
+    ]
+
+
+class InboxPage(TypedDict):
+    items: list[InboxItemResource]
+    next_cursor: NextCursor
+
+
+def inbox_item(entry: InboxEntry) -> InboxItemResource:
+    waiting = entry.waiting_for
+    answer = "resolve" if waiting.kind == "outcome" else "reply"
+    return {
+        "id": entry.id,
+        "run_id": entry.run_id,
+        "workflow": {"name": entry.workflow_name, "version": entry.workflow_version},
+        "step": entry.step,
+        "agent": entry.agent,
+        "protocol": entry.protocol,
+        "attempt": entry.attempt,
+        # The store lists only steps that wait for a person.
+        "kind": cast("InboxKind", waiting.kind),
+        "text": waiting.text,
+        "data": waiting.data,
+        "since": rfc3339(entry.since),
+        "until": time_or_none(waiting.until),
+        "reply_url": f"/api/v1/runs/{entry.run_id}/steps/{entry.step}/{answer}",
+    }

@@ -1,0 +1,226 @@
+"""Runs: start them, and steer those that are under way."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Scope
+
+from trunkline.api.bodies import convert, decode_json, decode_object, read_body
+from trunkline.api.headers import correlation_id_of
+from trunkline.api.parameters import MAX_VERSION, Parameters, in_header
+from trunkline.api.resources.runs import (
+    ReplyRequest,
+    ResolveRequest,
+    RetryRequest,
+    RunResource,
+    run_resource,
+)
+from trunkline.api.routes.runs import RUNS, RunParameters, StepParameters
+from trunkline.api.routing import LOCATION, Answer, Body, Operation, json_response, operation
+from trunkline.api.services import Services
+from trunkline.errors import Invalid
+from trunkline.ids import RunId
+from trunkline.machine.state import FINAL_RUN_STATUSES
+from trunkline.messages import ReplyMessage, TraceContext
+from trunkline.messages.trace import RAW_TRACEPARENT, RAW_TRACESTATE
+from trunkline.telemetry.traces import Traces, TraceSpan
+
+EXECUTE = "/api/v1/workflows/{workflow}/execute"
+# A call that waits holds a connection; whoever wants to wait longer asks again.
+MAX_WAIT_SECONDS = 300.0
+IdempotencyKey = Annotated[
+    str,
+    Meta(
+        pattern="^[ -~]{1,255}$",
+        description="The same key and body give the same run; another body is refused.",
+        extra=in_header("Idempotency-Key"),
+    ),
+]
+
+
+class ExecuteParameters(Parameters, frozen=True, kw_only=True):
+    workflow: Annotated[str, Meta(description="The workflow's name or id.")]
+    version: (
+        Annotated[
+            int, Meta(ge=1, le=MAX_VERSION, description="The version to run; the latest one if left out.")
+        ]
+        | None
+    ) = None
+    wait: (
+        Annotated[
+            float, Meta(ge=0, description=f"Seconds to wait for the end, {MAX_WAIT_SECONDS:g} at most.")
+        ]
+        | None
+    ) = None
+    idempotency_key: IdempotencyKey | None = None
+
+
+class RetryParameters(Parameters, frozen=True, kw_only=True):
+    run: Annotated[str, Meta(description="The run's id.")]
+    idempotency_key: IdempotencyKey | None = None
+
+
+class RunControlRoutes:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._runs = services.runs
+
+    async def execute(self, request: Request, given: ExecuteParameters) -> Response:
+        """
+        Starts a run. The body is the run's input; an empty one is `{}`.
+
+        With `wait` the answer comes when the run is final, or when the time is up.
+        """
+        with _begin_span(self._services.traces, request.scope, EXECUTE) as segment:
+            response = await self._execute(request, given, segment)
+            segment.note({"http.response.status_code": response.status_code})
+            return response
+
+    async def _execute(self, request: Request, given: ExecuteParameters, segment: TraceSpan) -> Response:
+        content = await self._body(request)
+        started = await self._runs.execute(
+            given.workflow,
+            given.version,
+            decode_json(content) if content else {},
+            correlation_id=correlation_id_of(request.scope),
+            idempotency_key=given.idempotency_key,
+            trace=segment.trace,
+        )
+        segment.note({"trunkline.run_id": started.run_id})
+        if given.wait is not None:
+            await self._runs.wait(started.run_id, min(given.wait, MAX_WAIT_SECONDS))
+        view = await self._runs.get(started.run_id)
+        asked_to_wait = given.wait is not None or not started.created
+        finished = asked_to_wait and view.record.status in FINAL_RUN_STATUSES
+        return _run_response(run_resource(view), started.run_id, 200 if finished else 202)
+
+    async def cancel(self, _request: Request, given: RunParameters) -> Response:
+        """Cancels a run; agents that can be told are told."""
+        await self._runs.cancel(RunId(given.run))
+        return await self._accepted(RunId(given.run))
+
+    async def pause(self, _request: Request, given: RunParameters) -> Response:
+        """Pauses a run: calls in flight end, no other starts."""
+        await self._runs.pause(RunId(given.run))
+        return await self._accepted(RunId(given.run))
+
+    async def resume(self, _request: Request, given: RunParameters) -> Response:
+        """Lets a paused run go on."""
+        await self._runs.resume(RunId(given.run))
+        return await self._accepted(RunId(given.run))
+
+    async def retry(self, request: Request, given: RetryParameters) -> Response:
+        """Starts a new run that keeps the completed outputs of a finished one, as far as it is not told otherwise."""
+        asked = convert(decode_object(await self._body(request) or b"{}"), RetryRequest)
+        if asked.from_start and asked.from_step is not None:
+            raise Invalid("from_start and from_step exclude each other.", fix="Send one of them.")
+        with _begin_span(self._services.traces, request.scope, f"{RUNS}/{{run}}/retry") as segment:
+            started = await self._runs.retry(
+                RunId(given.run),
+                from_step=asked.from_step,
+                from_start=asked.from_start,
+                run_input=asked.input,
+                step_input=asked.step_input,
+                correlation_id=correlation_id_of(request.scope),
+                idempotency_key=given.idempotency_key,
+                trace=segment.trace,
+            )
+            segment.note({"trunkline.run_id": started.run_id, "http.response.status_code": 202})
+        return await self._accepted(started.run_id)
+
+    async def reply(self, request: Request, given: StepParameters) -> Response:
+        """Answers the question that a waiting step has asked."""
+        asked = convert(decode_object(await self._body(request)), ReplyRequest)
+        reply = {
+            name: value for name, value in msgspec.structs.asdict(asked).items() if value is not msgspec.UNSET
+        }
+        item = reply.pop("item", None)
+        if not reply:
+            raise Invalid("The reply is empty.", fix="Send at least one of text, data and parts.")
+        await self._runs.reply(RunId(given.run), given.step, ReplyMessage(**reply), item)
+        return await self._accepted(RunId(given.run))
+
+    async def resolve(self, request: Request, given: StepParameters) -> Response:
+        """Says what became of a call whose outcome is not known."""
+        asked = convert(decode_object(await self._body(request)), ResolveRequest)
+        await self._runs.resolve(RunId(given.run), given.step, asked.outcome, asked.output)
+        return await self._accepted(RunId(given.run))
+
+    async def _body(self, request: Request) -> bytes:
+        return await read_body(request, self._services.limits.max_body_bytes)
+
+    async def _accepted(self, run_id: RunId) -> Response:
+        return _run_response(run_resource(await self._runs.get(run_id)), run_id, 202)
+
+
+def _run_response(run: RunResource, run_id: RunId, status: int) -> Response:
+    return json_response(run, status, {"Location": f"{RUNS}/{run_id}"})
+
+
+def _begin_span(traces: Traces, scope: Scope, route: str) -> TraceSpan:
+    """The span of a request that starts a run, in the trace that its caller names."""
+    caller = _trace_of_caller(scope["headers"])
+    if not traces.are_on:
+        return traces.propagate(caller)
+    method = scope["method"]
+    attributes = {"http.request.method": method, "http.route": route, "url.path": scope["path"]}
+    return traces.begin(f"{method} {route}", "SERVER", caller, attributes)
+
+
+def _trace_of_caller(headers: list[tuple[bytes, bytes]]) -> TraceContext | None:
+    parent: bytes | None = None
+    states: list[bytes] = []
+    for name, value in headers:
+        if name == RAW_TRACEPARENT:
+            parent = value
+        elif name == RAW_TRACESTATE:
+            states.append(value)
+    return None if parent is None else TraceContext.read(parent, b",".join(states) if states else None)
+
+
+def run_control_operations(services: Services) -> list[Operation]:
+    routes = RunControlRoutes(services)
+    one = f"{RUNS}/{{run}}"
+    accepted = {202: Answer("The run as it is now.", RunResource, headers=LOCATION)}
+    with_body = (400, 404, 409, 413, 422)
+    return [
+        operation(
+            f"POST {EXECUTE}", routes.execute, ExecuteParameters, name="execute_workflow", tag="runs",
+            body=Body({"description": "The run's input."}, required=False),
+            answers={
+                200: Answer("The run, finished.", RunResource, headers=LOCATION),
+                202: Answer("The run, started.", RunResource, headers=LOCATION),
+            },
+            problems=(400, 404, 413, 422),
+        ),
+        operation(
+            f"POST {one}/cancel", routes.cancel, RunParameters, name="cancel_run", tag="runs",
+            answers=accepted, problems=(404, 409),
+        ),
+        operation(
+            f"POST {one}/pause", routes.pause, RunParameters, name="pause_run", tag="runs",
+            answers=accepted, problems=(404, 409),
+        ),
+        operation(
+            f"POST {one}/resume", routes.resume, RunParameters, name="resume_run", tag="runs",
+            answers=accepted, problems=(404, 409),
+        ),
+        operation(
+            f"POST {one}/retry", routes.retry, RetryParameters, name="retry_run", tag="runs",
+            body=Body(RetryRequest, required=False),
+            answers={202: Answer("The new run.", RunResource, headers=LOCATION)}, problems=with_body,
+        ),
+        operation(
+            f"POST {one}/steps/{{step}}/reply", routes.reply, StepParameters, name="reply_to_step", tag="runs",
+            body=Body(ReplyRequest), answers=accepted, problems=with_body,
+        ),
+        operation(
+            f"POST {one}/steps/{{step}}/resolve", routes.resolve, StepParameters, name="resolve_step", tag="runs",
+            body=Body(ResolveRequest), answers=accepted, problems=with_body,
+        ),
+    ]  # fmt: skip
