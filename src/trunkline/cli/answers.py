@@ -170,16 +170,6 @@ class Exchange(_Exchange, total=False):
     frames: list[Frame] | None
 
 
-class LogLine(TypedDict):
-    at: str
-    level: str
-    source: str
-    event: str
-    step: str | None
-    attempt: int | None
-    text: str
-
-
 class Question(TypedDict):
     kind: str
     text: str
@@ -260,85 +250,3 @@ class SavedWorkflow(TypedDict):
     name: str
     version: int
     warnings: list[dict[str, object]]
-
-
-class DeadLetterSummary(TypedDict):
-    id: str
-    topic: str
-    partition: int
-    offset: int
-    key: str | None
-    key_encoding: str
-    size: int
-    reason: str
-    at: str
-
-
-class LetterHeader(TypedDict):
-    name: str
-    value: str
-    encoding: str
-
-
-class DeadLetter(DeadLetterSummary):
-    value: str | None
-    encoding: str
-    cut: bool
-    headers: list[LetterHeader]
-
-
-class Dependency(TypedDict):
-    name: str
-    ok: bool
-    detail: str | None
-
-
-class Process(TypedDict):
-    name: str
-    roles: list[str]
-    pool: str | None
-    version: str
-    started_at: str
-    seen_at: str
-    alive: bool
-    this: bool
-
-
-class Count(TypedDict):
-    name: str
-    count: int
-    exact: bool
-
-
-class Consumers(TypedDict):
-    group: str
-    topic: str
-    # None, both: not known, and `detail` says why.
-    waiting: int | None
-    partitions: int | None
-    detail: str | None
-
-
-class SystemState(TypedDict):
-    version: str
-    mode: str
-    store: str
-    broker: str
-    ready: bool
-    dependencies: list[Dependency]
-    # None, here and below: the store cannot be asked.
-    processes: list[Process] | None
-    runs: list[Count] | None
-    queues: list[Count] | None
-    # None: there is no Kafka.
-    consumers: list[Consumers] | None
-    warnings: list[str]
-
-
-class AuditEntry(TypedDict):
-    at: str
-    who: str | None
-    kind: str
-    action: str
-    subject: str
-    detail: JsonObject

@@ -27,21 +27,19 @@ from trunkline.cli.http_client import (
 from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
+    from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
+    from trunkline.api.resources.run_logs import LogLineResource
     from trunkline.api.resources.secrets import SecretResource
+    from trunkline.api.resources.system import AuditEntryResource, SystemState
     from trunkline.cli.answers import (
         Agent,
-        AuditEntry,
-        DeadLetter,
-        DeadLetterSummary,
         Event,
         Exchange,
         InboxItem,
-        LogLine,
         Run,
         RunSummary,
         SavedWorkflow,
         Step,
-        SystemState,
         Trial,
     )
     from trunkline.cli.migration_answers import AgentEvent, Change, Comparison, Outcome, PlanEntry, Status
@@ -230,8 +228,10 @@ class Client:
 
     def logs(
         self, run_id: str, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[LogLine]:
-        return cast("Page[LogLine]", self._list(f"/runs/{_segment(run_id)}/logs", query, limit, cursor))
+    ) -> Page[LogLineResource]:
+        return cast(
+            "Page[LogLineResource]", self._list(f"/runs/{_segment(run_id)}/logs", query, limit, cursor)
+        )
 
     def file(self, run_id: str, blob: str) -> bytes:
         request = RestRequest(
@@ -262,11 +262,13 @@ class Client:
     def dead_letters(self, *, limit: int | None = None) -> Page[DeadLetterSummary]:
         return cast("Page[DeadLetterSummary]", self._list("/dead-letters", {}, limit))
 
-    def dead_letter(self, letter_id: str) -> DeadLetter:
-        return cast("DeadLetter", self.get(f"{API}/dead-letters/{_segment(letter_id)}"))
+    def dead_letter(self, letter_id: str) -> DeadLetterResource:
+        return cast("DeadLetterResource", self.get(f"{API}/dead-letters/{_segment(letter_id)}"))
 
-    def replay(self, letter_id: str) -> DeadLetter:
-        return cast("DeadLetter", self._send("POST", f"/dead-letters/{_segment(letter_id)}/replay").value)
+    def replay(self, letter_id: str) -> DeadLetterResource:
+        return cast(
+            "DeadLetterResource", self._send("POST", f"/dead-letters/{_segment(letter_id)}/replay").value
+        )
 
     def discard(self, letter_id: str) -> None:
         self._send("DELETE", f"/dead-letters/{_segment(letter_id)}")
@@ -278,9 +280,9 @@ class Client:
 
     def audit(
         self, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[AuditEntry]:
+    ) -> Page[AuditEntryResource]:
         """The newest changes first."""
-        return cast("Page[AuditEntry]", self._list("/audit", query, limit, cursor))
+        return cast("Page[AuditEntryResource]", self._list("/audit", query, limit, cursor))
 
     # What happens in a run
 

@@ -11,7 +11,7 @@ from trunkline.cli.rendering.output import harmless, note, note_next_page, print
 from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import AuditEntry
+    from trunkline.api.resources.system import AuditEntryResource
     from trunkline.jsontypes import Json
 
 Kind = Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter"]
@@ -56,7 +56,7 @@ def audit(
     return Exit.OK
 
 
-def _row(entry: AuditEntry) -> list[str]:
+def _row(entry: AuditEntryResource) -> list[str]:
     detail = ", ".join(
         f"{name}={_text(value)}" for name, value in entry["detail"].items() if value not in (None, False, "")
     )

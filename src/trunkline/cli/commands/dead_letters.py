@@ -11,7 +11,7 @@ from trunkline.cli.options import HERE, Server
 from trunkline.cli.rendering.output import note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import DeadLetterSummary
+    from trunkline.api.resources.dead_letters import DeadLetterSummary
 
 LetterArgument = Annotated[str, Parameter(name="LETTER", help="The dead letter's id.")]
 

@@ -32,8 +32,9 @@ from trunkline.cli.rendering.times import date_time, duration_between
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from trunkline.api.resources.run_logs import LogLineResource
     from trunkline.bridge.wire import exchanges as wire_exchanges
-    from trunkline.cli.answers import Exchange, LogLine, Run
+    from trunkline.cli.answers import Exchange, Run
     from trunkline.cli.rendering import exchanges as rendered_exchanges
     from trunkline.jsontypes import JsonObject
     from trunkline.services.runs import har as har_archive
@@ -501,7 +502,7 @@ def _check_step(run: Run, step: str) -> None:
         )
 
 
-def _log_row(line: LogLine) -> list[str]:
+def _log_row(line: LogLineResource) -> list[str]:
     return [
         date_time(line["at"]),
         line["level"],

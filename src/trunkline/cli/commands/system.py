@@ -10,7 +10,7 @@ from trunkline.cli.rendering.output import Cell, note, print_fields, print_json,
 from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Consumers, Count, Dependency, Process, SystemState
+    from trunkline.api.resources.system import Consumers, Count, Dependency, ProcessResource, SystemState
 
 
 def system(*, server: Server = HERE) -> int:
@@ -70,7 +70,7 @@ def _dependency(dependency: Dependency) -> list[str | Cell]:
     ]
 
 
-def _process(process: Process) -> list[str | Cell]:
+def _process(process: ProcessResource) -> list[str | Cell]:
     pool = "" if process["pool"] is None else f" (pool {process['pool']})"
     return [
         process["name"],
