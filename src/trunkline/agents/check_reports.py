@@ -131,6 +131,11 @@ class AgentCheckReport(msgspec.Struct, frozen=True, kw_only=True):
     def count(self, verdict: Verdict) -> int:
         return sum(1 for finding in self.findings if finding.verdict == verdict)
 
+    @property
+    def summary(self) -> str:
+        verdicts: tuple[Verdict, ...] = ("failed", "warning", "passed", "skipped")
+        return f"Grade {self.grade}: " + ", ".join(f"{self.count(verdict)} {verdict}" for verdict in verdicts)
+
     def failures(self) -> list[AgentFinding]:
         return [finding for finding in self.findings if finding.verdict == "failed"]
 

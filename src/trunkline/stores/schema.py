@@ -10,42 +10,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import msgspec
-
-from trunkline.errors import WrongSchema
-from trunkline.stores.migrations import HEAD, REVISIONS
+from trunkline.stores.migrations import SchemaState
 from trunkline.stores.sqlite.database.migrate import downgrade_file, file_revision, upgrade_file
 
 _SQLITE = "sqlite:///"
-
-
-class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
-    # Without who logs in.
-    place: str
-    # None: there are no tables yet.
-    revision: str | None
-    needed: str = HEAD
-
-    def check(self) -> None:
-        """Raises `WrongSchema` unless the revision is the one that this program was written for."""
-        if self.revision == self.needed:
-            return
-        self.check_known()
-        if self.revision is None:
-            raise WrongSchema(f"The database at {self.place} has no tables of Trunkline yet.")
-        raise WrongSchema(
-            f"The database at {self.place} is at schema revision {self.revision}; this version of Trunkline needs"
-            f" {self.needed}."
-        )
-
-    def check_known(self) -> None:
-        """Raises `WrongSchema` when a newer program has written the database."""
-        if self.revision is not None and self.revision not in REVISIONS:
-            raise WrongSchema(
-                f"The database at {self.place} is at schema revision {self.revision}, which this version of Trunkline"
-                f" does not know (it knows up to {self.needed}).",
-                fix="Install the newer version of Trunkline that wrote it.",
-            )
 
 
 async def schema_state(url: str) -> SchemaState:

@@ -20,7 +20,7 @@ from trunkline.cli.rendering.output import note, print_fields, print_json
 
 if TYPE_CHECKING:
     from trunkline.stores import schema
-    from trunkline.stores.schema import SchemaState
+    from trunkline.stores.migrations import SchemaState
 else:
     schema = lazy_module("trunkline.stores.schema")
 

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from trunkline.checker.checklist import CHECKLIST, state_of
-from trunkline.cli.rendering.check_report import summary
 
 if TYPE_CHECKING:
     from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, Evidence
@@ -19,7 +18,7 @@ def markdown(report: AgentCheckReport) -> str:
     lines = [
         f"# Check of {_plain(report.agent or report.url)}",
         "",
-        f"**{summary(report)}**",
+        f"**{report.summary}**",
         "",
         f"- address: {_code(report.url)}",
         f"- protocol: {_code(report.protocol)} ({_plain(report.chosen)})",

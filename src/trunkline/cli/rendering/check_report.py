@@ -61,11 +61,6 @@ def print_report(report: AgentCheckReport, form: Form) -> None:
             _print_table(report)
 
 
-def summary(report: AgentCheckReport) -> str:
-    counted = ", ".join(f"{report.count(verdict)} {verdict}" for verdict in reversed(_ORDER))
-    return f"Grade {report.grade}: {counted}"
-
-
 def _print_table(report: AgentCheckReport) -> None:
     ordered = sorted(report.findings, key=lambda found: _ORDER.index(found.verdict))
     rows = [
@@ -89,7 +84,7 @@ def _print_table(report: AgentCheckReport) -> None:
             ("chosen", report.chosen),
         ]
     )
-    print_text(summary(report))
+    print_text(report.summary)
     _note_what_is_left(report)
 
 

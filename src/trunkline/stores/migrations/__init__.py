@@ -15,7 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from trunkline.errors import ConfigurationError
+import msgspec
+
+from trunkline.errors import ConfigurationError, WrongSchema
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -28,6 +30,35 @@ REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "00
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.
 BASE = "base"
+
+
+class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
+    # Without who logs in.
+    place: str
+    # None: there are no tables yet.
+    revision: str | None
+    needed: str = HEAD
+
+    def check(self) -> None:
+        """Raises `WrongSchema` unless the revision is the one that this program was written for."""
+        if self.revision == self.needed:
+            return
+        self.check_known()
+        if self.revision is None:
+            raise WrongSchema(f"The database at {self.place} has no tables of Trunkline yet.")
+        raise WrongSchema(
+            f"The database at {self.place} is at schema revision {self.revision}; this version of Trunkline needs"
+            f" {self.needed}."
+        )
+
+    def check_known(self) -> None:
+        """Raises `WrongSchema` when a newer program has written the database."""
+        if self.revision is not None and self.revision not in REVISIONS:
+            raise WrongSchema(
+                f"The database at {self.place} is at schema revision {self.revision}, which this version of Trunkline"
+                f" does not know (it knows up to {self.needed}).",
+                fix="Install the newer version of Trunkline that wrote it.",
+            )
 
 
 @lru_cache(maxsize=8)

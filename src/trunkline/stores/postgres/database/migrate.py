@@ -14,10 +14,9 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from trunkline.errors import ConfigurationError
-from trunkline.stores.migrations import BASE, HEAD, REVISIONS, Direction, render_apart
+from trunkline.stores.migrations import BASE, HEAD, REVISIONS, Direction, SchemaState, render_apart
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.stores.postgres.database.session import Session
-from trunkline.stores.schema import SchemaState
 
 # The number of our lock, known to nobody else by chance: "trunkline" as eight bytes or so.
 _LOCK = 0x7472756E6B6C696E
