@@ -29,7 +29,7 @@ from trunkline.api.routes.runs import run_operations
 from trunkline.api.routes.secrets import secret_operations
 from trunkline.api.routes.system import probe_operations, system_operations
 from trunkline.api.routes.trials import add_trial_routes
-from trunkline.api.routes.workflows import add_workflow_routes
+from trunkline.api.routes.workflows import workflow_operations
 from trunkline.api.routing import Operation, OperationRouter
 from trunkline.api.services import HealthReport, Limits, Probes, Services
 from trunkline.jsontypes import encode
@@ -42,7 +42,6 @@ def create_app(services: Services) -> ASGIApp:
     # No documentation pages: they would load scripts from another host.
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
-    add_workflow_routes(app, services)
     add_agent_routes(app, services)
     add_check_routes(app, services)
     add_activity_routes(app, services)
@@ -53,6 +52,7 @@ def create_app(services: Services) -> ASGIApp:
         *run_control_operations(services),
         *run_operations(services),
         *run_log_operations(services),
+        *workflow_operations(services),
         *secret_operations(services),
         *inbox_operations(services),
         *blob_operations(services),

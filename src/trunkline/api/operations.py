@@ -21,8 +21,6 @@ Documentation = dict[str, object]
 Responses = dict[int | str, Documentation]
 
 JSON = "application/json"
-# The schema of the workflow language, which is not ours to describe.
-WORKFLOW_DEFINITION = "WorkflowDefinition"
 
 _CORRELATION: Documentation = {
     HEADER: {

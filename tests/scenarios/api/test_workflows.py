@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.resources import read_resource
 
-from trunkline.api.schemas import SavedWorkflow, Workflow, WorkflowPage
+from trunkline.api.resources.workflows import SavedWorkflow, WorkflowPage, WorkflowResource
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import RunningSystem
 
@@ -18,9 +19,9 @@ SAME: JsonObject = {"steps": {"a": {"agent": "A"}}, "name": "w"}
 async def test_yaml_is_taken_under_any_name(system: RunningSystem, kind: str) -> None:
     answer = await system.call("POST", "/workflows", YAML, {"Content-Type": kind} if kind else None)
     assert answer.status == 201
-    saved = SavedWorkflow.model_validate_json(answer.body)
-    assert (saved.name, saved.version) == ("w", 1)
-    assert [warning.line for warning in saved.warnings] == [3]
+    saved = read_resource(SavedWorkflow, answer.body)
+    assert (saved["name"], saved["version"]) == ("w", 1)
+    assert [warning.get("line") for warning in saved["warnings"]] == [3]
     assert answer.headers["Location"] == "/api/v1/workflows/w/versions/1"
 
 
@@ -54,12 +55,12 @@ async def test_what_is_no_definition_is_refused(system: RunningSystem, body: byt
 async def test_every_version_stays_readable(system: RunningSystem) -> None:
     saved = await system.save(YAML.decode())
     await system.save({**SAME, "description": "second"})
-    latest = Workflow.model_validate_json((await system.call("GET", "/workflows/w")).body)
-    by_id = Workflow.model_validate_json((await system.call("GET", f"/workflows/{saved['id']}")).body)
-    first = Workflow.model_validate_json((await system.call("GET", "/workflows/w/versions/1")).body)
+    latest = read_resource(WorkflowResource, (await system.call("GET", "/workflows/w")).body)
+    by_id = read_resource(WorkflowResource, (await system.call("GET", f"/workflows/{saved['id']}")).body)
+    first = read_resource(WorkflowResource, (await system.call("GET", "/workflows/w/versions/1")).body)
     assert latest == by_id
-    assert (latest.version, latest.definition["description"]) == (2, "second")
-    assert (first.version, first.source, first.definition) == (1, YAML.decode(), SAME)
+    assert (latest["version"], latest["definition"]["description"]) == (2, "second")
+    assert (first["version"], first["source"], first["definition"]) == (1, YAML.decode(), SAME)
     assert (await system.call("GET", "/workflows/w/versions/3")).status == 404
 
 
@@ -72,21 +73,21 @@ async def test_a_list_says_what_the_workflows_are_made_of(system: RunningSystem)
     }
     await system.save({"name": "Above", "description": "For readers", "steps": steps})
     await system.save({**SAME, "name": "Below"})
-    page = WorkflowPage.model_validate_json((await system.call("GET", "/workflows")).body)
-    above, below = page.items
-    assert (above.description, above.steps) == ("For readers", 4)
-    assert (above.agents, above.workflows) == (["A", "B"], ["Below"])
-    assert (below.description, below.steps) == (None, 1)
-    found = WorkflowPage.model_validate_json((await system.call("GET", "/workflows?q=LOW")).body)
-    assert [workflow.name for workflow in found.items] == ["Below"]
+    page = read_resource(WorkflowPage, (await system.call("GET", "/workflows")).body)
+    above, below = page["items"]
+    assert (above["description"], above["steps"]) == ("For readers", 4)
+    assert (above["agents"], above["workflows"]) == (["A", "B"], ["Below"])
+    assert (below["description"], below["steps"]) == (None, 1)
+    found = read_resource(WorkflowPage, (await system.call("GET", "/workflows?q=LOW")).body)
+    assert [workflow["name"] for workflow in found["items"]] == ["Below"]
 
 
 async def test_a_list_has_the_last_runs_where_they_are_asked_for(system: RunningSystem) -> None:
     await system.save(SAME)
     runs = [(await system.call("POST", "/workflows/w/execute", {})).json["id"] for _ in range(3)]
     answer = (await system.call("GET", "/workflows?last_runs=2")).body
-    (workflow,) = WorkflowPage.model_validate_json(answer).items
-    assert [run.id for run in workflow.last_runs] == [runs[2], runs[1]]
+    (workflow,) = read_resource(WorkflowPage, answer)["items"]
+    assert [run["id"] for run in workflow.get("last_runs", ())] == [runs[2], runs[1]]
     assert b"last_runs" not in (await system.call("GET", "/workflows")).body
     assert (await system.call("GET", "/workflows?last_runs=21")).status == 422
 
@@ -95,16 +96,14 @@ async def test_lists_are_paged(system: RunningSystem) -> None:
     for name in ("b", "a", "c"):
         await system.save({**SAME, "name": name})
     await system.save({**SAME, "name": "a", "description": "second"})
-    page = WorkflowPage.model_validate_json((await system.call("GET", "/workflows?limit=2")).body)
-    assert [(workflow.name, workflow.version) for workflow in page.items] == [("a", 2), ("b", 1)]
-    rest = await system.call("GET", f"/workflows?limit=2&cursor={page.next_cursor}")
-    last = WorkflowPage.model_validate_json(rest.body)
-    assert [workflow.name for workflow in last.items] == ["c"]
-    assert last.next_cursor is None
+    page = read_resource(WorkflowPage, (await system.call("GET", "/workflows?limit=2")).body)
+    assert [(workflow["name"], workflow["version"]) for workflow in page["items"]] == [("a", 2), ("b", 1)]
+    rest = await system.call("GET", f"/workflows?limit=2&cursor={page['next_cursor']}")
+    last = read_resource(WorkflowPage, rest.body)
+    assert [workflow["name"] for workflow in last["items"]] == ["c"]
+    assert last["next_cursor"] is None
 
-    versions = WorkflowPage.model_validate_json(
-        (await system.call("GET", "/workflows/a/versions?limit=1")).body
-    )
-    assert [workflow.version for workflow in versions.items] == [2]
-    older = await system.call("GET", f"/workflows/a/versions?limit=1&cursor={versions.next_cursor}")
-    assert [workflow.version for workflow in WorkflowPage.model_validate_json(older.body).items] == [1]
+    versions = read_resource(WorkflowPage, (await system.call("GET", "/workflows/a/versions?limit=1")).body)
+    assert [workflow["version"] for workflow in versions["items"]] == [2]
+    older = await system.call("GET", f"/workflows/a/versions?limit=1&cursor={versions['next_cursor']}")
+    assert [workflow["version"] for workflow in read_resource(WorkflowPage, older.body)["items"]] == [1]

@@ -14,10 +14,11 @@ from trunkline import __version__
 from trunkline.api import schemas
 from trunkline.api.documents.json_schemas import component_schemas, reference_to, schema_of
 from trunkline.api.headers import HEADER
-from trunkline.api.operations import WORKFLOW_DEFINITION, problems
+from trunkline.api.operations import problems
 from trunkline.api.parameters import Parameter
 from trunkline.api.problems import PROBLEM_JSON
 from trunkline.api.resources.common import Problem
+from trunkline.api.resources.workflows import WORKFLOW_DEFINITION
 from trunkline.api.roles import ROLES
 from trunkline.api.routing import JSON, Answer, Body, Operation
 from trunkline.api.schemas import Shape

@@ -8,6 +8,7 @@ from typing import Annotated, NotRequired, TypedDict, cast
 import msgspec
 
 from trunkline.clock import Instant, rfc3339
+from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 
 _ANY_JSON = {"$ref": "#/components/schemas/JsonValue"}
@@ -56,6 +57,18 @@ class Problem(TypedDict):
     ]
     errors: NotRequired[list[FindingResource]]
     correlation_id: Annotated[str, msgspec.Meta(description="The server's log knows the request by it.")]
+
+
+def finding_resource(finding: Finding) -> FindingResource:
+    resource: FindingResource = {
+        "path": finding.path,
+        "message": finding.message,
+        "line": finding.line,
+        "column": finding.column,
+    }
+    if finding.missing is not msgspec.UNSET:
+        resource["missing"] = finding.missing
+    return resource
 
 
 def time_or_none(instant: Instant | None) -> str | None:

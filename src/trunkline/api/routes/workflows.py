@@ -5,32 +5,29 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import FastAPI, Path, Query
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import decode_json, read_body
-from trunkline.api.operations import (
-    JSON,
-    LOCATION,
+from trunkline.api.paging import NumberPageParameters, TextPageParameters, decode_cursor, page
+from trunkline.api.parameters import MAX_VERSION, Parameters
+from trunkline.api.resources.common import page_of
+from trunkline.api.resources.workflows import (
     WORKFLOW_DEFINITION,
-    add_operation,
-    answer,
-    body,
-    problems,
-    ref,
+    SavedWorkflow,
+    WorkflowGraph,
+    WorkflowPage,
+    WorkflowResource,
+    WorkflowValidation,
+    saved_workflow,
+    workflow_graph,
+    workflow_item,
+    workflow_resource,
+    workflow_validation,
 )
-from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
-from trunkline.api.parameters import MAX_VERSION
+from trunkline.api.routing import JSON, LOCATION, Answer, Body, Operation, json_response, operation
 from trunkline.api.services import Services
-from trunkline.api.workflow_views import (
-    graph_json,
-    saved_workflow_json,
-    validation_json,
-    workflow_json,
-    workflows_json,
-)
-from trunkline.jsontypes import encode
 from trunkline.workflow import workflow_json_schema
 
 WORKFLOWS = "/api/v1/workflows"
@@ -40,18 +37,44 @@ SCHEMA = "/api/v1/workflow-schema"
 MAX_NAME = 255
 MAX_LAST_RUNS = 20
 YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
-WorkflowPath = Annotated[str, Path(description="The workflow's name or id.")]
-VersionPath = Annotated[int, Path(ge=1, le=MAX_VERSION, description="The number of the version.")]
-Search = Annotated[
-    str | None,
-    Query(max_length=MAX_NAME, description="Only names that have this in them, in capitals or not."),
-]
-LastRuns = Annotated[
-    int, Query(ge=0, le=MAX_LAST_RUNS, description="With so many of the last runs of each, newest first.")
-]
-VersionQuery = Annotated[
-    int | None, Query(ge=1, le=MAX_VERSION, description="The number of the version; left out: the latest.")
-]
+WorkflowNameParameter = Annotated[str, Meta(description="The workflow's name or id.")]
+
+
+class WorkflowParameters(Parameters, frozen=True, kw_only=True):
+    workflow: WorkflowNameParameter
+
+
+class ListWorkflowsParameters(TextPageParameters, frozen=True, kw_only=True):
+    q: (
+        Annotated[
+            str,
+            Meta(max_length=MAX_NAME, description="Only names that have this in them, in capitals or not."),
+        ]
+        | None
+    ) = None
+    last_runs: Annotated[
+        int,
+        Meta(ge=0, le=MAX_LAST_RUNS, description="With so many of the last runs of each, newest first."),
+    ] = 0
+
+
+class GraphParameters(Parameters, frozen=True, kw_only=True):
+    workflow: WorkflowNameParameter
+    version: (
+        Annotated[
+            int, Meta(ge=1, le=MAX_VERSION, description="The number of the version; left out: the latest.")
+        ]
+        | None
+    ) = None
+
+
+class ListVersionsParameters(NumberPageParameters, frozen=True, kw_only=True):
+    workflow: WorkflowNameParameter
+
+
+class VersionParameters(Parameters, frozen=True, kw_only=True):
+    workflow: WorkflowNameParameter
+    version: Annotated[int, Meta(ge=1, le=MAX_VERSION, description="The number of the version.")]
 
 
 class WorkflowRoutes:
@@ -66,11 +89,10 @@ class WorkflowRoutes:
         Content that has not changed gives the version that exists; everything else is a new version.
         """
         version, created, warnings = await self._workflows.save(await self._definition(request), "body")
-        return Response(
-            saved_workflow_json(version, warnings),
+        return json_response(
+            saved_workflow(version, warnings),
             201 if created else 200,
             {"Location": f"{WORKFLOWS}/{quote(version.name, safe='')}/versions/{version.version}"},
-            media_type=JSON,
         )
 
     async def validate(self, request: Request) -> Response:
@@ -80,7 +102,7 @@ class WorkflowRoutes:
         The answer has every finding with its place in the text, for editors, and the graph once there is none.
         """
         checked = await self._workflows.check(await self._definition(request))
-        return Response(validation_json(checked), media_type=JSON)
+        return json_response(workflow_validation(checked))
 
     async def _definition(self, request: Request) -> bytes:
         content = await read_body(request, self._services.limits.max_body_bytes)
@@ -89,90 +111,88 @@ class WorkflowRoutes:
             decode_json(content)
         return content
 
-    async def schema(self) -> Response:
+    async def schema(self, _request: Request) -> Response:
         """The JSON Schema of the workflow language, for editors."""
-        return Response(encode(workflow_json_schema()), media_type=JSON)
+        return json_response(workflow_json_schema())
 
-    async def list(
-        self,
-        limit: Limit = DEFAULT_LIMIT,
-        cursor: TextCursor = None,
-        q: Search = None,
-        last_runs: LastRuns = 0,
-    ) -> Response:
+    async def list(self, _request: Request, given: ListWorkflowsParameters) -> Response:
         """The latest version of every workflow, by name."""
-        found = await self._workflows.list(limit=limit + 1, after=decode_cursor(cursor), search=q)
-        versions, next_cursor = page(found, limit, lambda version: version.name)
-        runs = await self._workflows.last_runs(versions, last_runs) if last_runs else None
-        return Response(workflows_json(versions, next_cursor, runs), media_type=JSON)
-
-    async def get(self, workflow: WorkflowPath) -> Response:
-        """The latest version."""
-        return Response(workflow_json(await self._workflows.get(workflow)), media_type=JSON)
-
-    async def graph(self, workflow: WorkflowPath, version: VersionQuery = None) -> Response:
-        """The steps of a version, what each waits for and why."""
-        saved = await self._workflows.get(workflow, version)
-        compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
-        return Response(graph_json(compiled, saved.version), media_type=JSON)
-
-    async def versions(
-        self, workflow: WorkflowPath, limit: Limit = DEFAULT_LIMIT, cursor: NumberCursor = None
-    ) -> Response:
-        """All versions, newest first."""
-        found = await self._workflows.versions(
-            workflow, limit=limit + 1, before=None if cursor is None else int(cursor)
+        found = await self._workflows.list(
+            limit=given.limit + 1, after=decode_cursor(given.cursor), search=given.q
         )
-        versions, next_cursor = page(found, limit, lambda version: version.version)
-        return Response(workflows_json(versions, next_cursor), media_type=JSON)
+        versions, next_cursor = page(found, given.limit, lambda version: version.name)
+        if not given.last_runs:
+            return json_response(page_of([workflow_item(each) for each in versions], next_cursor))
+        runs = await self._workflows.last_runs(versions, given.last_runs)
+        items = [workflow_item(each, runs.get(each.name, ())) for each in versions]
+        return json_response(page_of(items, next_cursor))
 
-    async def get_version(self, workflow: WorkflowPath, version: VersionPath) -> Response:
+    async def get(self, _request: Request, given: WorkflowParameters) -> Response:
+        """The latest version."""
+        return json_response(workflow_resource(await self._workflows.get(given.workflow)))
+
+    async def graph(self, _request: Request, given: GraphParameters) -> Response:
+        """The steps of a version, what each waits for and why."""
+        saved = await self._workflows.get(given.workflow, given.version)
+        compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
+        return json_response(workflow_graph(compiled, saved.version))
+
+    async def versions(self, _request: Request, given: ListVersionsParameters) -> Response:
+        """All versions, newest first."""
+        before = None if given.cursor is None else int(given.cursor)
+        found = await self._workflows.versions(given.workflow, limit=given.limit + 1, before=before)
+        versions, next_cursor = page(found, given.limit, lambda version: version.version)
+        return json_response(page_of([workflow_item(each) for each in versions], next_cursor))
+
+    async def get_version(self, _request: Request, given: VersionParameters) -> Response:
         """One version."""
-        return Response(workflow_json(await self._workflows.get(workflow, version)), media_type=JSON)
+        return json_response(workflow_resource(await self._workflows.get(given.workflow, given.version)))
 
 
-def add_workflow_routes(app: FastAPI, services: Services) -> None:
+def workflow_operations(services: Services) -> list[Operation]:
     routes = WorkflowRoutes(services)
-    add_operation(
-        app, f"POST {WORKFLOWS}", routes.save, name="save_workflow", tag="workflows",
-        extra=body(ref(WORKFLOW_DEFINITION), media_types=(JSON, *YAML_TYPES)),
-        responses={
-            200: answer("SavedWorkflow", "The version that has this content already.", headers=LOCATION),
-            201: answer("SavedWorkflow", "The new version.", headers=LOCATION),
-            **problems(400, 413, 422),
-        },
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {WORKFLOWS}", routes.list, name="list_workflows", tag="workflows",
-        responses={200: answer("WorkflowPage", "A page of workflows."), **problems(422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {WORKFLOWS}/{{workflow}}", routes.get, name="get_workflow", tag="workflows",
-        responses={200: answer("Workflow", "The latest version."), **problems(404)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {WORKFLOWS}/{{workflow}}/graph", routes.graph, name="get_workflow_graph", tag="workflows",
-        responses={200: answer("WorkflowGraph", "The graph."), **problems(404, 422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {WORKFLOWS}/{{workflow}}/versions", routes.versions, name="list_workflow_versions",
-        tag="workflows", responses={200: answer("WorkflowPage", "A page of versions."), **problems(404, 422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {WORKFLOWS}/{{workflow}}/versions/{{version}}", routes.get_version,
-        name="get_workflow_version", tag="workflows",
-        responses={200: answer("Workflow", "The version."), **problems(404, 422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"POST {VALIDATION}", routes.validate, name="validate_workflow", tag="workflows",
-        # Any text, or none: what it should have been is the answer.
-        extra=body({}, required=False, media_types=(*YAML_TYPES, JSON)),
-        responses={200: answer("WorkflowValidation", "What saving it would say."), **problems(400, 413)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {SCHEMA}", routes.schema, name="get_workflow_schema", tag="workflows",
-        responses={
-            200: answer(None, "A JSON Schema.", content={JSON: {"schema": {"type": "object"}}}),
-            **problems(),
-        },
-    )  # fmt: skip
+    one = f"{WORKFLOWS}/{{workflow}}"
+    definition = Body(
+        {"$ref": f"#/components/schemas/{WORKFLOW_DEFINITION}"}, media_types=(JSON, *YAML_TYPES)
+    )
+    # Any text, or none: what it should have been is the answer.
+    any_text = Body({}, required=False, media_types=(*YAML_TYPES, JSON))
+    return [
+        operation(
+            f"POST {WORKFLOWS}", routes.save, name="save_workflow", tag="workflows", body=definition,
+            answers={
+                200: Answer("The version that has this content already.", SavedWorkflow, headers=LOCATION),
+                201: Answer("The new version.", SavedWorkflow, headers=LOCATION),
+            },
+            problems=(400, 413, 422),
+        ),
+        operation(
+            f"GET {WORKFLOWS}", routes.list, ListWorkflowsParameters, name="list_workflows", tag="workflows",
+            answers={200: Answer("A page of workflows.", WorkflowPage)}, problems=(422,),
+        ),
+        operation(
+            f"GET {one}", routes.get, WorkflowParameters, name="get_workflow", tag="workflows",
+            answers={200: Answer("The latest version.", WorkflowResource)}, problems=(404,),
+        ),
+        operation(
+            f"GET {one}/graph", routes.graph, GraphParameters, name="get_workflow_graph", tag="workflows",
+            answers={200: Answer("The graph.", WorkflowGraph)}, problems=(404, 422),
+        ),
+        operation(
+            f"GET {one}/versions", routes.versions, ListVersionsParameters, name="list_workflow_versions",
+            tag="workflows", answers={200: Answer("A page of versions.", WorkflowPage)}, problems=(404, 422),
+        ),
+        operation(
+            f"GET {one}/versions/{{version}}", routes.get_version, VersionParameters,
+            name="get_workflow_version", tag="workflows",
+            answers={200: Answer("The version.", WorkflowResource)}, problems=(404, 422),
+        ),
+        operation(
+            f"POST {VALIDATION}", routes.validate, name="validate_workflow", tag="workflows", body=any_text,
+            answers={200: Answer("What saving it would say.", WorkflowValidation)}, problems=(400, 413),
+        ),
+        operation(
+            f"GET {SCHEMA}", routes.schema, name="get_workflow_schema", tag="workflows",
+            answers={200: Answer("A JSON Schema.", content={JSON: {"type": "object"}})},
+        ),
+    ]  # fmt: skip

@@ -30,13 +30,6 @@ from trunkline.api.schemas.migration import (
     TrialRequest,
 )
 from trunkline.api.schemas.trials import AgentMessage, AgentTrial
-from trunkline.api.schemas.workflows import (
-    SavedWorkflow,
-    Workflow,
-    WorkflowGraph,
-    WorkflowPage,
-    WorkflowValidation,
-)
 
 __all__ = [
     "AgentActivity",
@@ -64,11 +57,6 @@ __all__ = [
     "MigrationStatus",
     "ReadyRequest",
     "RollbackRequest",
-    "SavedWorkflow",
     "Shape",
     "TrialRequest",
-    "Workflow",
-    "WorkflowGraph",
-    "WorkflowPage",
-    "WorkflowValidation",
 ]

@@ -1,0 +1,280 @@
+"""Workflows: their versions, their graphs, and what is wrong with a definition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, NotRequired, TypedDict, cast
+
+import msgspec
+from msgspec import Meta
+
+from trunkline.api.resources.common import (
+    FindingResource,
+    JsonMapping,
+    NextCursor,
+    Timestamp,
+    finding_resource,
+    stored_json,
+)
+from trunkline.clock import rfc3339
+from trunkline.errors import Finding
+from trunkline.jsontypes import JsonObject, encode
+from trunkline.machine.state import RunStatus
+from trunkline.services.workflows import ValidationResult
+from trunkline.stores.base import LastRun, WorkflowVersion
+from trunkline.workflow import CompiledStep, CompiledWorkflow, write_yaml
+
+# The name of the schema of the workflow language, which is not declared here.
+WORKFLOW_DEFINITION = "WorkflowDefinition"
+
+EdgeReason = Literal["needs", "reads", "on_error"]
+_VersionNumber = Annotated[int, Meta(ge=1)]
+_Warnings = Annotated[list[FindingResource], Meta(description="What is allowed, but probably not meant.")]
+
+
+# --- versions
+
+
+class SavedWorkflow(TypedDict):
+    """What saving a definition came to."""
+
+    id: str
+    name: str
+    version: _VersionNumber
+    warnings: _Warnings
+
+
+class WorkflowSummary(TypedDict):
+    """What a workflow has alone and in a list."""
+
+    id: str
+    name: str
+    version: _VersionNumber
+    created_at: Annotated[Timestamp, Meta(description="When this version was saved.")]
+    description: str | None
+    steps: Annotated[int, Meta(ge=1, description="How many it has.")]
+    agents: Annotated[list[str], Meta(description="Those that its steps call, by name.")]
+    workflows: Annotated[list[str], Meta(description="Those that its steps are runs of, by name.")]
+
+
+class LastRunResource(TypedDict):
+    id: str
+    status: RunStatus
+    created_at: Timestamp
+
+
+class WorkflowItem(WorkflowSummary):
+    last_runs: NotRequired[
+        Annotated[
+            list[LastRunResource], Meta(description="Newest first; there where `last_runs` asks for them.")
+        ]
+    ]
+
+
+class WorkflowResource(WorkflowSummary):
+    definition: Annotated[JsonMapping, Meta(description="The definition in its canonical form.")]
+    source: Annotated[str, Meta(description="The definition as it was written.")]
+    yaml: Annotated[
+        str | None,
+        Meta(
+            description="The same as YAML, for whoever reads it; null where `source` is no JSON, or too long for that."
+        ),
+    ]
+
+
+class WorkflowPage(TypedDict):
+    items: list[WorkflowItem]
+    next_cursor: NextCursor
+
+
+# --- graphs and validation
+
+
+class GraphLoop(TypedDict):
+    items: Annotated[str, Meta(description="What it is called once for each of, as written.")]
+    mode: Literal["parallel", "sequential"]
+    at_once: Annotated[int, Meta(ge=1, description="How many items are worked on at the same time.")]
+
+
+class GraphJoin(TypedDict):
+    quorum: Annotated[int, Meta(ge=1, description="So many of them have to complete.")]
+    of: Annotated[list[str], Meta(description="The steps that are joined.")]
+    cancel_rest: Annotated[bool, Meta(description="Whether the others are stopped then.")]
+
+
+class GraphStep(TypedDict):
+    name: str
+    kind: Literal["agent", "workflow"]
+    agent: Annotated[str | None, Meta(description="Null where the step is a run of another workflow.")]
+    workflow: Annotated[str | None, Meta(description="Null where the step calls an agent.")]
+    version: Annotated[
+        int | None, Meta(description="Of that workflow; null: the latest when the step begins.")
+    ]
+    when: Annotated[str | None, Meta(description="The condition in CEL; null: always.")]
+    for_each: GraphLoop | None
+    join: Annotated[GraphJoin | None, Meta(description="Null: it waits until all it needs is over.")]
+
+
+# `from` is a keyword, and cannot be declared as an attribute.
+_EdgeStart = TypedDict("_EdgeStart", {"from": str})
+
+
+class GraphEdge(_EdgeStart):
+    """`to` waits for `from`."""
+
+    to: str
+    why: Annotated[
+        EdgeReason,
+        Meta(
+            description="`needs`: written so. `reads`: an expression reads the output. "
+            "`on_error`: the failure of `from` leads to `to`."
+        ),
+    ]
+
+
+class Graph(TypedDict):
+    steps: Annotated[list[GraphStep], Meta(description="In the order of the definition.")]
+    edges: Annotated[
+        list[GraphEdge], Meta(description="Everything that a step waits for, also by a longer way.")
+    ]
+
+
+class WorkflowGraph(Graph):
+    workflow: str
+    version: _VersionNumber
+
+
+class WorkflowValidation(TypedDict):
+    """What saving a definition would come to."""
+
+    valid: bool
+    name: Annotated[str | None, Meta(description="Null while it is not valid.")]
+    errors: Annotated[list[FindingResource], Meta(description="Why it would be refused; at most 100.")]
+    warnings: _Warnings
+    graph: Annotated[Graph | None, Meta(description="Null while it is not valid.")]
+
+
+# --- what they are made from
+
+
+class _StepOutline(msgspec.Struct):
+    agent: str
+    workflow: str | None = None
+
+
+class _DefinitionOutline(msgspec.Struct):
+    """What a list shows of a definition: reading all of it would cost ten times as much."""
+
+    steps: dict[str, _StepOutline]
+    description: str | None = None
+
+
+_outlines = msgspec.json.Decoder(_DefinitionOutline)
+
+
+def saved_workflow(version: WorkflowVersion, warnings: Sequence[Finding]) -> SavedWorkflow:
+    return {
+        "id": version.workflow_id,
+        "name": version.name,
+        "version": version.version,
+        "warnings": [finding_resource(each) for each in warnings],
+    }
+
+
+def workflow_resource(version: WorkflowVersion) -> WorkflowResource:
+    # A source may be UTF-16; it was read when it was saved, here it is only shown.
+    source = version.source.decode(errors="replace")
+    return {
+        **_summary(version),
+        "definition": cast("JsonObject", stored_json(version.canonical)),
+        "source": source,
+        "yaml": write_yaml(source),
+    }
+
+
+def workflow_item(version: WorkflowVersion, last_runs: Sequence[LastRun] | None = None) -> WorkflowItem:
+    """`last_runs`: None: nobody asked for them."""
+    item: WorkflowItem = {**_summary(version)}
+    if last_runs is not None:
+        item["last_runs"] = [
+            {"id": run.id, "status": run.status, "created_at": rfc3339(run.created_at)} for run in last_runs
+        ]
+    return item
+
+
+def _summary(version: WorkflowVersion) -> WorkflowSummary:
+    outline = _outlines.decode(version.canonical)
+    steps = outline.steps.values()
+    return {
+        "id": version.workflow_id,
+        "name": version.name,
+        "version": version.version,
+        "created_at": rfc3339(version.created_at),
+        "description": outline.description,
+        "steps": len(steps),
+        "agents": sorted({step.agent for step in steps if step.agent}),
+        "workflows": sorted({step.workflow for step in steps if step.workflow}),
+    }
+
+
+def workflow_graph(workflow: CompiledWorkflow, version: int) -> WorkflowGraph:
+    return {**_graph(workflow), "workflow": workflow.definition.name, "version": version}
+
+
+def workflow_validation(checked: ValidationResult) -> WorkflowValidation:
+    workflow = checked.workflow
+    return {
+        "valid": workflow is not None,
+        "name": None if workflow is None else workflow.definition.name,
+        "errors": [finding_resource(each) for each in checked.errors],
+        "warnings": [finding_resource(each) for each in checked.warnings],
+        "graph": None if workflow is None else _graph(workflow),
+    }
+
+
+def _graph(workflow: CompiledWorkflow) -> Graph:
+    steps = workflow.steps.values()
+    return {
+        "steps": [_graph_step(step) for step in steps],
+        "edges": [
+            {"from": need, "to": step.name, "why": _edge_reason(step, need)}
+            for step in steps
+            for need in step.needs
+        ],
+    }
+
+
+def _graph_step(step: CompiledStep) -> GraphStep:
+    definition = step.definition
+    return {
+        "name": step.name,
+        "kind": "agent" if definition.workflow is None else "workflow",
+        "agent": step.agent or None,
+        "workflow": definition.workflow,
+        "version": definition.version,
+        "when": definition.when,
+        "for_each": _graph_loop(step),
+        "join": _graph_join(step),
+    }
+
+
+def _graph_loop(step: CompiledStep) -> GraphLoop | None:
+    each = step.definition.for_each
+    if each is None:
+        return None
+    items = each.items if isinstance(each.items, str) else encode(each.items).decode()
+    return {"items": items, "mode": each.mode, "at_once": each.at_once}
+
+
+def _graph_join(step: CompiledStep) -> GraphJoin | None:
+    join = step.join
+    if join is None:
+        return None
+    return {"quorum": join.quorum, "of": sorted(join.branches), "cancel_rest": join.cancel_rest}
+
+
+def _edge_reason(step: CompiledStep, need: str) -> EdgeReason:
+    """The reason that matters most: a way that only a failure opens, then what is written, then what is read."""
+    if need in step.catches:
+        return "on_error"
+    return "needs" if need in step.definition.needs else "reads"
