@@ -15,10 +15,11 @@ from trunkline.api.middleware.origin_check import OriginCheck
 from trunkline.api.middleware.web_ui import WebUi
 from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
-from trunkline.api.routes.activity import add_activity_routes
+from trunkline.api.routes.activity import activity_operations
+from trunkline.api.routes.agent_test_calls import agent_test_call_operations
 from trunkline.api.routes.agents import add_agent_routes
 from trunkline.api.routes.blobs import blob_operations
-from trunkline.api.routes.checks import add_check_routes
+from trunkline.api.routes.checks import check_operations
 from trunkline.api.routes.dead_letters import dead_letter_operations
 from trunkline.api.routes.hooks import hook_operations
 from trunkline.api.routes.inbox import inbox_operations
@@ -28,7 +29,6 @@ from trunkline.api.routes.run_logs import run_log_operations
 from trunkline.api.routes.runs import run_operations
 from trunkline.api.routes.secrets import secret_operations
 from trunkline.api.routes.system import probe_operations, system_operations
-from trunkline.api.routes.trials import add_trial_routes
 from trunkline.api.routes.workflows import workflow_operations
 from trunkline.api.routing import Operation, OperationRouter
 from trunkline.api.services import HealthReport, Limits, Probes, Services
@@ -43,12 +43,12 @@ def create_app(services: Services) -> ASGIApp:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
     add_agent_routes(app, services)
-    add_check_routes(app, services)
-    add_activity_routes(app, services)
-    add_trial_routes(app, services)
     add_migration_routes(app, services)
 
     operations = [
+        *check_operations(services),
+        *activity_operations(services),
+        *agent_test_call_operations(services),
         *run_control_operations(services),
         *run_operations(services),
         *run_log_operations(services),

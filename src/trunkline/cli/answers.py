@@ -134,61 +134,6 @@ class Event(TypedDict):
     data: JsonObject
 
 
-class WireRequest(TypedDict):
-    method: str
-    url: str
-    headers: dict[str, str]
-    body: str | None
-
-
-class WireResponse(TypedDict):
-    status: int
-    headers: dict[str, str]
-    body: str | None
-
-
-class Frame(TypedDict):
-    at_ms: float
-    data: str
-
-
-class _Exchange(TypedDict):
-    step: str
-    attempt: int
-    started_at: str
-    duration_ms: float
-    request: WireRequest
-    response: WireResponse | None
-    error: Json
-    notes: list[str]
-
-
-class Exchange(_Exchange, total=False):
-    # An older server says none of them.
-    id: int
-    kind: str
-    frames: list[Frame] | None
-
-
-class Question(TypedDict):
-    kind: str
-    text: str
-    data: Json
-
-
-class Trial(TypedDict):
-    """What has come of one message to an agent."""
-
-    outcome: str
-    output: Json
-    error: Failure | None
-    question: Question | None
-    warnings: list[str]
-    protocol: str | None
-    duration_ms: float
-    exchanges: list[Exchange]
-
-
 class Probe(TypedDict):
     at: str
     tried: str

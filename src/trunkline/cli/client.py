@@ -27,20 +27,20 @@ from trunkline.cli.http_client import (
 from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
+    from trunkline.api.resources.agent_test_calls import AgentTrial
     from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
+    from trunkline.api.resources.exchanges import ExchangeResource
     from trunkline.api.resources.run_logs import LogLineResource
     from trunkline.api.resources.secrets import SecretResource
     from trunkline.api.resources.system import AuditEntryResource, SystemState
     from trunkline.cli.answers import (
         Agent,
         Event,
-        Exchange,
         InboxItem,
         Run,
         RunSummary,
         SavedWorkflow,
         Step,
-        Trial,
     )
     from trunkline.cli.migration_answers import AgentEvent, Change, Comparison, Outcome, PlanEntry, Status
     from trunkline.jsontypes import Json, JsonObject
@@ -127,9 +127,9 @@ class Client:
         answer = self._send("POST", f"/agents/{_segment(name)}/check", wish, seconds=CHECK_SECONDS)
         return cast("JsonObject", answer.value)
 
-    def try_agent(self, name: str, message: JsonObject) -> Trial:
+    def try_agent(self, name: str, message: JsonObject) -> AgentTrial:
         answer = self._send("POST", f"/agents/{_segment(name)}/try", message, seconds=TRIAL_SECONDS)
-        return cast("Trial", answer.value)
+        return cast("AgentTrial", answer.value)
 
     def reset_agent(self, name: str) -> Agent:
         return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/reset").value)
@@ -223,8 +223,8 @@ class Client:
         path = f"/runs/{_segment(run_id)}/steps"
         return cast("Page[Step]", self._list(path, {"of": step}, limit, cursor))
 
-    def wire(self, run_id: str, *, step: str | None = None) -> Page[Exchange]:
-        return cast("Page[Exchange]", self._list(f"/runs/{_segment(run_id)}/wire", {"step": step}))
+    def wire(self, run_id: str, *, step: str | None = None) -> Page[ExchangeResource]:
+        return cast("Page[ExchangeResource]", self._list(f"/runs/{_segment(run_id)}/wire", {"step": step}))
 
     def logs(
         self, run_id: str, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None

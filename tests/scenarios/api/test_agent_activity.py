@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import datetime
 
-from trunkline.api.schemas import AgentActivity, AgentCallPage, AgentPage
+import pytest
+from tests.resources import read_resource
+
+from trunkline.api.resources.agent_activity import AgentActivity, AgentCallPage
+from trunkline.api.schemas import AgentPage
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, simple_success
 from trunkline.testing.agents import Reply
@@ -24,13 +28,13 @@ async def prepare(system: RunningSystem, name: str, agent: ScriptedAgent, **fiel
 async def activity(system: RunningSystem, name: str) -> AgentActivity:
     answer = await system.call("GET", f"/agents/{name}/activity")
     assert answer.status == 200, answer.body
-    return AgentActivity.model_validate_json(answer.body)
+    return read_resource(AgentActivity, answer.body)
 
 
 async def calls(system: RunningSystem, name: str, query: str = "") -> AgentCallPage:
     answer = await system.call("GET", f"/agents/{name}/calls{query}")
     assert answer.status == 200, answer.body
-    return AgentCallPage.model_validate_json(answer.body)
+    return read_resource(AgentCallPage, answer.body)
 
 
 async def test_calls_and_failures_are_counted_by_the_minute(shared_system: RunningSystem) -> None:
@@ -40,11 +44,12 @@ async def test_calls_and_failures_are_counted_by_the_minute(shared_system: Runni
         for _ in range(3):
             await system.run("Counted")
     shown = await activity(system, "Counted")
-    assert sum(minute.calls for minute in shown.minutes) == 3
-    assert sum(minute.failures for minute in shown.minutes) == 1
-    assert all(0 < minute.mean_ms <= minute.longest_ms + 1 for minute in shown.minutes)
-    assert (shown.end - shown.begin).total_seconds() == 60 * 60
-    assert all(shown.begin <= minute.at < shown.end for minute in shown.minutes)
+    assert sum(minute["calls"] for minute in shown["minutes"]) == 3
+    assert sum(minute["failures"] for minute in shown["minutes"]) == 1
+    assert all(0 < minute["mean_ms"] <= minute["longest_ms"] + 1 for minute in shown["minutes"])
+    begin, end = datetime.fromisoformat(shown["from"]), datetime.fromisoformat(shown["to"])
+    assert (end - begin).total_seconds() == 60 * 60
+    assert all(begin <= datetime.fromisoformat(minute["at"]) < end for minute in shown["minutes"])
 
 
 async def test_the_last_calls_lead_to_their_steps_newest_first(shared_system: RunningSystem) -> None:
@@ -53,14 +58,14 @@ async def test_the_last_calls_lead_to_their_steps_newest_first(shared_system: Ru
         await prepare(system, "Listed", agent)
         runs = [await system.run("Listed") for _ in range(2)]
     first = await calls(system, "Listed", "?limit=1")
-    rest = await calls(system, "Listed", f"?limit=1&cursor={first.next_cursor}")
-    (failed,), (well,) = first.items, rest.items
-    assert [failed.run, well.run] == [run["id"] for run in reversed(runs)]
-    assert (failed.step, failed.attempt, failed.outcome) == ("only", 1, "error")
-    assert (failed.error_code, well.error_code) == ("agent_http_error", None)
-    assert failed.duration_ms is not None
-    assert failed.duration_ms > 0
-    assert rest.next_cursor is None
+    rest = await calls(system, "Listed", f"?limit=1&cursor={first['next_cursor']}")
+    (failed,), (well,) = first["items"], rest["items"]
+    assert [failed["run"], well["run"]] == [run["id"] for run in reversed(runs)]
+    assert (failed["step"], failed["attempt"], failed["outcome"]) == ("only", 1, "error")
+    assert (failed["error_code"], well["error_code"]) == ("agent_http_error", None)
+    assert failed["duration_ms"] is not None
+    assert failed["duration_ms"] > 0
+    assert rest["next_cursor"] is None
 
 
 async def test_a_call_that_an_agent_works_on_lasts_to_its_end(shared_system: RunningSystem) -> None:
@@ -68,12 +73,12 @@ async def test_a_call_that_an_agent_works_on_lasts_to_its_end(shared_system: Run
     async with ScriptedAgent(jsonrpc_task("", state="working"), jsonrpc_task("done")) as agent:
         await prepare(system, "Working", agent, protocol="a2a-0.3")
         await system.run("Working")
-    (call,) = (await calls(system, "Working")).items
-    assert call.outcome == "success"
-    assert call.duration_ms is not None
+    (call,) = (await calls(system, "Working"))["items"]
+    assert call["outcome"] == "success"
+    assert call["duration_ms"] is not None
     # It is asked for the first time after 200 milliseconds.
-    assert call.duration_ms >= 190
-    assert sum(minute.calls for minute in (await activity(system, "Working")).minutes) == 1
+    assert call["duration_ms"] >= 190
+    assert sum(minute["calls"] for minute in (await activity(system, "Working"))["minutes"]) == 1
 
 
 async def test_the_list_shows_how_each_agent_stands_in_one_request(shared_system: RunningSystem) -> None:

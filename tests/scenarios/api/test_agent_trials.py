@@ -7,8 +7,10 @@ import re
 
 import pytest
 from structlog.testing import capture_logs
+from tests.resources import read_resource
 
-from trunkline.api.schemas import AgentCardView, AgentTrial
+from trunkline.api.resources.agent_test_calls import AgentTrial
+from trunkline.api.schemas import AgentCardView
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.telemetry import names
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, simple_error, simple_success
@@ -22,7 +24,7 @@ SECRET = "s3cret-of-the-agent"
 async def try_out(system: RunningSystem, name: str, body: Json) -> AgentTrial:
     answer = await system.call("POST", f"/agents/{name}/try", body)
     assert answer.status == 200, answer.body
-    return AgentTrial.model_validate_json(answer.body)
+    return read_resource(AgentTrial, answer.body)
 
 
 async def look(system: RunningSystem, name: str) -> AgentCardView:
@@ -51,12 +53,12 @@ async def test_a_message_goes_to_the_agent_once_and_its_answer_comes_back_with_t
             trial = await try_out(system, "Tried", {"text": "hello"})
     (call,) = agent.calls
     assert call.body["input"] == {"text": "hello"}
-    assert (trial.outcome, trial.protocol) == ("success", "simple-a2a")
-    assert isinstance(trial.output, dict)
-    assert trial.output["text"] == "hi"
-    (exchange,) = trial.exchanges
-    assert (exchange.kind, exchange.request.method) == ("send", "POST")
-    assert '"hello"' in exchange.request.body
+    assert (trial["outcome"], trial["protocol"]) == ("success", "simple-a2a")
+    assert isinstance(trial["output"], dict)
+    assert trial["output"]["text"] == "hi"
+    (exchange,) = trial["exchanges"]
+    assert (exchange.get("kind"), exchange["request"]["method"]) == ("send", "POST")
+    assert '"hello"' in exchange["request"]["body"]
     assert [line["outcome"] for line in logs if line["event"] == names.AGENT_TRIED] == ["success"]
 
 
@@ -65,9 +67,9 @@ async def test_a_trial_is_no_run_and_counts_for_nothing(shared_system: RunningSy
     async with ScriptedAgent(simple_error("No.")) as agent:
         await system.register("Uncounted", agent.url, protocol="simple-a2a", breaker={"failures": 1})
         trial = await try_out(system, "Uncounted", {"input": {"anything": [1]}})
-    assert (trial.outcome, len(agent.calls)) == ("error", 1)
-    assert trial.error is not None
-    assert trial.error.code == "agent_reported_error"
+    assert (trial["outcome"], len(agent.calls)) == ("error", 1)
+    assert trial["error"] is not None
+    assert trial["error"]["code"] == "agent_reported_error"
     assert await system.items("/agents/Uncounted/calls") == []
     assert (await system.call("GET", "/agents/Uncounted/activity")).json["minutes"] == []
     limits = (await system.call("GET", "/agents/Uncounted")).json["limits"]
@@ -101,8 +103,11 @@ async def test_a_long_task_is_asked_for_until_it_ends(shared_system: RunningSyst
     async with ScriptedAgent(jsonrpc_task("", state="working"), jsonrpc_task("done")) as agent:
         await system.register("Slow", agent.url, protocol="a2a-0.3")
         trial = await try_out(system, "Slow", {"text": "hello"})
-    assert trial.outcome == "success"
-    assert [exchange.kind for exchange in trial.exchanges if exchange.kind != "card"] == ["send", "poll"]
+    assert trial["outcome"] == "success"
+    assert [exchange.get("kind") for exchange in trial["exchanges"] if exchange.get("kind") != "card"] == [
+        "send",
+        "poll",
+    ]
 
 
 async def test_an_agent_that_does_not_answer_is_left_alone_in_time(shared_system: RunningSystem) -> None:
@@ -116,11 +121,11 @@ async def test_an_agent_that_does_not_answer_is_left_alone_in_time(shared_system
     async with ScriptedAgent(never) as agent:
         await system.register("Silent", agent.url, protocol="simple-a2a")
         trial = await try_out(system, "Silent", {"text": "hello", "timeout_ms": 2_000})
-    assert trial.error is not None
-    assert (trial.error.code, len(agent.calls)) == ("agent_timeout", 1)
+    assert trial["error"] is not None
+    assert (trial["error"]["code"], len(agent.calls)) == ("agent_timeout", 1)
     # What it was given, less what was used to get there, and not the agent's own half minute.
-    assert re.search(r"within [12](\.\d+)? s", trial.error.message), trial.error.message
-    assert trial.exchanges[0].response is None
+    assert re.search(r"within [12](\.\d+)? s", trial["error"]["message"]), trial["error"]["message"]
+    assert trial["exchanges"][0]["response"] is None
 
 
 async def test_an_agent_that_asks_is_told_that_nobody_answers(shared_system: RunningSystem) -> None:
@@ -129,9 +134,9 @@ async def test_an_agent_that_asks_is_told_that_nobody_answers(shared_system: Run
     async with ScriptedAgent(asks, jsonrpc_task("", state="canceled")) as agent:
         await system.register("Asking", agent.url, protocol="a2a-0.3")
         trial = await try_out(system, "Asking", {"text": "hello"})
-    assert trial.outcome == "interrupted"
-    assert trial.question is not None
-    assert trial.question.text == "Which one?"
+    assert trial["outcome"] == "interrupted"
+    assert trial["question"] is not None
+    assert trial["question"]["text"] == "Which one?"
     assert [call.method for call in agent.calls] == ["message/send", "tasks/cancel"]
 
 
@@ -140,9 +145,9 @@ async def test_an_address_that_may_not_be_called_is_not_called_for_a_trial_eithe
 ) -> None:
     await shared_system.register("Forbidden", "http://169.254.169.254/latest", protocol="simple-a2a")
     trial = await try_out(shared_system, "Forbidden", {"text": "hello"})
-    assert trial.error is not None
-    assert trial.error.code == "agent_address_forbidden"
-    assert trial.error.fix
+    assert trial["error"] is not None
+    assert trial["error"]["code"] == "agent_address_forbidden"
+    assert trial["error"]["fix"]
 
 
 @pytest.mark.parametrize(

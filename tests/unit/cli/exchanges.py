@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from trunkline.cli.answers import Exchange
+from trunkline.api.resources.exchanges import ExchangeResource
 
 
-def exchange(**fields: object) -> Exchange:
+def exchange(**fields: object) -> ExchangeResource:
     known: dict[str, object] = {
         "step": "write",
         "attempt": 2,
@@ -18,4 +18,4 @@ def exchange(**fields: object) -> Exchange:
         "error": None,
         "notes": [],
     }
-    return cast("Exchange", known | fields)
+    return cast("ExchangeResource", known | fields)

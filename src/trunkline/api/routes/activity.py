@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import FastAPI, Query
+from msgspec import Meta
+from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.api.activity_views import activity_json, calls_json
-from trunkline.api.operations import JSON, add_operation, answer, problems
-from trunkline.api.paging import DEFAULT_LIMIT, Limit
-from trunkline.api.routes.agents import AGENTS, AgentPath
+from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit
+from trunkline.api.resources.agent_activity import AgentActivity, AgentCallPage, agent_activity, agent_call
+from trunkline.api.resources.common import page_of
+from trunkline.api.routes.agents import AGENTS, AgentParameters
+from trunkline.api.routing import Answer, Operation, json_response, operation
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.services.agents.activity import MAX_MINUTES
@@ -18,33 +20,34 @@ from trunkline.stores.port.activity import CallPlace
 
 _HOUR = 60
 
-# The place of the last call given: when it ended, and its row.
-CallCursor = Annotated[
-    str | None,
-    Query(
-        description="`next_cursor` of the page before; leave it out for the first page.",
-        pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$",
-    ),
-]
-Minutes = Annotated[int, Query(ge=1, le=MAX_MINUTES, description="How many minutes, this one included.")]
+
+class ActivityParameters(AgentParameters, frozen=True, kw_only=True):
+    minutes: Annotated[
+        int, Meta(ge=1, le=MAX_MINUTES, description="How many minutes, this one included.")
+    ] = _HOUR
+
+
+class ListCallsParameters(AgentParameters, frozen=True, kw_only=True):
+    limit: PageLimit = DEFAULT_LIMIT
+    # The place of the last call given: when it ended, and its row.
+    cursor: Annotated[str, Meta(description=CURSOR, pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$")] | None = None
 
 
 class ActivityRoutes:
     def __init__(self, services: Services) -> None:
         self._activities = services.agent_activity
 
-    async def activity(self, agent: AgentPath, minutes: Minutes = _HOUR) -> Response:
+    async def activity(self, _request: Request, given: ActivityParameters) -> Response:
         """What an agent had to do lately, minute by minute."""
-        return Response(activity_json(await self._activities.of(agent, minutes)), media_type=JSON)
+        return json_response(agent_activity(await self._activities.of(given.agent, given.minutes)))
 
-    async def calls(
-        self, agent: AgentPath, limit: Limit = DEFAULT_LIMIT, cursor: CallCursor = None
-    ) -> Response:
+    async def calls(self, _request: Request, given: ListCallsParameters) -> Response:
         """The last attempts on an agent that have ended, newest first."""
-        found = await self._activities.calls(agent, limit=limit + 1, before=_place(cursor))
+        limit = given.limit
+        found = await self._activities.calls(given.agent, limit=limit + 1, before=_place(given.cursor))
         shown = found[:limit]
         next_cursor = _cursor(shown[-1].place) if len(found) > limit else None
-        return Response(calls_json(shown, next_cursor), media_type=JSON)
+        return json_response(page_of([agent_call(each) for each in shown], next_cursor))
 
 
 def _cursor(place: CallPlace) -> str:
@@ -58,13 +61,16 @@ def _place(cursor: str | None) -> CallPlace | None:
     return CallPlace(Instant(int(ended_at)), int(row))
 
 
-def add_activity_routes(app: FastAPI, services: Services) -> None:
+def activity_operations(services: Services) -> list[Operation]:
     routes = ActivityRoutes(services)
-    add_operation(
-        app, f"GET {AGENTS}/{{agent}}/activity", routes.activity, name="get_agent_activity", tag="agents",
-        responses={200: answer("AgentActivity", "The last minutes."), **problems(404, 422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {AGENTS}/{{agent}}/calls", routes.calls, name="list_agent_calls", tag="agents",
-        responses={200: answer("AgentCallPage", "A page of calls."), **problems(404, 422)},
-    )  # fmt: skip
+    one = f"{AGENTS}/{{agent}}"
+    return [
+        operation(
+            f"GET {one}/activity", routes.activity, ActivityParameters, name="get_agent_activity", tag="agents",
+            answers={200: Answer("The last minutes.", AgentActivity)}, problems=(404, 422),
+        ),
+        operation(
+            f"GET {one}/calls", routes.calls, ListCallsParameters, name="list_agent_calls", tag="agents",
+            answers={200: Answer("A page of calls.", AgentCallPage)}, problems=(404, 422),
+        ),
+    ]  # fmt: skip

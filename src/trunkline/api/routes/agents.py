@@ -8,6 +8,7 @@ from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import FastAPI, Header, Path, Query
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,6 +18,7 @@ from trunkline.api.bodies import decode_object, read_body
 from trunkline.api.migration_views import migration_state
 from trunkline.api.operations import ETAG, JSON, LOCATION, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
+from trunkline.api.parameters import Parameters
 from trunkline.api.problems import AgentUnclear
 from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
@@ -27,6 +29,7 @@ from trunkline.services.agents.specs import parse_spec
 
 AGENTS = "/api/v1/agents"
 MERGE_PATCH = "application/merge-patch+json"
+AgentParameter = Annotated[str, Meta(description="The agent's name or id.")]
 AgentPath = Annotated[str, Path(description="The agent's name or id.")]
 IfMatch = Annotated[
     str | None,
@@ -37,6 +40,10 @@ IfMatch = Annotated[
 ]
 # Strong tags only: If-Match never matches a weak one.
 _TAG = re.compile(r'(?<!W/)"([0-9]{1,18})"')
+
+
+class AgentParameters(Parameters, frozen=True, kw_only=True):
+    agent: AgentParameter
 
 
 class AgentRoutes:

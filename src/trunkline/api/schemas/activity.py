@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from trunkline.api.schemas.common import NextCursor, Shape, Time
+from trunkline.api.schemas.common import Shape, Time
 
 
 class ActivityMinute(Shape):
@@ -32,11 +32,6 @@ class AgentCall(Shape):
         description="`interrupted`: the agent asks something; `unknown`: nobody knows what it has done."
     )
     error_code: str | None
-
-
-class AgentCallPage(Shape):
-    items: list[AgentCall]
-    next_cursor: NextCursor
 
 
 class AgentActivity(Shape):

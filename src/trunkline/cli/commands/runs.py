@@ -32,9 +32,10 @@ from trunkline.cli.rendering.times import date_time, duration_between
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from trunkline.api.resources.exchanges import ExchangeResource
     from trunkline.api.resources.run_logs import LogLineResource
     from trunkline.bridge.wire import exchanges as wire_exchanges
-    from trunkline.cli.answers import Exchange, Run
+    from trunkline.cli.answers import Run
     from trunkline.cli.rendering import exchanges as rendered_exchanges
     from trunkline.jsontypes import JsonObject
     from trunkline.services.runs import har as har_archive
@@ -513,11 +514,11 @@ def _log_row(line: LogLineResource) -> list[str]:
     ]
 
 
-def _print_har(exchanges: Sequence[Exchange]) -> None:
+def _print_har(exchanges: Sequence[ExchangeResource]) -> None:
     print_json(har_archive.to_har(stored_exchanges.convert_exchange(exchange) for exchange in exchanges))
 
 
-def _print_curl(exchanges: Sequence[Exchange]) -> None:
+def _print_curl(exchanges: Sequence[ExchangeResource]) -> None:
     for exchange in exchanges:
         # A push was the agent's request: nobody else should repeat it.
         if exchange.get("kind") != "push":

@@ -15,13 +15,13 @@ from trunkline.cli.rendering.output import harmless, on_terminal, print_text
 from trunkline.cli.rendering.times import clock_time, parse_time
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Exchange, Frame
+    from trunkline.api.resources.exchanges import ExchangeResource, FrameResource
     from trunkline.jsontypes import Json
 
 _STYLES = {">": "cyan", "<": "green", "!": "red", "#": "yellow"}
 
 
-def print_exchanges(exchanges: Iterable[Exchange]) -> None:
+def print_exchanges(exchanges: Iterable[ExchangeResource]) -> None:
     """With an empty line between two; in colours on a terminal."""
     blocks = [exchange_lines(exchange) for exchange in exchanges]
     if not on_terminal():
@@ -38,7 +38,7 @@ def print_exchanges(exchanges: Iterable[Exchange]) -> None:
             console.print(Text(line, style=_STYLES.get(line[:1], "bold")), soft_wrap=True)
 
 
-def exchange_lines(exchange: Exchange) -> list[str]:
+def exchange_lines(exchange: ExchangeResource) -> list[str]:
     request, response = exchange["request"], exchange["response"]
     asks, answers = "<>" if exchange.get("kind") == "push" else "><"
     lines = [
@@ -57,7 +57,7 @@ def exchange_lines(exchange: Exchange) -> list[str]:
     return [harmless(line) for line in lines]
 
 
-def _headline(exchange: Exchange) -> str:
+def _headline(exchange: ExchangeResource) -> str:
     at = clock_time(parse_time(exchange["started_at"]))
     frames = exchange.get("frames")
     took = f"{exchange['duration_ms']:,.0f} ms"
@@ -79,7 +79,7 @@ def _message(mark: str, headers: Mapping[str, str], body: str | None) -> list[st
     return [f"{mark} {line}".rstrip() for line in text]
 
 
-def _frames(mark: str, frames: Iterable[Frame]) -> list[str]:
+def _frames(mark: str, frames: Iterable[FrameResource]) -> list[str]:
     """One event a line, with the time at which it came: a stream is read from top to bottom."""
     lines = [f"{mark} +{frame['at_ms']:,.0f} ms  {' '.join(frame['data'].splitlines())}" for frame in frames]
     return [mark, *lines] if lines else []

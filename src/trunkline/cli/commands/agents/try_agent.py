@@ -15,7 +15,7 @@ from trunkline.cli.rendering.exchanges import print_exchanges
 from trunkline.cli.rendering.output import harmless, note, print_json, print_text, print_value
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Trial
+    from trunkline.api.resources.agent_test_calls import AgentTrial
     from trunkline.jsontypes import JsonObject
 
 _EXITS = {"success": Exit.OK, "interrupted": Exit.INPUT_REQUIRED}
@@ -68,7 +68,7 @@ def try_(
     return _EXITS.get(trial["outcome"], Exit.RUN_FAILED)
 
 
-def _show(agent: str, trial: Trial, *, wire: bool) -> None:
+def _show(agent: str, trial: AgentTrial, *, wire: bool) -> None:
     if wire and trial["exchanges"]:
         print_exchanges(trial["exchanges"])
         print_text("")
@@ -79,7 +79,7 @@ def _show(agent: str, trial: Trial, *, wire: bool) -> None:
             note(harmless(line))
 
 
-def _words(agent: str, trial: Trial, *, wire: bool) -> list[str]:
+def _words(agent: str, trial: AgentTrial, *, wire: bool) -> list[str]:
     lines = [f"warning: {warning}" for warning in trial["warnings"]]
     error, question = trial["error"], trial["question"]
     if error is not None:
