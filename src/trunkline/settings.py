@@ -26,9 +26,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from trunkline.agents.http_urls import check_url
 from trunkline.agents.stdio_programs import OUR_PREFIX, StdioProgram
 from trunkline.agents.transport_urls import parse_program
-from trunkline.agents.urls import check_url
 from trunkline.errors import ConfigurationError, Finding
 from trunkline.jsontypes import decode
 from trunkline.messages import TopicNames

@@ -32,7 +32,7 @@ import trunkline.api.app as _door  # pyright: ignore[reportUnusedImport]  # noqa
 import trunkline.stores.postgres.store as _postgres  # pyright: ignore[reportUnusedImport]  # noqa: F401
 import trunkline.stores.sqlite.store as _sqlite  # pyright: ignore[reportUnusedImport]  # noqa: F401
 import trunkline.wiring.kafka_messaging as _wires  # pyright: ignore[reportUnusedImport]  # noqa: F401
-from trunkline.bridge.heartbeat import Lease
+from trunkline.bridge.lease_heartbeat import Lease
 from trunkline.telemetry.logs import configure_logs
 from trunkline.testing import running_system
 from trunkline.wiring import LivenessTimeouts

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from trunkline.agents.urls import parse_url
+from trunkline.agents.http_urls import parse_url
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.messages import ERROR_CODES, AgentTask
 from trunkline.protocols import (

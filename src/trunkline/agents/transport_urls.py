@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from trunkline.agents.http_urls import MAX_URL_CHARACTERS, UrlError, parse_url
 from trunkline.agents.model import TransportName
-from trunkline.agents.urls import MAX_URL_CHARACTERS, UrlError, parse_url
 
 _NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
 _RUNTIME = re.compile(

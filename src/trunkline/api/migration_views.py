@@ -12,7 +12,6 @@ from trunkline.agents.migration.routing import EndpointName
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.migration.agent_migrations import BulkChangeResult, RefusedChange, StageChange
 from trunkline.services.migration.output_changes import ChangedRead
 from trunkline.services.migration.plan import (
     CheckOutcome,
@@ -21,6 +20,7 @@ from trunkline.services.migration.plan import (
     MigrationPlanEntry,
     OfferedProtocol,
 )
+from trunkline.services.migration.repository import BulkChangeResult, RefusedChange, StageChange
 from trunkline.services.migration.states import decode_migration
 from trunkline.stores.port.agent_events import AgentEvent, ComparisonRecord
 

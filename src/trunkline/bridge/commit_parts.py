@@ -17,7 +17,7 @@ import structlog
 from trunkline.bridge.activity import with_call_times
 from trunkline.bridge.calls.active_calls import ActiveCalls
 from trunkline.bridge.calls.results import CallExchanges, CallProgress, CallResult
-from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat
+from trunkline.bridge.lease_heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, after
 from trunkline.jsontypes import encode

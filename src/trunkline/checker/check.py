@@ -2,7 +2,7 @@
 One check of one agent: sends what the dialect's plan has, and makes a report of what comes back.
 
     async with HttpTransport(policy) as transport:
-        report = await Checker(transport, clock).check(Subject(url="http://localhost:8080/agent"))
+        report = await Checker(transport, clock).check(CheckedAgent(url="http://localhost:8080/agent"))
 
 Without `active` nothing is sent that a correct agent takes for work. Whatever the agent does, the result is a report:
 each request has a time limit, each answer a size limit (the transport's), all of them together have one too, and an
@@ -18,8 +18,8 @@ from time import perf_counter
 import msgspec
 
 from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, CheckSample, grade_of
+from trunkline.agents.http_urls import check_url
 from trunkline.agents.transport_urls import transport_of
-from trunkline.agents.urls import check_url
 from trunkline.checker.check_definitions import CHECKS
 from trunkline.checker.check_plan import (
     CheckPlan,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.cli.exit_codes import Exit, exit_for_error, exit_for_status
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 
 if TYPE_CHECKING:
     from trunkline import errors

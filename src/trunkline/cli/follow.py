@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 from trunkline.cli.client import Client, WaitOver
 from trunkline.cli.exit_codes import Exit, exit_for_run
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
+from trunkline.cli.rendering.followed_run import FollowedRun
 from trunkline.cli.rendering.output import note, on_terminal, print_now
-from trunkline.cli.rendering.progress import FollowedRun
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Event, Run

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from trunkline.cli.client import Client
 from trunkline.cli.failures import explained
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 
 if TYPE_CHECKING:
     from trunkline import settings

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from trunkline.importing.names import is_identifier
+from trunkline.importing.identifiers import is_identifier
 from trunkline.jsontypes import Json
 
 # What an expression of ours may have.

@@ -33,7 +33,7 @@ from trunkline.agents.cards import (
     NotACard,
     read_card,
 )
-from trunkline.agents.urls import check_url, origin_of, parse_url
+from trunkline.agents.http_urls import check_url, origin_of, parse_url
 from trunkline.protocols.factory import ProtocolAdapterFactory
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")

@@ -50,9 +50,9 @@ class ValidationResult(NamedTuple):
 
 
 class Workflows:
-    def __init__(self, store: Store, directory: AgentCache) -> None:
+    def __init__(self, store: Store, agent_cache: AgentCache) -> None:
         self._store = store
-        self._agent_cache = directory
+        self._agent_cache = agent_cache
         self._compiled: OrderedDict[tuple[str, int], CompiledWorkflow] = OrderedDict()
         self._compiling = asyncio.Lock()
 

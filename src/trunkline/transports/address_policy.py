@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from trunkline.agents.urls import UrlError, check_url, parse_url
+from trunkline.agents.http_urls import UrlError, check_url, parse_url
 from trunkline.errors import ConfigurationError
 
 __all__ = ["AddressPolicy", "check_url"]

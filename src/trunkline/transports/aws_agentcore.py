@@ -24,8 +24,8 @@ from uuid import uuid4
 import structlog
 
 from trunkline.agents.authentication.credentials import TlsConfig
+from trunkline.agents.http_urls import UrlError
 from trunkline.agents.transport_urls import AgentCoreRuntime, parse_runtime
-from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry import names
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError

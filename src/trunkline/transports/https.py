@@ -26,7 +26,7 @@ from yarl import URL
 
 from trunkline.agents.authentication.auth_config import RESERVED_HEADERS
 from trunkline.agents.authentication.credentials import TlsConfig
-from trunkline.agents.urls import UrlError, parse_url
+from trunkline.agents.http_urls import UrlError, parse_url
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import FIXED_HEADERS, StreamedAnswer, StreamLimits, TransportError

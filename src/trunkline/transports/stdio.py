@@ -4,7 +4,7 @@ Programs on this machine: a request is a line on a program's standard input, its
     request  {"jsonrpc":"2.0","id":"…","method":…}   or Simple A2A's {"task_id":"…","input":…}
     answer   {"jsonrpc":"2.0","id":"…","result":…}   or {"task_id":"…","status":…}
 
-A url is `stdio:NAME`; which program that is, only the operator's settings say (`agents.programs`). It is started for
+A url is `stdio:NAME`; which program that is, only the operator's settings say (`agents.stdio_programs`). It is started for
 the first request, stays, and takes the next ones while it works on others; its answers may come in any order. What is
 HTTP's alone (headers, TLS, GET, streams) does not exist here.
 """
@@ -23,9 +23,9 @@ import msgspec
 from msgspec import UNSET
 
 from trunkline.agents.authentication.credentials import TlsConfig
+from trunkline.agents.http_urls import UrlError
 from trunkline.agents.stdio_programs import StdioProgram
 from trunkline.agents.transport_urls import parse_program
-from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
 from trunkline.transports.failures import timed_out

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
-from trunkline.bridge.heartbeat import Lease
+from trunkline.bridge.lease_heartbeat import Lease
 from trunkline.brokers.base import Broker, Producer, RecordSource
 from trunkline.stores.base import Store, Transaction
 from trunkline.transports.base import Transport

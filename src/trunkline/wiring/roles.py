@@ -23,7 +23,7 @@ from trunkline.bridge.calls.agent_call import AgentCaller
 from trunkline.bridge.calls.attachments import Attachments
 from trunkline.bridge.calls.detached import DetachedCaller
 from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
-from trunkline.bridge.heartbeat import Heartbeat
+from trunkline.bridge.lease_heartbeat import Heartbeat
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.executor.child_runs import ChildRuns
@@ -40,7 +40,7 @@ from trunkline.stores.port.operations import Process
 from trunkline.telemetry import names
 from trunkline.wiring.messaging import Messaging
 from trunkline.wiring.process_context import ProcessContext
-from trunkline.wiring.service_objects import agent_client, migrations
+from trunkline.wiring.services import agent_client, migrations
 
 log = structlog.stdlib.get_logger()
 

@@ -26,7 +26,7 @@ from trunkline.wiring.messaging import MemoryMessaging, Messaging
 from trunkline.wiring.probes import MetricsPage, ReadinessProbe
 from trunkline.wiring.process_context import ProcessContext, open_process_context
 from trunkline.wiring.roles import ALL_ROLES, BridgeRole, ProcessRoles, Role
-from trunkline.wiring.service_objects import api_services, system_monitor
+from trunkline.wiring.services import api_services, system_monitor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ from trunkline.workflow.definition import (
 from trunkline.workflow.document.yaml_writer import write_yaml
 from trunkline.workflow.durations import format_duration, parse_duration
 from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
-from trunkline.workflow.json_schema import workflow_json_schema
+from trunkline.workflow.language_schema import workflow_json_schema
 from trunkline.workflow.load import LoadedWorkflow, compile_workflow, load_workflow
 from trunkline.workflow.output_reads import OutputRead, output_reads
 from trunkline.workflow.secret_references import (

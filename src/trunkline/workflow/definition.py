@@ -83,7 +83,7 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     workflow: str | None = None
     # Of that workflow; left out: the latest there is when the step begins.
     version: int | None = None
-    # As written; what the expressions read comes on top of it (`graph.py`).
+    # As written; what the expressions read comes on top of it (`step_graph`).
     needs: tuple[str, ...] = ()
     join: Join = ALL
     for_each: ForEach | None = None

@@ -4,7 +4,7 @@ Runs the calls of a zone, each once, whatever happens to its caller and to the p
 A call is stored before its handler runs, and again when it ends. A restart in between finds it: if its method is
 restartable the call runs again, otherwise it has failed. So no id runs twice, and no call is lost.
 
-A call that takes longer than `accept_after` is answered with `CallAccepted` and continues. At its deadline it is
+A call that takes longer than `accept_after` is answered with `ZoneCallAccepted` and continues. At its deadline it is
 cancelled and has failed; a handler in a thread cannot be cancelled, and its late result is dropped.
 """
 
@@ -39,7 +39,7 @@ _CLEANUP_INTERVAL = timedelta(minutes=1)
 _CANCEL_SECONDS = 1.0
 
 
-class CallJob(msgspec.Struct, frozen=True, kw_only=True):
+class ZoneCallJob(msgspec.Struct, frozen=True, kw_only=True):
     """A call that is ready to run."""
 
     key: CallKey
@@ -55,26 +55,26 @@ class CallJob(msgspec.Struct, frozen=True, kw_only=True):
     correlation_id: str | None = None
 
 
-class CallSucceeded(msgspec.Struct, frozen=True):
+class ZoneCallSucceeded(msgspec.Struct, frozen=True):
     """The JSON text of the answer's `result`."""
 
     result: bytes
 
 
-class CallErrored(msgspec.Struct, frozen=True):
+class ZoneCallErrored(msgspec.Struct, frozen=True):
     """The JSON text of the answer's `error`."""
 
     error: bytes
 
 
-class CallAccepted(msgspec.Struct, frozen=True):
+class ZoneCallAccepted(msgspec.Struct, frozen=True):
     task_id: str
 
 
-CallOutcome: TypeAlias = CallSucceeded | CallErrored
-CallAnswer: TypeAlias = CallOutcome | CallAccepted
+CallOutcome: TypeAlias = ZoneCallSucceeded | ZoneCallErrored
+CallAnswer: TypeAlias = CallOutcome | ZoneCallAccepted
 # The job of a call that a restart has interrupted, from its params; None if its method is not restartable.
-RestartJob: TypeAlias = Callable[[ZoneCall, JsonObject], CallJob | None]
+RestartJob: TypeAlias = Callable[[ZoneCall, JsonObject], ZoneCallJob | None]
 
 
 class _RunningCall:
@@ -92,7 +92,7 @@ class _RunningCall:
         "waiters",
     )
 
-    def __init__(self, job: CallJob, task_id: str) -> None:
+    def __init__(self, job: ZoneCallJob, task_id: str) -> None:
         self.job = job
         self.task_id = task_id
         # It has taken longer than `accept_after`; it is accepted once that is on disk.
@@ -118,7 +118,7 @@ class _RunningCall:
                 waiter.set_result(None)
 
 
-class CallRunner:
+class ZoneCallRunner:
     """Resumes interrupted calls before the first new one, and stops before its store closes."""
 
     def __init__(
@@ -158,7 +158,7 @@ class CallRunner:
             await self._resume_call(call, restart_job)
         self._cleanup = asyncio.create_task(self._remove_expired_forever())
 
-    async def run(self, job: CallJob) -> CallAnswer:
+    async def run(self, job: ZoneCallJob) -> CallAnswer:
         """The first answer to a call. If the caller disconnects, the call continues."""
         running = self._running.get(job.key)
         if running is None:
@@ -170,7 +170,7 @@ class CallRunner:
             return _other_params(job.correlation_id)
         if not running.has_answer:
             await self._wait_for_first_answer(running)
-        return running.outcome or CallAccepted(running.task_id)
+        return running.outcome or ZoneCallAccepted(running.task_id)
 
     def result_of(self, caller: str, task_id: str) -> CallAnswer | None:
         """The outcome of a task so far; None: the task is unknown."""
@@ -184,8 +184,8 @@ class CallRunner:
             return None
         running = self._running.get(call.key)
         if running is not None:
-            return running.outcome or CallAccepted(task_id)
-        return _outcome(call) or CallAccepted(task_id)
+            return running.outcome or ZoneCallAccepted(task_id)
+        return _outcome(call) or ZoneCallAccepted(task_id)
 
     async def stop(self, seconds: float) -> None:
         """Gives running calls this time to end. The rest runs again after the next start, or fails."""
@@ -217,7 +217,7 @@ class CallRunner:
             # Lets calls run in between.
             await asyncio.sleep(0)
 
-    def _begin(self, job: CallJob) -> _RunningCall | CallOutcome:
+    def _begin(self, job: ZoneCallJob) -> _RunningCall | CallOutcome:
         if self._stopping:
             return _stopped(job.correlation_id)
         call = ZoneCall(
@@ -244,7 +244,7 @@ class CallRunner:
             return _other_params(job.correlation_id)
         return _outcome(known) or _interrupted(known.correlation_id)
 
-    def _launch(self, job: CallJob, task_id: str) -> _RunningCall:
+    def _launch(self, job: ZoneCallJob, task_id: str) -> _RunningCall:
         running = self._running[job.key] = _RunningCall(job, task_id)
         running.task = asyncio.create_task(self._perform(running))
         self._tasks.add(running.task)
@@ -260,20 +260,20 @@ class CallRunner:
     async def _perform(self, running: _RunningCall) -> None:
         job = running.job
         try:
-            outcome: CallOutcome = CallSucceeded(await job.perform())
+            outcome: CallOutcome = ZoneCallSucceeded(await job.perform())
         except ZoneFault as fault:
-            outcome = CallErrored(error_text(fault, job.correlation_id))
+            outcome = ZoneCallErrored(error_text(fault, job.correlation_id))
         except asyncio.CancelledError:
             if running.outcome is not None or running.left_to_restart or self._is_ending:
                 # Cancelled by us, or by the end of the loop: the next start finds the call as it was.
                 raise
             # By the handler itself, which may even have cancelled its own task.
             log.error(names.ZONE_HANDLER_FAILED, method=job.method, error=asyncio.CancelledError.__name__)
-            outcome = CallErrored(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
+            outcome = ZoneCallErrored(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
         # Any other error: a call without an outcome would run into its deadline.
         except Exception as exc:  # noqa: BLE001
             log.error(names.ZONE_HANDLER_FAILED, method=job.method, error=type(exc).__name__)
-            outcome = CallErrored(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
+            outcome = ZoneCallErrored(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
         self._end(running, outcome)
 
     def _end(self, running: _RunningCall, outcome: CallOutcome) -> None:
@@ -294,9 +294,9 @@ class CallRunner:
         key, now = running.job.key, self._clock.now()
         try:
             match outcome:
-                case CallSucceeded(result):
+                case ZoneCallSucceeded(result):
                     self._store.finish(key, now, result=result)
-                case CallErrored(error):
+                case ZoneCallErrored(error):
                     self._store.finish(key, now, error=error)
         except Unavailable as exc:
             # It stays in memory, where the next poll finds it, until it can be stored.
@@ -319,7 +319,7 @@ class CallRunner:
         job = running.job
         log.warning(names.ZONE_CALL_TIMED_OUT, method=job.method, correlation_id=job.correlation_id)
         data: JsonObject = {"deadline_seconds": job.deadline}
-        self._end(running, CallErrored(error_text(ZoneFault(TIMEOUT, data=data), job.correlation_id)))
+        self._end(running, ZoneCallErrored(error_text(ZoneFault(TIMEOUT, data=data), job.correlation_id)))
         if running.task is not None:
             running.task.cancel()
 
@@ -358,7 +358,7 @@ class CallRunner:
             await self._store.accept(call.key)
         self._launch(job, call.task_id).accepted = True
 
-    def _restartable_job(self, call: ZoneCall, restart_job: RestartJob) -> CallJob | None:
+    def _restartable_job(self, call: ZoneCall, restart_job: RestartJob) -> ZoneCallJob | None:
         if call.params is None or call.runs >= MAX_RUNS:
             return None
         try:
@@ -408,15 +408,15 @@ def _owner(key: CallKey) -> str:
 
 def _outcome(call: ZoneCall) -> CallOutcome | None:
     if call.result is not None:
-        return CallSucceeded(call.result)
-    return None if call.error is None else CallErrored(call.error)
+        return ZoneCallSucceeded(call.result)
+    return None if call.error is None else ZoneCallErrored(call.error)
 
 
-def _errored(message: str, reason: str, correlation_id: str | None) -> CallErrored:
-    return CallErrored(error_text(ZoneFault(OTHER, message, {"reason": reason}), correlation_id))
+def _errored(message: str, reason: str, correlation_id: str | None) -> ZoneCallErrored:
+    return ZoneCallErrored(error_text(ZoneFault(OTHER, message, {"reason": reason}), correlation_id))
 
 
-def _stopped(correlation_id: str | None) -> CallErrored:
+def _stopped(correlation_id: str | None) -> ZoneCallErrored:
     return _errored(
         "The zone is stopping and has no answer yet. Send the same request again later, with the same id.",
         "stopping",
@@ -424,7 +424,7 @@ def _stopped(correlation_id: str | None) -> CallErrored:
     )
 
 
-def _other_params(correlation_id: str | None) -> CallErrored:
+def _other_params(correlation_id: str | None) -> ZoneCallErrored:
     return _errored(
         "This id was used for a call with another method or other params. Nothing was run: send it with a new id.",
         "id_reused",
@@ -432,7 +432,7 @@ def _other_params(correlation_id: str | None) -> CallErrored:
     )
 
 
-def _interrupted(correlation_id: str | None, runs: int = 1) -> CallErrored:
+def _interrupted(correlation_id: str | None, runs: int = 1) -> ZoneCallErrored:
     again = f" It was begun {runs} times and is not begun again." if runs > 1 else ""
     return _errored(
         f"The work was interrupted by a restart of the zone; it may have been done in part.{again}",

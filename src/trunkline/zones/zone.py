@@ -48,12 +48,12 @@ from trunkline.zones.access.policy import (
 )
 from trunkline.zones.access.policy_file import read_policy
 from trunkline.zones.call_runner import (
-    CallAccepted,
     CallAnswer,
-    CallErrored,
-    CallJob,
-    CallRunner,
-    CallSucceeded,
+    ZoneCallAccepted,
+    ZoneCallErrored,
+    ZoneCallJob,
+    ZoneCallRunner,
+    ZoneCallSucceeded,
 )
 from trunkline.zones.documents import contract_schemas, documents
 from trunkline.zones.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, OTHER, ZoneFault
@@ -86,9 +86,9 @@ _LONG_BODY_BYTES = 256 * 1024
 _ordered = msgspec.json.Encoder(order="deterministic")
 # The values of `outcome` in the log.
 _OUTCOMES: Mapping[type[CallAnswer | CallRefused], str] = {
-    CallSucceeded: "done",
-    CallErrored: "broke",
-    CallAccepted: "accepted",
+    ZoneCallSucceeded: "done",
+    ZoneCallErrored: "broke",
+    ZoneCallAccepted: "accepted",
     CallRefused: "refused",
 }
 
@@ -202,7 +202,7 @@ class Zone:
             _open_store(Path(folder) if folder else None, secret_key) as (store, vault),
             DaemonThreadPool() as threads,
         ):
-            runner = CallRunner(store, vault, accept_after=self.accept_after, keep=self.keep, clock=clock)
+            runner = ZoneCallRunner(store, vault, accept_after=self.accept_after, keep=self.keep, clock=clock)
             self._runtime = _ZoneRuntime(AccessControl(self.name, self.policy, store, clock), runner, threads)
             try:
                 await runner.resume_calls(self._restart_job)
@@ -303,14 +303,14 @@ class Zone:
         params: JsonObject,
         correlation_id: str | None,
         threads: DaemonThreadPool,
-    ) -> CallJob:
+    ) -> ZoneCallJob:
         """Raises a fault for invalid params."""
         perform = method.bound_to(params, threads, self.policy.secrets_in, correlation_id)
         secrets = tuple(secrets_under(self.policy.secret_fields, params))
         if secrets:
             perform = partial(without_secrets, perform, secrets)
         same = _ordered.encode([method.name, self.policy.identity_of(params)])
-        return CallJob(
+        return ZoneCallJob(
             key=key,
             method=method.name,
             params=params,
@@ -321,14 +321,14 @@ class Zone:
             correlation_id=correlation_id,
         )
 
-    def _result(self, params: JsonObject, caller: ZoneCaller, runner: CallRunner) -> CallAnswer:
+    def _result(self, params: JsonObject, caller: ZoneCaller, runner: ZoneCallRunner) -> CallAnswer:
         self._result_params.check(params)
         answer = runner.result_of(caller.name, str(params["task_id"]))
         if answer is None:
             raise invalid_params([("task_id", "is not known, or was forgotten since")])
         return answer
 
-    def _restart_job(self, call: ZoneCall, params: JsonObject) -> CallJob | None:
+    def _restart_job(self, call: ZoneCall, params: JsonObject) -> ZoneCallJob | None:
         method, runtime = self._methods.get(call.method), self._runtime
         if method is None or runtime is None or not method.restartable:
             return None
@@ -348,7 +348,7 @@ class Zone:
 class _ZoneRuntime:
     """The parts of a zone that exist only while it runs."""
 
-    def __init__(self, access: AccessControl, runner: CallRunner, threads: DaemonThreadPool) -> None:
+    def __init__(self, access: AccessControl, runner: ZoneCallRunner, threads: DaemonThreadPool) -> None:
         self.access = access
         self.runner = runner
         self.threads = threads
@@ -363,11 +363,11 @@ def _reply(request: ZoneRequest, answer: CallAnswer | CallRefused) -> ZoneReply:
     match answer:
         case CallRefused():
             return _refusal(request.id, answer, request.correlation_id)
-        case CallSucceeded(result):
+        case ZoneCallSucceeded(result):
             return ZoneReply(with_result(request.id, result))
-        case CallErrored(error):
+        case ZoneCallErrored(error):
             return ZoneReply(with_error(request.id, error))
-        case CallAccepted(task_id):
+        case ZoneCallAccepted(task_id):
             return ZoneReply(with_result(request.id, encode({"status": "accepted", "task_id": task_id})))
 
 

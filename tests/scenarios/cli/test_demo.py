@@ -99,7 +99,7 @@ def test_a_demo_that_is_stopped_leaves_nothing_behind(temporary_folder: Path, st
 
 def test_what_the_demo_says_to_type_next_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    agent = ["trunkline.cli.demo.simple_agent"]
+    agent = ["trunkline.cli.demo.simple_a2a_agent"]
     up = ["trunkline", "up", "--port", "0", "--data", "data"]
     with (
         running("Trunkline", up, tmp_path / "up.log") as url,

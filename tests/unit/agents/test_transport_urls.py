@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trunkline.agents import TransportName
+from trunkline.agents.http_urls import UrlError
 from trunkline.agents.transport_urls import (
     AgentCoreRuntime,
     check_transport_url,
@@ -12,7 +13,6 @@ from trunkline.agents.transport_urls import (
     parse_runtime,
     transport_of,
 )
-from trunkline.agents.urls import UrlError
 
 ARN = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/execution_zone-a1B2c3D4e5"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.agents.urls import UrlError, check_url, parse_url
+from trunkline.agents.http_urls import UrlError, check_url, parse_url
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from trunkline.bridge.breaker import BreakerObserver
 from trunkline.bridge.calls.active_calls import ActiveCalls
 from trunkline.bridge.calls.results import CallExchanges, CallResult, CallUpdate
 from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
-from trunkline.bridge.heartbeat import Heartbeat, Lease
+from trunkline.bridge.lease_heartbeat import Heartbeat, Lease
 from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
 from trunkline.ids import RunId

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat, Lease
+from trunkline.bridge.lease_heartbeat import RECLAIM_GRACE, Heartbeat, Lease
 from trunkline.stores.base import Store
 from trunkline.telemetry import names
 from trunkline.testing import FakeClock

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import trunkline.cli
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 
 CLI = Path(trunkline.cli.__file__).parent
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.importing.names import file_name, identifiers
+from trunkline.importing.identifiers import file_name, identifiers
 
 
 def test_ids_become_identifiers_and_stay_apart() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.agents import NO_OPTIONS, AgentOptions
-from trunkline.agents.urls import origin_of
+from trunkline.agents.http_urls import origin_of
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import (
     CardFetch,

@@ -22,7 +22,7 @@ from tests.unit.zones.work_harness import (
 
 from trunkline.stores.zones import ZoneStore
 from trunkline.stores.zones.file import open_zone_file
-from trunkline.zones.call_runner import CallAccepted, CallErrored, CallSucceeded
+from trunkline.zones.call_runner import ZoneCallAccepted, ZoneCallErrored, ZoneCallSucceeded
 from trunkline.zones.errors import ZoneFault
 from trunkline.zones.thread_pool import DaemonThreadPool
 
@@ -50,7 +50,7 @@ async def hasty(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
 
 
 async def test_a_quick_call_is_answered_with_its_result(patient: WorkHarness) -> None:
-    assert await patient.answer(patient.job(GatedHandler(is_open=True))) == CallSucceeded(HELLO)
+    assert await patient.answer(patient.job(GatedHandler(is_open=True))) == ZoneCallSucceeded(HELLO)
     assert patient.store.running() == []
     assert not patient.work.is_busy
 
@@ -106,7 +106,7 @@ async def test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer(pat
         calls = [group.create_task(patient.answer(patient.job(handler))) for _ in range(5)]
         await handler.began.wait()
         handler.gate.set()
-    assert [call.result() for call in calls] == [CallSucceeded(HELLO)] * 5
+    assert [call.result() for call in calls] == [ZoneCallSucceeded(HELLO)] * 5
     assert handler.runs == 1
 
 
@@ -114,7 +114,7 @@ async def test_an_id_is_refused_for_other_params_while_it_runs(hasty: WorkHarnes
     handler = GatedHandler()
     task_id = task_of(await hasty.answer(hasty.job(handler)))
     refused = await hasty.answer(hasty.job(handler, digest=b"other"))
-    assert refused != CallAccepted(task_id)
+    assert refused != ZoneCallAccepted(task_id)
     assert reason_of(refused) == (-32000, "id_reused")
     assert handler.runs == 1
 
@@ -132,11 +132,11 @@ async def test_slow_work_is_accepted_and_its_result_is_there_later(hasty: WorkHa
     handler = GatedHandler()
     task_id = task_of(await hasty.answer(hasty.job(handler)))
     assert hasty.work.is_busy
-    assert hasty.work.result_of("partner", task_id) == CallAccepted(task_id)
-    assert await hasty.answer(hasty.job(handler)) == CallAccepted(task_id)
+    assert hasty.work.result_of("partner", task_id) == ZoneCallAccepted(task_id)
+    assert await hasty.answer(hasty.job(handler)) == ZoneCallAccepted(task_id)
     handler.gate.set()
-    assert await hasty.end_of(task_id) == CallSucceeded(HELLO)
-    assert await hasty.answer(hasty.job(handler)) == CallSucceeded(HELLO)
+    assert await hasty.end_of(task_id) == ZoneCallSucceeded(HELLO)
+    assert await hasty.answer(hasty.job(handler)) == ZoneCallSucceeded(HELLO)
     assert handler.runs == 1
     assert not hasty.work.is_busy
 
@@ -224,7 +224,7 @@ async def test_a_caller_that_goes_away_does_not_end_the_work(patient: WorkHarnes
     again = asyncio.create_task(patient.answer(patient.job(handler)))
     await asyncio.sleep(0)
     handler.gate.set()
-    assert await again == CallSucceeded(HELLO)
+    assert await again == ZoneCallSucceeded(HELLO)
     assert (handler.runs, handler.cancelled) == (1, 0)
 
 
@@ -240,7 +240,7 @@ async def test_answers_are_forgotten_after_their_time_and_running_work_never(has
     await hasty.work.remove_expired()
     await hasty.answer(hasty.job(handler))
     assert handler.runs == 2
-    assert hasty.work.result_of("partner", task_id) == CallAccepted(task_id)
+    assert hasty.work.result_of("partner", task_id) == ZoneCallAccepted(task_id)
 
 
 async def test_params_are_at_rest_only_where_they_may_be_needed_and_never_in_clear(
@@ -263,6 +263,6 @@ async def test_an_answer_is_one_even_when_everything_happens_at_once(
         for number in range(50)
     ]
     for number, answer in enumerate(answers):
-        end = await hasty.end_of(answer.task_id) if isinstance(answer, CallAccepted) else answer
-        assert isinstance(end, CallSucceeded | CallErrored)
+        end = await hasty.end_of(answer.task_id) if isinstance(answer, ZoneCallAccepted) else answer
+        assert isinstance(end, ZoneCallSucceeded | ZoneCallErrored)
         assert await hasty.answer(hasty.job(GatedHandler(), str(number))) == end

@@ -23,7 +23,13 @@ from trunkline.errors import Unavailable
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.zones import CallKey, ZoneStore
 from trunkline.stores.zones.file import ZoneFile, open_zone_file
-from trunkline.zones.call_runner import MAX_RUNS, CallAccepted, CallJob, CallRunner, CallSucceeded
+from trunkline.zones.call_runner import (
+    MAX_RUNS,
+    ZoneCallAccepted,
+    ZoneCallJob,
+    ZoneCallRunner,
+    ZoneCallSucceeded,
+)
 from trunkline.zones.errors import ZoneFault
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +62,7 @@ async def test_work_that_died_with_the_zone_is_reported_as_failed_and_not_run_ag
     task_id = await left_behind(store)
     async with work_harness(store) as stage:
         answer = stage.work.result_of("partner", task_id)
-        assert answer != CallAccepted(task_id)
+        assert answer != ZoneCallAccepted(task_id)
         assert reason_of(answer) == (-32000, "interrupted")
         assert "interrupted by a restart" in str(error_of(answer)["message"])
         handler = GatedHandler(is_open=True)
@@ -86,9 +92,9 @@ async def test_restartable_work_is_run_again_with_its_params_and_finishes(
         assert stage.work.is_busy
         await stage.revived.began.wait()
         assert stage.revived_params == [{"text": "hi", "bot_token": "xoxb-secret"}]
-        assert await stage.answer(stage.job(GatedHandler())) == CallAccepted(task_id)
+        assert await stage.answer(stage.job(GatedHandler())) == ZoneCallAccepted(task_id)
         stage.revived.gate.set()
-        assert await stage.end_of(task_id) == CallSucceeded(HELLO)
+        assert await stage.end_of(task_id) == ZoneCallSucceeded(HELLO)
         assert stage.revived.runs == 1
         assert store.running() == []
 
@@ -111,7 +117,7 @@ async def test_work_whose_method_may_not_run_again_any_more_is_reported_as_faile
     gone = await left_behind(store, "1", restartable=True)
     changed = await left_behind(store, "2", restartable=True)
 
-    def revive(call: object, params: object) -> CallJob | None:
+    def revive(call: object, params: object) -> ZoneCallJob | None:
         if len(store.running()) > 1:
             return None
         raise ZoneFault(-32602)
@@ -126,7 +132,7 @@ async def test_work_whose_method_may_not_run_again_any_more_is_reported_as_faile
 async def test_work_whose_params_were_sealed_with_another_key_is_reported_as_failed(store: ZoneFile) -> None:
     task_id = await left_behind(store, restartable=True)
     stage = WorkHarness(store)
-    stage.work = CallRunner(
+    stage.work = ZoneCallRunner(
         store, Vault(b"x" * KEY_BYTES), accept_after=1, keep=stage.keep, clock=stage.clock
     )
     await stage.work.resume_calls(stage.revive)
@@ -143,7 +149,7 @@ async def test_a_stop_lets_work_end(store: ZoneFile) -> None:
         await asyncio.sleep(0)
         handler.gate.set()
         await stopping
-        assert await call == CallSucceeded(HELLO)
+        assert await call == ZoneCallSucceeded(HELLO)
         assert handler.cancelled == 0
 
 
@@ -155,7 +161,7 @@ async def test_a_stop_waits_for_accepted_work_too(store: ZoneFile) -> None:
         await asyncio.sleep(0)
         handler.gate.set()
         await stopping
-        assert stage.work.result_of("partner", task_id) == CallSucceeded(HELLO)
+        assert stage.work.result_of("partner", task_id) == ZoneCallSucceeded(HELLO)
 
 
 async def test_a_call_that_comes_during_a_stop_runs_nothing_and_is_told_so(store: ZoneFile) -> None:
@@ -165,7 +171,7 @@ async def test_a_call_that_comes_during_a_stop_runs_nothing_and_is_told_so(store
         assert reason_of(await stage.answer(stage.job(handler))) == (-32000, "stopping")
         assert handler.runs == 0
     async with work_harness(store) as stage:
-        assert await stage.answer(stage.job(handler)) == CallSucceeded(HELLO)
+        assert await stage.answer(stage.job(handler)) == ZoneCallSucceeded(HELLO)
 
 
 async def test_what_outlasts_a_stop_is_cancelled_and_answered_as_it_will_be_later(store: ZoneFile) -> None:
@@ -193,7 +199,7 @@ async def test_restartable_work_that_outlasts_a_stop_is_accepted_and_finished_af
         assert handler.cancelled == 1
     async with work_harness(store) as stage:
         stage.revived.gate.set()
-        assert await stage.end_of(task_id) == CallSucceeded(HELLO)
+        assert await stage.end_of(task_id) == ZoneCallSucceeded(HELLO)
 
 
 async def test_what_a_handler_returns_to_a_stop_is_not_the_end_of_restartable_work(store: ZoneFile) -> None:
@@ -207,7 +213,7 @@ async def test_what_a_handler_returns_to_a_stop_is_not_the_end_of_restartable_wo
         await stage.work.stop(0)
     async with work_harness(store) as stage:
         stage.revived.gate.set()
-        assert await stage.end_of(task_id) == CallSucceeded(HELLO)
+        assert await stage.end_of(task_id) == ZoneCallSucceeded(HELLO)
 
 
 @contextmanager
@@ -229,7 +235,7 @@ async def test_nothing_is_run_when_it_cannot_be_written_down(store: ZoneFile) ->
         assert reason_of(answer) == (-32000, "store_unavailable")
         assert "was not run" in str(error_of(answer)["message"])
         assert handler.runs == 0
-        assert await stage.answer(stage.job(handler)) == CallSucceeded(HELLO)
+        assert await stage.answer(stage.job(handler)) == ZoneCallSucceeded(HELLO)
 
 
 async def test_an_end_that_cannot_be_written_is_answered_and_written_when_it_can_be(store: ZoneFile) -> None:
@@ -239,12 +245,12 @@ async def test_an_end_that_cannot_be_written_is_answered_and_written_when_it_can
         await handler.began.wait()
         with full_disk():
             handler.gate.set()
-            assert await call == CallSucceeded(HELLO)
-            assert await stage.answer(stage.job(handler)) == CallSucceeded(HELLO)
+            assert await call == ZoneCallSucceeded(HELLO)
+            assert await stage.answer(stage.job(handler)) == ZoneCallSucceeded(HELLO)
         assert len(store.running()) == 1
         await stage.work.remove_expired()
         assert store.running() == []
-        assert await stage.answer(stage.job(handler)) == CallSucceeded(HELLO)
+        assert await stage.answer(stage.job(handler)) == ZoneCallSucceeded(HELLO)
         assert handler.runs == 1
 
 
@@ -270,7 +276,7 @@ async def test_nothing_is_accepted_that_is_not_on_the_disk(undecided: ZoneFile) 
             await asyncio.sleep(0)
         assert not call.done()
         handler.gate.set()
-        assert await call == await again == CallSucceeded(HELLO)
+        assert await call == await again == ZoneCallSucceeded(HELLO)
 
 
 async def test_a_stop_that_cannot_write_promises_nothing(undecided: ZoneFile) -> None:
@@ -312,7 +318,7 @@ async def test_who_comes_while_it_is_being_accepted_is_told_so_too(
         second = asyncio.create_task(stage.answer(stage.job(handler)))
         await asyncio.sleep(0)
         disk.gate.set()
-        assert await second == await first == CallAccepted(store.running()[0].task_id)
+        assert await second == await first == ZoneCallAccepted(store.running()[0].task_id)
 
 
 async def test_work_that_ends_while_it_is_being_accepted_is_answered_with_its_end(
@@ -328,7 +334,7 @@ async def test_work_that_ends_while_it_is_being_accepted_is_answered_with_its_en
         while store.running():
             await asyncio.sleep(0)
         disk.gate.set()
-        assert await call == CallSucceeded(HELLO)
+        assert await call == ZoneCallSucceeded(HELLO)
 
 
 async def test_work_that_ends_while_a_stop_sees_to_another_is_done(
@@ -344,7 +350,7 @@ async def test_work_that_ends_while_a_stop_sees_to_another_is_done(
         stopping = asyncio.create_task(stage.work.stop(0))
         await disk.asked.wait()
         quick.gate.set()
-        assert await second == CallSucceeded(HELLO)
+        assert await second == ZoneCallSucceeded(HELLO)
         disk.gate.set()
         await stopping
-        assert isinstance(await first, CallAccepted)
+        assert isinstance(await first, ZoneCallAccepted)

@@ -12,7 +12,13 @@ from trunkline.jsontypes import JsonObject, decode
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.testing.clock import FakeClock
-from trunkline.zones.call_runner import CallAccepted, CallAnswer, CallErrored, CallJob, CallRunner
+from trunkline.zones.call_runner import (
+    CallAnswer,
+    ZoneCallAccepted,
+    ZoneCallErrored,
+    ZoneCallJob,
+    ZoneCallRunner,
+)
 
 # Only a call that hangs takes so long.
 PATIENCE_SECONDS = 20.0
@@ -51,12 +57,14 @@ class WorkHarness:
         self.store = store
         self.clock = clock or FakeClock()
         self.keep = timedelta(hours=24)
-        self.work = CallRunner(store, Vault(KEY), accept_after=accept_after, keep=self.keep, clock=self.clock)
+        self.work = ZoneCallRunner(
+            store, Vault(KEY), accept_after=accept_after, keep=self.keep, clock=self.clock
+        )
         # What a call that was interrupted runs with.
         self.revived = GatedHandler()
         self.revived_params: list[JsonObject] = []
 
-    def job(self, handler: Any, id_: str = "1", **more: Any) -> CallJob:
+    def job(self, handler: Any, id_: str = "1", **more: Any) -> ZoneCallJob:
         fields: dict[str, Any] = {
             "key": CallKey("partner", f'"{id_}"'.encode()),
             "method": "execute_task",
@@ -66,20 +74,20 @@ class WorkHarness:
             "deadline": NEVER,
             "correlation_id": "c-1",
         }
-        return CallJob(**{**fields, **more})
+        return ZoneCallJob(**{**fields, **more})
 
-    def revive(self, call: ZoneCall, params: JsonObject) -> CallJob | None:
+    def revive(self, call: ZoneCall, params: JsonObject) -> ZoneCallJob | None:
         self.revived_params.append(params)
         return self.job(self.revived, key=call.key, params=params, digest=call.digest, restartable=True)
 
-    async def answer(self, job: CallJob) -> CallAnswer:
+    async def answer(self, job: ZoneCallJob) -> CallAnswer:
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await self.work.run(job)
 
     async def end_of(self, task_id: str) -> CallAnswer | None:
         """Asks until it is over."""
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while isinstance(answer := self.work.result_of("partner", task_id), CallAccepted):
+            while isinstance(answer := self.work.result_of("partner", task_id), ZoneCallAccepted):
                 await asyncio.sleep(0)
         return answer
 
@@ -95,7 +103,7 @@ async def work_harness(store: ZoneStore, *, accept_after: float = NEVER) -> Asyn
 
 
 def error_of(answer: CallAnswer | None) -> JsonObject:
-    assert isinstance(answer, CallErrored), answer
+    assert isinstance(answer, ZoneCallErrored), answer
     error = decode(answer.error)
     assert isinstance(error, dict)
     return error
@@ -110,5 +118,5 @@ def reason_of(answer: CallAnswer | None) -> object:
 
 
 def task_of(answer: CallAnswer) -> str:
-    assert isinstance(answer, CallAccepted), answer
+    assert isinstance(answer, ZoneCallAccepted), answer
     return answer.task_id

@@ -33,7 +33,7 @@ from trunkline.agents.authentication.credentials import (
     RequestSigner,
     TlsConfig,
 )
-from trunkline.agents.urls import UrlError, origin_of, parse_url
+from trunkline.agents.http_urls import UrlError, origin_of, parse_url
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject
 

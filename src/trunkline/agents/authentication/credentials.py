@@ -63,7 +63,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     # Name and value to add to the URL's query.
     query: tuple[str, str] | None = None
-    # Whose token goes into the Authorization header; `bridge.tokens` fetches it.
+    # Whose token goes into the Authorization header; `bridge.agents.tokens` fetches it.
     oauth: OAuthClient | None = None
     # Signs a new token for each request, which goes there instead (`signed_tokens`).
     signer: RequestSigner | None = None

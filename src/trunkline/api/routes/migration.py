@@ -27,7 +27,7 @@ from trunkline.api.operations import JSON, add_operation, answer, body, problems
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.routes.agents import AgentPath
 from trunkline.api.services import Services
-from trunkline.services.migration.agent_migrations import ChangeReason, change_reason
+from trunkline.services.migration.repository import ChangeReason, change_reason
 from trunkline.services.migration.targets import RequestedTarget
 
 MIGRATION = "/api/v1/migration"

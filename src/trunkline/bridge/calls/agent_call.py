@@ -20,7 +20,7 @@ from trunkline.agents import Agent
 from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.agents.routes import AgentRouter, Route
 from trunkline.bridge.calls.attachments import AttachmentMissing, Attachments, lists_parts
-from trunkline.bridge.calls.client import AgentClient, retry_while_unavailable
+from trunkline.bridge.calls.context import CallContext, retry_while_unavailable
 from trunkline.bridge.calls.recording import ExchangeRecorder
 from trunkline.bridge.calls.results import (
     CallExchanges,
@@ -47,18 +47,18 @@ from trunkline.telemetry import names
 
 class AgentCaller:
     def __init__(
-        self, client: AgentClient, routes: AgentRouter, directory: AgentCache, attachments: Attachments
+        self, context: CallContext, routes: AgentRouter, agent_cache: AgentCache, attachments: Attachments
     ) -> None:
-        self.client = client
+        self.context = context
         self.attachments = attachments
         self._routes = routes
-        self._directory = directory
+        self._agent_cache = agent_cache
 
     def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> Awaitable[CallResult]:
         return AgentCall(self, claim, report).run()
 
     def stop_listening(self) -> None:
-        self.client.stop_listening()
+        self.context.stop_listening()
 
     async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallResult | CallExchanges:
         exchanges: list[ExchangeRecord] = []
@@ -70,21 +70,21 @@ class AgentCaller:
         return ended_with(claim, exchanges, self._cancelled_result(claim))
 
     async def _cancel(self, claim: ClaimedTask, route: Route) -> list[ExchangeRecord]:
-        client, task = self.client, claim.task
-        recorder = ExchangeRecorder(task, client.limits.max_wire_bytes, route.notes)
+        context, task = self.context, claim.task
+        recorder = ExchangeRecorder(task, context.limits.max_wire_bytes, route.notes)
         agent = await route.resolver.resolve(route.agent)
         if isinstance(agent, ResolvedAgent) and claim.remote_task_id is not None:
             request = agent.adapter.encode_cancel(task, claim.remote_task_id)
             # What the agent answers might repeat a secret that we could not hide.
-            if isinstance(request, AgentRequest) and await client.open_secrets(task, recorder) is None:
-                await AgentSession(client, claim, agent, recorder, _ignore).cancel(request)
+            if isinstance(request, AgentRequest) and await context.open_secrets(task, recorder) is None:
+                await AgentSession(context, claim, agent, recorder, _ignore).cancel(request)
         return recorder.exchanges
 
     def cancelled(self, claim: ClaimedTask) -> CallResult:
         return ended_with(claim, [], self._cancelled_result(claim))
 
     def _cancelled_result(self, claim: ClaimedTask) -> AgentResult:
-        return AgentResult(**ids_of(claim), status="cancelled", at=self.client.clock.now())
+        return AgentResult(**ids_of(claim), status="cancelled", at=self.context.clock.now())
 
     def failed(
         self,
@@ -93,14 +93,18 @@ class AgentCaller:
         retry: RetryPolicy | None = None,
         exchanges: Sequence[ExchangeRecord] = (),
     ) -> CallResult:
-        client = self.client
-        client.metrics.attempts.labels(error.code).inc()
+        context = self.context
+        context.metrics.attempts.labels(error.code).inc()
         task_log(claim.task).error(names.CALL_FAILED, code=error.code, error=error.message)
-        result = AgentResult(**ids_of(claim), status="error", at=client.clock.now(), error=error, retry=retry)
+        result = AgentResult(
+            **ids_of(claim), status="error", at=context.clock.now(), error=error, retry=retry
+        )
         return ended_with(claim, list(exchanges), result)
 
     async def agent(self, name: str) -> Agent | None:
-        return self._directory.known(name) or await retry_while_unavailable(lambda: self._directory.get(name))
+        return self._agent_cache.known(name) or await retry_while_unavailable(
+            lambda: self._agent_cache.get(name)
+        )
 
     async def route(self, agent: Agent, task: AgentTask) -> Route:
         # 0: the run was accepted before any agent migrated.
@@ -113,8 +117,8 @@ class AgentCall:
     def __init__(self, caller: AgentCaller, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> None:
         """`report` takes what is to be written while the call goes on."""
         self._caller = caller
-        self._client = caller.client
-        self._clock = caller.client.clock
+        self._context = caller.context
+        self._clock = caller.context.clock
         self._claim = claim
         self._report = report
 
@@ -132,7 +136,7 @@ class AgentCall:
         except AttachmentMissing as exc:
             return caller.failed(self._claim, exc.error, retry=agent.retry)
         route = await caller.route(agent, self._claim.task)
-        recorder = ExchangeRecorder(self._claim.task, self._client.limits.max_wire_bytes, route.notes)
+        recorder = ExchangeRecorder(self._claim.task, self._context.limits.max_wire_bytes, route.notes)
         try:
             result = await self._call(route, recorder)
         except asyncio.CancelledError:
@@ -161,7 +165,7 @@ class AgentCall:
         caller, claim, retry = self._caller, self._claim, route.agent.retry
         task, remote_task_id = claim.task, claim.remote_task_id
         has_secrets = task.secrets or task.told_secrets
-        unknown = await self._client.open_secrets(task, recorder) if has_secrets else None
+        unknown = await self._context.open_secrets(task, recorder) if has_secrets else None
         if unknown is not None and not self._is_pollable():
             return caller.failed(claim, mark_doubtful(unknown, claim), retry=retry)
         agent = await route.resolver.resolve(route.agent, recorder.add_auxiliary)
@@ -170,7 +174,7 @@ class AgentCall:
         if remote_task_id is None:
             timeout = timedelta(milliseconds=task.timeout_ms or route.agent.timeout_ms)
             self._claim = msgspec.structs.replace(claim, deadline=after(self._clock.now(), timeout))
-        session = AgentSession(self._client, self._claim, agent, recorder, self._report)
+        session = AgentSession(self._context, self._claim, agent, recorder, self._report)
         if remote_task_id is None:
             outcome = await self._send(session)
         elif unknown is not None:
@@ -238,7 +242,7 @@ class AgentCall:
             )
         result = result_of(claim, outcome, self._clock.now(), session.agent)
         status = result.status if result.error is None else result.error.code
-        self._client.metrics.attempts.labels(status).inc()
+        self._context.metrics.attempts.labels(status).inc()
         return ended_with(claim, session.exchanges, result)
 
     def _still_working(self, session: AgentSession, outcome: Working) -> CallResult:
@@ -262,7 +266,7 @@ class AgentCall:
                 context_id=outcome.context_id,
                 deadline=claim.deadline,
                 # One that is left at a stop stays as it is: the next process resumes its stream.
-                polls=claim.polls if self._client.is_stopping else claim.polls + 1,
+                polls=claim.polls if self._context.is_stopping else claim.polls + 1,
             ),
             # Once is enough: the next answers say the same.
             result=result if claim.polls == 0 else None,

@@ -15,8 +15,8 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.bridge.agents.routes import AgentRouter, Route
-from trunkline.bridge.calls.channel import Detached
-from trunkline.bridge.calls.client import AgentClient
+from trunkline.bridge.calls.agent_client import Detached
+from trunkline.bridge.calls.context import CallContext
 from trunkline.bridge.calls.recording import ExchangeRecorder
 from trunkline.bridge.calls.results import CallUpdate, poll_delay, unfinished
 from trunkline.bridge.calls.session import AgentSession
@@ -44,8 +44,8 @@ class DetachedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DetachedCaller:
-    def __init__(self, client: AgentClient) -> None:
-        self._client = client
+    def __init__(self, context: CallContext) -> None:
+        self._context = context
 
     async def shadow_call(self, claim: ClaimedTask, route: Route) -> DetachedResult:
         """
@@ -54,25 +54,25 @@ class DetachedCaller:
         The conversation of the source is not the target's.
         """
         task = msgspec.structs.replace(claim.task, context_id=None, doubtful=False)
-        return await DetachedCall(self._client, claim.key, task, route, "shadow").run()
+        return await DetachedCall(self._context, claim.key, task, route, "shadow").run()
 
     async def test_call(self, task: AgentTask, route: Route) -> DetachedResult:
         """A task that belongs to no run."""
         key = TaskKey(task.task_id, task.attempt)
-        return await DetachedCall(self._client, key, task, route, "trial").run()
+        return await DetachedCall(self._context, key, task, route, "trial").run()
 
 
 class DetachedCall:
     def __init__(
-        self, client: AgentClient, key: TaskKey, task: AgentTask, route: Route, kind: Detached
+        self, context: CallContext, key: TaskKey, task: AgentTask, route: Route, kind: Detached
     ) -> None:
-        self._client = client
+        self._context = context
         timeout = timedelta(milliseconds=task.timeout_ms or route.agent.timeout_ms)
         # Not of the store: no other bridge can have it.
-        self._claim = ClaimedTask(key=key, task=task, epoch=1, deadline=after(client.clock.now(), timeout))
+        self._claim = ClaimedTask(key=key, task=task, epoch=1, deadline=after(context.clock.now(), timeout))
         self._route = route
         self._kind: Detached = kind
-        self._recorder = ExchangeRecorder(task, client.limits.max_wire_bytes, route.notes)
+        self._recorder = ExchangeRecorder(task, context.limits.max_wire_bytes, route.notes)
 
     async def run(self) -> DetachedResult:
         try:
@@ -85,15 +85,15 @@ class DetachedCall:
             raise told from None
 
     async def _call(self) -> DetachedResult:
-        client, claim, recorder = self._client, self._claim, self._recorder
+        context, claim, recorder = self._context, self._claim, self._recorder
         has_secrets = claim.task.secrets or claim.task.told_secrets
-        unknown = await client.open_secrets(claim.task, recorder) if has_secrets else None
+        unknown = await context.open_secrets(claim.task, recorder) if has_secrets else None
         if unknown is not None:
             return DetachedResult(outcome=Failed(error=unknown))
         agent = await self._route.resolver.resolve(self._route.agent, recorder.add_auxiliary)
         if isinstance(agent, StepError):
             return DetachedResult(outcome=Failed(error=agent), exchanges=recorder.exchanges)
-        session = AgentSession(client, claim, agent, recorder, _ignore, detached=self._kind)
+        session = AgentSession(context, claim, agent, recorder, _ignore, detached=self._kind)
         outcome = await self._wait_for_end(session, await session.send())
         if self._kind == "trial" and isinstance(outcome, Interrupted) and outcome.remote_task_id is not None:
             # Its question will not be answered.

@@ -20,7 +20,7 @@ from trunkline.bridge.wire.exchanges import (
     record_exchange,
 )
 from trunkline.bridge.wire.secret_redaction import redact_push_target
-from trunkline.bridge.wire.stream_frames import StreamFrames
+from trunkline.bridge.wire.stream_frames import StreamFrameRecorder
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.messages import AgentTask
@@ -86,7 +86,7 @@ class ExchangeRecorder:
         kind: ExchangeKind,
         error: str | None = None,
         notes: tuple[str, ...] = (),
-        frames: StreamFrames | None = None,
+        frames: StreamFrameRecorder | None = None,
     ) -> None:
         notes += self._notes
         if self.secrets is not None and kind in _CARRIES_INPUT:

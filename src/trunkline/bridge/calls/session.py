@@ -17,8 +17,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from trunkline.bridge.agents.resolver import ResolvedAgent
-from trunkline.bridge.calls.channel import AgentChannel, Detached
-from trunkline.bridge.calls.client import AgentClient
+from trunkline.bridge.calls.agent_client import AgentClient, Detached
+from trunkline.bridge.calls.context import CallContext
 from trunkline.bridge.calls.progress import ProgressReporter
 from trunkline.bridge.calls.recording import ExchangeRecorder
 from trunkline.bridge.calls.results import (
@@ -47,7 +47,7 @@ _CANCEL_SECONDS = 5.0
 class AgentSession:
     def __init__(
         self,
-        client: AgentClient,
+        context: CallContext,
         claim: ClaimedTask,
         agent: ResolvedAgent,
         recorder: ExchangeRecorder,
@@ -56,18 +56,18 @@ class AgentSession:
         detached: Detached | None = None,
     ) -> None:
         """`report` takes what the agent says while the call goes on; `detached`: no run waits for the answer."""
-        self._client = client
+        self._context = context
         self._claim = claim
         self._recorder = recorder
         self._report = report
         self._detached = detached
         agent = recorder.hide_secrets_of(agent)
-        self._channel = AgentChannel(client, claim.task, agent, recorder, detached)
+        self._client = AgentClient(context, claim.task, agent, recorder, detached)
 
     @property
     def agent(self) -> ResolvedAgent:
         """In the dialect that it was spoken to last."""
-        return self._channel.agent
+        return self._client.agent
 
     @property
     def exchanges(self) -> list[ExchangeRecord]:
@@ -75,12 +75,12 @@ class AgentSession:
 
     def seconds_left(self) -> float:
         deadline = self._claim.deadline
-        return 0.0 if deadline is None else seconds_between(self._client.clock.now(), deadline)
+        return 0.0 if deadline is None else seconds_between(self._context.clock.now(), deadline)
 
     def progress(self) -> ProgressReporter:
         agent = self.agent
         return ProgressReporter(
-            self._claim, self._client.clock, agent.protocol, agent.redaction, self._report
+            self._claim, self._context.clock, agent.protocol, agent.redaction, self._report
         )
 
     # --- the message
@@ -101,9 +101,9 @@ class AgentSession:
             reason = outcome.error.message
             other = await last.resolver.resolve_alternative(last, reason, self._recorder.add_auxiliary)
             if not isinstance(other, ResolvedAgent):
-                self._channel.switch_to(first)
+                self._client.switch_to(first)
                 return refusal
-            self._channel.switch_to(self._recorder.hide_secrets_of(other))
+            self._client.switch_to(self._recorder.hide_secrets_of(other))
             answered = await self._send_once()
             if not (isinstance(answered, Failed) and answered.other_dialect):
                 await other.resolver.adopt(other)
@@ -111,9 +111,9 @@ class AgentSession:
             last, outcome = other, answered
 
     async def _send_once(self) -> Outcome:
-        channel, agent = self._channel, self.agent
+        client, agent = self._client, self.agent
         if agent.streams and agent.batch is None:
-            request = channel.encode(SendOptions(), streamed=True)
+            request = client.encode(SendOptions(), streamed=True)
             if not isinstance(request, AgentRequest):
                 return request
             outcome = await self._listen(request)
@@ -122,20 +122,20 @@ class AgentSession:
         left = self.seconds_left()
         takes_pushes = agent.dialect.pushes and not self._detached
         options = SendOptions(
-            push=self._client.push_targets.target(self._claim.key) if takes_pushes else None,
-            return_immediately=left > self._client.limits.max_stream_seconds,
+            push=self._context.push_targets.target(self._claim.key) if takes_pushes else None,
+            return_immediately=left > self._context.limits.max_stream_seconds,
         )
-        request = channel.encode(options, streamed=False)
+        request = client.encode(options, streamed=False)
         if not isinstance(request, AgentRequest):
             return request
-        return await channel.exchange(request, left)
+        return await client.exchange(request, left)
 
     # --- its stream
 
     async def _listen(self, request: AgentRequest) -> Outcome:
         """To the end, if it comes soon enough; after a cut once more, and then the task is polled."""
-        with self._client.stream_timeout() as timeout, self.progress() as progress:
-            result = await self._channel.stream(request, self.seconds_left(), timeout, progress.add_event)
+        with self._context.stream_timeout() as timeout, self.progress() as progress:
+            result = await self._client.stream(request, self.seconds_left(), timeout, progress.add_event)
             outcome = result.outcome
             if not isinstance(outcome, Working):
                 return outcome
@@ -148,7 +148,7 @@ class AgentSession:
 
     async def resume_stream(self, known: Working) -> Outcome:
         """Goes on with a stream whose reader has died; `known` is how the task stands now."""
-        with self._client.stream_timeout() as timeout, self.progress() as progress:
+        with self._context.stream_timeout() as timeout, self.progress() as progress:
             if await self._resubscribe(known.remote_task_id, progress, timeout) is None:
                 return known
             return known if timeout.has_expired else await self.poll(known.remote_task_id)
@@ -161,7 +161,7 @@ class AgentSession:
         left = self.seconds_left()
         if request is None or left <= 0:
             return None
-        return await self._channel.stream(
+        return await self._client.stream(
             request, left, stream_timeout, progress.add_event, remote_task_id=remote_task_id
         )
 
@@ -172,7 +172,7 @@ class AgentSession:
         if request is None:
             return unfinished("working")
         seconds = min(max(self.seconds_left(), 1.0), _POLL_SECONDS)
-        outcome = await self._channel.exchange(request, seconds, "poll")
+        outcome = await self._client.exchange(request, seconds, "poll")
         answered = outcome.remote_task_id
         if answered is not None and answered != remote_task_id:
             message = f"Response ID mismatch: asked for the task {remote_task_id}, got {answered}"
@@ -184,7 +184,7 @@ class AgentSession:
         request = self.agent.adapter.encode_find(self._claim.task)
         if request is None:
             return None, "it cannot be asked whether it has the task"
-        found = await self._channel.find(request, min(self.seconds_left(), _POLL_SECONDS))
+        found = await self._client.find(request, min(self.seconds_left(), _POLL_SECONDS))
         if isinstance(found, Failed) and ERROR_CODES[found.error.code].answered:
             # Not the agent's answer to the message: that one is still open, and must not count as failed.
             return None, f"asked whether it has the task, it says {found.error.message!r}"
@@ -194,7 +194,7 @@ class AgentSession:
         """Until the next poll."""
         agent, polls = self.agent, self._claim.polls
         takes_pushes = agent.dialect.pushes and not agent.streams
-        if takes_pushes and self._client.push_targets.target(self._claim.key) is not None:
+        if takes_pushes and self._context.push_targets.target(self._claim.key) is not None:
             return poll_delay_with_push(polls)
         return poll_delay(polls)
 
@@ -204,14 +204,14 @@ class AgentSession:
         """Asks the agent once to end its task, whatever it answers."""
         request = self.agent.adapter.encode_cancel(self._claim.task, remote_task_id)
         if isinstance(request, AgentRequest):
-            await self._channel.request_cancel(request, _CANCEL_SECONDS)
+            await self._client.request_cancel(request, _CANCEL_SECONDS)
 
     async def cancel(self, request: AgentRequest) -> None:
         """Asks the agent to end its task, and then for a while whether it has."""
-        channel, clock = self._channel, self._client.clock
+        client, clock = self._client, self._context.clock
         until = after(clock.now(), timedelta(seconds=_CANCEL_SECONDS))
         polls = 0
-        outcome = await channel.request_cancel(request, _CANCEL_SECONDS)
+        outcome = await client.request_cancel(request, _CANCEL_SECONDS)
         # Some agents accept the request and work on for a while: only the end of the task confirms it.
         while isinstance(outcome, Working):
             poll = self.agent.adapter.encode_poll(self._claim.task, outcome.remote_task_id)
@@ -223,5 +223,5 @@ class AgentSession:
                 )
                 return
             await asyncio.sleep(pause)
-            outcome = await channel.request_cancel(poll, left, "poll")
+            outcome = await client.request_cancel(poll, left, "poll")
             polls += 1

@@ -14,7 +14,7 @@ from types import TracebackType
 import msgspec
 
 from trunkline.bridge.wire.secret_redaction import redact_failure, redact_outcome, redact_stream_event
-from trunkline.bridge.wire.stream_frames import StreamFrames
+from trunkline.bridge.wire.stream_frames import StreamFrameRecorder
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import (
     Failed,
@@ -98,7 +98,7 @@ class AgentStreamReader:
         report: Callable[[StreamUpdate], None],
         patience: StreamTimeout,
         *,
-        frames: StreamFrames,
+        frames: StreamFrameRecorder,
         remote_task_id: str | None,
         max_bytes: int,
     ) -> None:

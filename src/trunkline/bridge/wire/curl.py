@@ -13,8 +13,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from trunkline.agents.http_urls import UrlError
 from trunkline.agents.transport_urls import parse_runtime
-from trunkline.agents.urls import UrlError
 
 _VARIABLE = re.compile(r"\$TRUNKLINE_SECRET[A-Z0-9_]*")
 _SPECIAL_IN_DOUBLE_QUOTES = re.compile(r'([\\"$`])')

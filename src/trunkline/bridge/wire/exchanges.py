@@ -15,7 +15,7 @@ import msgspec
 
 from trunkline.agents.transport_urls import forwarded_headers, transport_of
 from trunkline.bridge.wire.curl import BodyFile, aws_command, curl_command, stdio_line
-from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrame, StreamFrames
+from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrame, StreamFrameRecorder
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols.base import AgentAnswer
@@ -91,7 +91,7 @@ def record_exchange(
     error: str | None = None,
     notes: Sequence[str] = (),
     kind: ExchangeKind = "send",
-    frames: StreamFrames | None = None,
+    frames: StreamFrameRecorder | None = None,
     max_bytes: int = MAX_BODY_BYTES,
 ) -> RecordedExchange:
     """
@@ -181,7 +181,11 @@ def _body_file(exchange: RecordedExchange) -> BodyFile:
 
 
 def _response(
-    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: StreamFrames | None, max_bytes: int
+    answer: AgentAnswer,
+    redaction: Redaction,
+    notes: list[str],
+    frames: StreamFrameRecorder | None,
+    max_bytes: int,
 ) -> RecordedResponse:
     headers = redaction.received_headers(answer.headers)
     # An agent may answer a request for a stream with a plain body.

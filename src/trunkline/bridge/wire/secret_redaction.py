@@ -105,9 +105,9 @@ def _question(question: Question, redaction: Redaction) -> Question:
 _HIDDEN = REDACTED.encode()
 
 
-def redact_push_target(body: bytes, bell: PushTarget | None) -> bytes:
-    if bell is None:
+def redact_push_target(body: bytes, push_target: PushTarget | None) -> bytes:
+    if push_target is None:
         return body
-    for secret in (bell.url.rpartition("/")[2], bell.token):
+    for secret in (push_target.url.rpartition("/")[2], push_target.token):
         body = body.replace(secret.encode(), _HIDDEN)
     return body

@@ -29,7 +29,7 @@ class StreamFrame(msgspec.Struct, frozen=True):
     data: str
 
 
-class StreamFrames:
+class StreamFrameRecorder:
     """Made when the request goes out; `add` is called for every event as it comes."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """
 From the topics into the process: records wait here until they are settled, and only then do offsets move.
 
-The event loop owns the records; a thread (`polling.py`) owns the consumer.
+The event loop owns the records; a thread (`consumer_thread.py`) owns the consumer.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import msgspec
 from trunkline.agents import AgentOptions
 from trunkline.agents.cards import AgentCard, AgentInterface, BrokenCard, NotACard, read_card
 from trunkline.agents.check_reports import Level
-from trunkline.agents.urls import origin_of
+from trunkline.agents.http_urls import origin_of
 from trunkline.checker.check_plan import PlannedCheck, Rule, RuleResult, met, not_applicable, violated
 from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges
 from trunkline.protocols.negotiate import A2A_DIALECTS, dialect_of

@@ -10,7 +10,7 @@ from cyclopts import App
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import JsonFlag
 from trunkline.cli.rendering.output import print_json, print_table
 from trunkline.jsontypes import encode

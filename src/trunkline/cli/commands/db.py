@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import STORE_HERE, StorePlace
 from trunkline.cli.rendering.output import note, print_fields, print_json
 

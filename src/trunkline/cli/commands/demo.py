@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import FollowInterrupted, exit_for
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import Flag, JsonFlag
 from trunkline.cli.rendering.output import note, print_json
 

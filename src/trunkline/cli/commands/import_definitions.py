@@ -18,8 +18,8 @@ from trunkline.cli.options import Server
 from trunkline.cli.rendering.output import note, print_json, print_text
 from trunkline.errors import Finding, Invalid
 from trunkline.importing import ImportedDefinitions, ImportedWorkflow, ImportRemark
+from trunkline.importing.identifiers import file_name
 from trunkline.importing.litecone import import_files
-from trunkline.importing.names import file_name
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.agents.specs import check_spec, parse_spec
 from trunkline.workflow.document.parsing import read_document

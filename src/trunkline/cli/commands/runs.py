@@ -12,8 +12,9 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.inputs import given_json, given_text, given_value, read_json, run_input
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, Count, Flag, InputPairs, OnlyStep, RunArgument, Server
+from trunkline.cli.rendering.followed_run import FollowedRun
 from trunkline.cli.rendering.output import (
     aligned,
     harmless,
@@ -25,7 +26,6 @@ from trunkline.cli.rendering.output import (
     print_value,
     status_cell,
 )
-from trunkline.cli.rendering.progress import FollowedRun
 from trunkline.cli.rendering.run import error_lines, print_run, print_steps, question_lines, show_run
 from trunkline.cli.rendering.times import date_time, duration_between
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from trunkline.cli.failures import explained
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.setting_flags import NO_FLAGS, SettingFlags
 from trunkline.errors import ConfigurationError
 

@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import JsonFlag
 from trunkline.cli.rendering.output import Cell, note, print_json, print_table, status_cell
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import DEFAULT_URL, STORE_HERE, Flag, Server, StorePlace
 from trunkline.cli.rendering.output import note, print_json, print_text
 
@@ -33,7 +33,7 @@ else:
 _ROWS_A_LINE = 10_000
 
 FileArgument = Annotated[Path, Parameter(name="FILE")]
-System = Literal["litecone"]
+SourceSystem = Literal["litecone"]
 
 
 def export_(file: FileArgument, /, *, place: StorePlace = STORE_HERE) -> int:
@@ -87,7 +87,7 @@ def import_(
     files: Annotated[tuple[str, ...], Parameter(name="FILE", negative="")],
     /,
     *,
-    from_: Annotated[System | None, Parameter(name="--from", show_default=False)] = None,
+    from_: Annotated[SourceSystem | None, Parameter(name="--from", show_default=False)] = None,
     out: Annotated[Path | None, Parameter(show_default=False)] = None,
     apply: Flag = False,
     url: Annotated[str, Parameter(env_var="TRUNKLINE_URL")] = DEFAULT_URL,

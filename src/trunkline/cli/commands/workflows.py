@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, Diagnostic, diagnostic_of, explained
 from trunkline.cli.inputs import read_bytes
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, JsonFlag, Server
 from trunkline.cli.rendering.output import note, print_json, print_table, print_text, status_cell
 from trunkline.cli.rendering.times import date_time

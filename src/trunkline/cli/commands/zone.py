@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import Count, Flag, JsonFlag
 from trunkline.cli.rendering.output import note, print_json, print_table
 from trunkline.cli.rendering.times import date_time

@@ -108,7 +108,7 @@ def how_to_go_on(run: Run, url: str | None) -> Mapping[str, str]:
     return {
         "look around in the demo, in a browser too": f"{program} demo --keep",
         "start Trunkline": f"{program} up",
-        "start an agent": f"{python} -m trunkline.cli.demo.simple_agent --port 8080",
+        "start an agent": f"{python} -m trunkline.cli.demo.simple_a2a_agent --port 8080",
         "register it": f"{program} agents add Writer http://127.0.0.1:8080/agent",
         "write a workflow": "echo '{name: hello, steps: {write: {agent: Writer}}}' > hello.yaml",
         "run it": f"{program} run hello.yaml -i topic='tidal power' --follow",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Literal
 
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from trunkline.cli.rendering.followed_run import FollowedRun, FollowedStep
 from trunkline.cli.rendering.output import STATUS_ICONS, STATUS_STYLES, harmless
-from trunkline.cli.rendering.progress import FollowedRun, FollowedStep
 
 COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
 # Often enough for the tenths of a second to run.

@@ -11,13 +11,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trunkline.importing.litecone.source_model import (
-    AgentStep,
     ExtractedBranchStep,
     ForkBranch,
-    ForkJoinStep,
+    LiteconeAgentStep,
+    LiteconeForkJoinStep,
+    LiteconeLoopStep,
     LiteconeStep,
     LiteconeWorkflow,
-    LoopStep,
 )
 
 
@@ -25,7 +25,7 @@ def extract_branches(plan: LiteconeWorkflow) -> LiteconeWorkflow:
     """The workflow with each such branch as a step."""
     steps: dict[str, LiteconeStep] = dict(plan.steps)
     for fork in plan.steps.values():
-        if isinstance(fork, ForkJoinStep):
+        if isinstance(fork, LiteconeForkJoinStep):
             branches = {name: _extract(name, branch, fork, steps) for name, branch in fork.branches.items()}
             steps[fork.id] = replace(fork, branches=branches)
     return replace(plan, steps=steps)
@@ -33,7 +33,11 @@ def extract_branches(plan: LiteconeWorkflow) -> LiteconeWorkflow:
 
 def unawaited_steps(plan: LiteconeWorkflow) -> dict[str, tuple[str, str]]:
     """The steps of forks that go on before all branches are over, each with its fork and branch."""
-    forks = (fork for fork in plan.steps.values() if isinstance(fork, ForkJoinStep) and fork.policy != "all")
+    forks = (
+        fork
+        for fork in plan.steps.values()
+        if isinstance(fork, LiteconeForkJoinStep) and fork.policy != "all"
+    )
     return {
         step: (fork.id, name)
         for fork in forks
@@ -42,9 +46,13 @@ def unawaited_steps(plan: LiteconeWorkflow) -> dict[str, tuple[str, str]]:
     }
 
 
-def _extract(name: str, branch: ForkBranch, fork: ForkJoinStep, steps: dict[str, LiteconeStep]) -> ForkBranch:
-    singles = all(isinstance(steps.get(step), AgentStep | LoopStep) for step in branch.steps)
-    chooses = any(isinstance(step := steps.get(name), LoopStep) and step.most for name in branch.steps[1:])
+def _extract(
+    name: str, branch: ForkBranch, fork: LiteconeForkJoinStep, steps: dict[str, LiteconeStep]
+) -> ForkBranch:
+    singles = all(isinstance(steps.get(step), LiteconeAgentStep | LiteconeLoopStep) for step in branch.steps)
+    chooses = any(
+        isinstance(step := steps.get(name), LiteconeLoopStep) and step.most for name in branch.steps[1:]
+    )
     stands_alone = singles and (len(branch.steps) == 1 or (branch.seconds is None and not chooses))
     if stands_alone or any(step not in steps for step in branch.steps):
         return branch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.importing.litecone.references import collects_item_results
-from trunkline.importing.litecone.source_model import LoopStep
+from trunkline.importing.litecone.source_model import LiteconeLoopStep
 from trunkline.importing.report import ImportReport
 from trunkline.jsontypes import JsonObject
 
@@ -12,7 +12,7 @@ MAX_AT_ONCE = 1_000
 MAX_MAPPED = 1_000
 
 
-def for_each(step: LoopStep, items: str, report: ImportReport) -> JsonObject:
+def for_each(step: LiteconeLoopStep, items: str, report: ImportReport) -> JsonObject:
     path = ("steps", step.id, "loop_config")
     each: JsonObject = {"items": f"${{ {items} }}", "mode": step.mode}
     if step.limit is not None and step.mode == "parallel":
@@ -38,7 +38,7 @@ def for_each(step: LoopStep, items: str, report: ImportReport) -> JsonObject:
     return each
 
 
-def item_condition(step: LoopStep, report: ImportReport) -> str | None:
+def item_condition(step: LiteconeLoopStep, report: ImportReport) -> str | None:
     """The condition for an item to be among the first; None: all are."""
     if step.most is None:
         return None
@@ -49,7 +49,7 @@ def item_condition(step: LoopStep, report: ImportReport) -> str | None:
     return f"index < {step.most}"
 
 
-def names_of_loop(step: LoopStep, items: str) -> dict[str, str]:
+def names_of_loop(step: LiteconeLoopStep, items: str) -> dict[str, str]:
     """What `${loop.…}` stands for inside."""
     total = f"size({items})"
     if step.most is not None:

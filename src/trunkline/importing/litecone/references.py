@@ -23,14 +23,14 @@ from typing import Protocol
 from trunkline.importing import cel
 from trunkline.importing.litecone.conditions import Operand
 from trunkline.importing.litecone.source_model import (
-    AgentStep,
-    ConditionalStep,
     ExtractedBranchStep,
-    ForkJoinStep,
+    LiteconeAgentStep,
+    LiteconeConditionalStep,
+    LiteconeForkJoinStep,
+    LiteconeLoopStep,
+    LiteconeParallelStep,
     LiteconeStep,
     LiteconeWorkflow,
-    LoopStep,
-    ParallelStep,
 )
 from trunkline.importing.report import NotTranslatable
 from trunkline.jsontypes import Json
@@ -86,7 +86,7 @@ class ReferenceScope(Protocol):
         """What is null while a branch is not over that nobody waits for: outputs on the way to that of a step."""
         ...
 
-    def condition(self, step: ConditionalStep) -> str:
+    def condition(self, step: LiteconeConditionalStep) -> str:
         """The condition of a step that decides, in CEL."""
         ...
 
@@ -155,7 +155,7 @@ class ReferenceTranslator:
 
     def whole(self, step: str) -> Json:
         """The whole output of a step; of one that calls an agent as it is here."""
-        if isinstance(self._where.plan.steps.get(step), AgentStep):
+        if isinstance(self._where.plan.steps.get(step), LiteconeAgentStep):
             return _written(self._where.readable(step))
         return self._whole(step)
 
@@ -202,15 +202,15 @@ class ReferenceTranslator:
 
     def _parts(self, step: LiteconeStep | None) -> Iterable[str] | None:
         match step:
-            case ParallelStep():
+            case LiteconeParallelStep():
                 return step.members
-            case ForkJoinStep():
+            case LiteconeForkJoinStep():
                 return step.branches
-            case LoopStep():
+            case LiteconeLoopStep():
                 return ("iterations", "total_count")
-            case ConditionalStep():
+            case LiteconeConditionalStep():
                 return _DECISION_FIELDS
-            case AgentStep() | ExtractedBranchStep() | None:
+            case LiteconeAgentStep() | ExtractedBranchStep() | None:
                 return None
 
     def _resolve(self, source: str) -> tuple[str, Keys]:
@@ -244,7 +244,7 @@ class ReferenceTranslator:
             )
         found = self._output(name, keys)
         if self._where.result(name) is not None or isinstance(
-            self._where.plan.steps.get(name), AgentStep | LoopStep
+            self._where.plan.steps.get(name), LiteconeAgentStep | LiteconeLoopStep
         ):
             self._nulls = self._where.may_be_null(name)
         self._depth -= 1
@@ -256,24 +256,24 @@ class ReferenceTranslator:
         if result is not None:
             return result, keys
         match step:
-            case AgentStep():
+            case LiteconeAgentStep():
                 return self._of_call(step, keys)
             case ExtractedBranchStep():
                 return self.output(step.steps[-1], keys)
-            case LoopStep():
+            case LiteconeLoopStep():
                 return self._of_loop(step, keys)
-            case ParallelStep():
+            case LiteconeParallelStep():
                 return self._of_parts({member: member for member in step.members}, keys, step)
-            case ForkJoinStep():
+            case LiteconeForkJoinStep():
                 return self._of_parts(
                     {name: part.steps[-1] for name, part in step.branches.items()}, keys, step
                 )
-            case ConditionalStep():
+            case LiteconeConditionalStep():
                 return self._of_decision(step, keys)
             case None:
                 raise NotTranslatable(f"there is no step '{name[:80]}'", _FIX)
 
-    def _of_call(self, step: AgentStep, keys: Keys) -> tuple[str, Keys]:
+    def _of_call(self, step: LiteconeAgentStep, keys: Keys) -> tuple[str, Keys]:
         base = self._where.readable(step.id)
         if keys[:1] == ("text",):
             return base, keys
@@ -281,7 +281,7 @@ class ReferenceTranslator:
             return base, keys
         return f"{base}.data", keys
 
-    def _of_loop(self, step: LoopStep, keys: Keys) -> tuple[str, Keys]:
+    def _of_loop(self, step: LiteconeLoopStep, keys: Keys) -> tuple[str, Keys]:
         base = self._where.readable(step.id)
         parts = {
             "iterations": self._iterations(step, base),
@@ -296,7 +296,7 @@ class ReferenceTranslator:
             case _:
                 raise NotTranslatable(f"a loop's output has no '{keys[0]}'", _FIX)
 
-    def _iterations(self, step: LoopStep, base: str) -> str:
+    def _iterations(self, step: LiteconeLoopStep, base: str) -> str:
         own = self._of_item(step)
         items = _worked_on(step, base)
         match collects_item_results(step), step.on_error:
@@ -307,17 +307,17 @@ class ReferenceTranslator:
             case _:
                 return f"{items}.map(o, o{own})" if own else items
 
-    def _of_item(self, step: LoopStep) -> str:
+    def _of_item(self, step: LiteconeLoopStep) -> str:
         last = self._where.plan.steps.get(step.body[-1])
         result = "" if is_one_call(step, self._where.plan) else ".result"
         return (
             f"{result}.data"
-            if isinstance(last, AgentStep) and last.agent not in self._where.in_parts
+            if isinstance(last, LiteconeAgentStep) and last.agent not in self._where.in_parts
             else result
         )
 
     def _of_parts(
-        self, parts: dict[str, str], keys: Keys, step: ParallelStep | ForkJoinStep
+        self, parts: dict[str, str], keys: Keys, step: LiteconeParallelStep | LiteconeForkJoinStep
     ) -> tuple[str, Keys]:
         match keys:
             case ():
@@ -334,7 +334,7 @@ class ReferenceTranslator:
         nulls, self._nulls = self._nulls, ()
         return unless_null(nulls, found)
 
-    def _of_decision(self, step: ConditionalStep, keys: Keys) -> tuple[str, Keys]:
+    def _of_decision(self, step: LiteconeConditionalStep, keys: Keys) -> tuple[str, Keys]:
         condition = self._where.condition(step)
         match keys:
             case ("branch_output", *rest):
@@ -399,17 +399,17 @@ def _decided(condition: str, one: str, other: str) -> str:
     return f"(({condition}) ? {one} : {other})"
 
 
-def is_one_call(step: LoopStep, plan: LiteconeWorkflow) -> bool:
+def is_one_call(step: LiteconeLoopStep, plan: LiteconeWorkflow) -> bool:
     """Whether the loop calls one agent for each item, and needs no workflow for that."""
-    return len(step.body) == 1 and isinstance(plan.steps.get(step.body[0]), AgentStep)
+    return len(step.body) == 1 and isinstance(plan.steps.get(step.body[0]), LiteconeAgentStep)
 
 
-def collects_item_results(step: LoopStep) -> bool:
+def collects_item_results(step: LiteconeLoopStep) -> bool:
     """Whether the imported loop tells how each item ended: else an item left out would look like one that failed."""
     return step.on_error == "collect" or (step.on_error == "continue" and step.most is not None)
 
 
-def _worked_on(step: LoopStep, base: str) -> str:
+def _worked_on(step: LiteconeLoopStep, base: str) -> str:
     """The outputs without those of items beyond the most that the loop takes."""
     if step.most is None:
         return base
@@ -417,7 +417,7 @@ def _worked_on(step: LoopStep, base: str) -> str:
     return f"{base}.filter(o, {chosen})"
 
 
-def _failed_count(step: LoopStep, base: str) -> str:
+def _failed_count(step: LiteconeLoopStep, base: str) -> str:
     if collects_item_results(step):
         return f"size({base}.filter(o, o.status == 'FAILED'))"
     return f"size({base}.filter(o, o == null))" if step.on_error == "continue" else "0"

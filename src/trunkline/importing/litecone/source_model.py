@@ -47,7 +47,7 @@ _MAX_SHOWN = 10
 _FIX_SOURCE = "Correct it in the source, and import again."
 
 
-class AgentStep(Struct, frozen=True):
+class LiteconeAgentStep(Struct, frozen=True):
     """A step that calls an agent."""
 
     id: str
@@ -56,14 +56,14 @@ class AgentStep(Struct, frozen=True):
     input: JsonObject
 
 
-class ParallelStep(Struct, frozen=True):
+class LiteconeParallelStep(Struct, frozen=True):
     id: str
     next: str | None
     members: tuple[str, ...]
     limit: int | None
 
 
-class ConditionalStep(Struct, frozen=True):
+class LiteconeConditionalStep(Struct, frozen=True):
     id: str
     next: str | None
     expression: str
@@ -71,7 +71,7 @@ class ConditionalStep(Struct, frozen=True):
     if_false: str | None
 
 
-class LoopStep(Struct, frozen=True):
+class LiteconeLoopStep(Struct, frozen=True):
     id: str
     next: str | None
     collection: str
@@ -87,7 +87,7 @@ class ForkBranch(Struct, frozen=True):
     seconds: int | None
 
 
-class ForkJoinStep(Struct, frozen=True):
+class LiteconeForkJoinStep(Struct, frozen=True):
     id: str
     next: str | None
     branches: dict[str, ForkBranch]
@@ -105,10 +105,15 @@ class ExtractedBranchStep(Struct, frozen=True):
 
 
 LiteconeStep: TypeAlias = (
-    AgentStep | ParallelStep | ConditionalStep | LoopStep | ForkJoinStep | ExtractedBranchStep
+    LiteconeAgentStep
+    | LiteconeParallelStep
+    | LiteconeConditionalStep
+    | LiteconeLoopStep
+    | LiteconeForkJoinStep
+    | ExtractedBranchStep
 )
 # Steps that become a step here, each one.
-TranslatedStep: TypeAlias = AgentStep | LoopStep | ExtractedBranchStep
+TranslatedStep: TypeAlias = LiteconeAgentStep | LiteconeLoopStep | ExtractedBranchStep
 
 
 class LiteconeWorkflow(Struct, frozen=True):
@@ -191,7 +196,7 @@ def _missing(fields: SourceFields, name: str) -> None:
     )
 
 
-def _read_call(key: str, following: str | None, fields: SourceFields) -> AgentStep | None:
+def _read_call(key: str, following: str | None, fields: SourceFields) -> LiteconeAgentStep | None:
     agent = fields.text("agent_name")
     mapping = fields.any("input_mapping")
     if mapping is not None and not isinstance(mapping, dict):
@@ -199,18 +204,20 @@ def _read_call(key: str, following: str | None, fields: SourceFields) -> AgentSt
         mapping = {}
     if agent is None:
         return _missing(fields, "agent_name")
-    return AgentStep(key, following, agent, mapping or {})
+    return LiteconeAgentStep(key, following, agent, mapping or {})
 
 
-def _read_parallel(key: str, following: str | None, fields: SourceFields) -> ParallelStep | None:
+def _read_parallel(key: str, following: str | None, fields: SourceFields) -> LiteconeParallelStep | None:
     members = fields.texts("parallel_steps")
     limit = fields.integer("max_parallelism", 1)
     if not members:
         return _missing(fields, "parallel_steps")
-    return ParallelStep(key, following, tuple(dict.fromkeys(members)), limit)
+    return LiteconeParallelStep(key, following, tuple(dict.fromkeys(members)), limit)
 
 
-def _read_conditional(key: str, following: str | None, fields: SourceFields) -> ConditionalStep | None:
+def _read_conditional(
+    key: str, following: str | None, fields: SourceFields
+) -> LiteconeConditionalStep | None:
     condition = fields.object("condition")
     expression = None
     if condition is not None:
@@ -220,17 +227,17 @@ def _read_conditional(key: str, following: str | None, fields: SourceFields) -> 
     if_true, if_false = fields.text("if_true_step"), fields.text("if_false_step")
     if expression is None:
         return _missing(fields, "condition.expression")
-    return ConditionalStep(key, following, expression, if_true, if_false)
+    return LiteconeConditionalStep(key, following, expression, if_true, if_false)
 
 
-def _read_loop(key: str, following: str | None, fields: SourceFields) -> LoopStep | None:
+def _read_loop(key: str, following: str | None, fields: SourceFields) -> LiteconeLoopStep | None:
     config = fields.object("loop_config")
     if config is None:
         return _missing(fields, "loop_config")
     collection, body = config.text("collection"), config.texts("loop_body")
     # Some descriptions of the format have the longer name.
     own = "error_policy" if config.any("error_policy") is not None else "on_error"
-    loop = LoopStep(
+    loop = LiteconeLoopStep(
         key,
         following,
         collection or "",
@@ -246,7 +253,7 @@ def _read_loop(key: str, following: str | None, fields: SourceFields) -> LoopSte
     return loop
 
 
-def _read_fork(key: str, following: str | None, fields: SourceFields) -> ForkJoinStep | None:
+def _read_fork(key: str, following: str | None, fields: SourceFields) -> LiteconeForkJoinStep | None:
     config = fields.object("fork_join_config")
     if config is None:
         return _missing(fields, "fork_join_config")
@@ -271,7 +278,7 @@ def _read_fork(key: str, following: str | None, fields: SourceFields) -> ForkJoi
             _FIX_SOURCE,
         )
         policy = "all"
-    return ForkJoinStep(key, following, branches, policy, required)
+    return LiteconeForkJoinStep(key, following, branches, policy, required)
 
 
 _STEPS = {

@@ -8,7 +8,11 @@ from trunkline.importing import cel
 from trunkline.importing.litecone import conditions
 from trunkline.importing.litecone.decision_paths import ALWAYS, DecisionPath
 from trunkline.importing.litecone.references import ReferenceTranslator
-from trunkline.importing.litecone.source_model import ConditionalStep, LiteconeWorkflow, LoopStep
+from trunkline.importing.litecone.source_model import (
+    LiteconeConditionalStep,
+    LiteconeLoopStep,
+    LiteconeWorkflow,
+)
 from trunkline.importing.litecone.step_order import OrderedStep, StepOrder
 from trunkline.importing.report import ImportReport, NotTranslatable
 
@@ -36,7 +40,7 @@ class StepConditions:
         # Those that are being worked out.
         self._open: set[str] = set()
 
-    def condition(self, step: ConditionalStep) -> str:
+    def condition(self, step: LiteconeConditionalStep) -> str:
         """The step's condition in CEL; one that is not understood fails the run that comes to it."""
         if step.id in self._open:
             raise NotTranslatable(f"the condition of '{step.id[:80]}' reads itself", "Correct the source.")
@@ -103,7 +107,7 @@ class StepConditions:
     def _chooses_items(self, name: str) -> bool:
         """Whether its `when` is about items, so that the step itself is never skipped."""
         step = self._plan.steps[name]
-        return isinstance(step, LoopStep) and step.most is not None
+        return isinstance(step, LiteconeLoopStep) and step.most is not None
 
     def _completed(self, name: str) -> str:
         return f"steps.{self._names[name]}.status == 'COMPLETED'"
@@ -111,7 +115,7 @@ class StepConditions:
     def _condition_of(self, name: str) -> str:
         step = self._plan.steps[name]
         # Only conditionals take decisions.
-        return self.condition(step) if isinstance(step, ConditionalStep) else "true"
+        return self.condition(step) if isinstance(step, LiteconeConditionalStep) else "true"
 
 
 def _in_parentheses(condition: str) -> str:

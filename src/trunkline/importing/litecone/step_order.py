@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 
 from trunkline.importing.litecone.decision_paths import ALWAYS, DecisionPaths, either, exclude, narrowed
 from trunkline.importing.litecone.source_model import (
-    AgentStep,
-    ConditionalStep,
     ExtractedBranchStep,
-    ForkJoinStep,
+    LiteconeAgentStep,
+    LiteconeConditionalStep,
+    LiteconeForkJoinStep,
+    LiteconeLoopStep,
+    LiteconeParallelStep,
     LiteconeStep,
     LiteconeWorkflow,
-    LoopStep,
-    ParallelStep,
     TranslatedStep,
 )
 from trunkline.importing.report import ImportReport
@@ -44,7 +44,7 @@ class OrderedStep:
     after: tuple[str, ...]
     guard: DecisionPaths
     # The fork whose branches `after` is.
-    joins: ForkJoinStep | None
+    joins: LiteconeForkJoinStep | None
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class StepOrder:
 class _IncomingPath:
     after: tuple[str, ...]
     guard: DecisionPaths
-    joins: ForkJoinStep | None = None
+    joins: LiteconeForkJoinStep | None = None
 
 
 def order_steps(
@@ -114,7 +114,7 @@ class _Successors:
         return edges
 
     def _report_branches(self, step: LiteconeStep, members: Sequence[str]) -> None:
-        for member in () if isinstance(step, ForkJoinStep) else members:
+        for member in () if isinstance(step, LiteconeForkJoinStep) else members:
             following = self._next(member)
             if following is not None:
                 self._report.note(
@@ -124,17 +124,17 @@ class _Successors:
 
     def members(self, step: LiteconeStep) -> Iterator[str]:
         match step:
-            case ParallelStep():
+            case LiteconeParallelStep():
                 named = [(member, ("parallel_steps",)) for member in step.members]
-            case ConditionalStep():
+            case LiteconeConditionalStep():
                 sides = ((step.if_true, "if_true_step"), (step.if_false, "if_false_step"))
                 named = [(side, (key,)) for side, key in sides if side is not None]
-            case ForkJoinStep():
+            case LiteconeForkJoinStep():
                 named = [
                     (branch.steps[0], ("fork_join_config", "branches", name))
                     for name, branch in step.branches.items()
                 ]
-            case AgentStep() | LoopStep() | ExtractedBranchStep():
+            case LiteconeAgentStep() | LiteconeLoopStep() | ExtractedBranchStep():
                 named = []
         for name, path in named:
             if name in self._plan.steps:
@@ -154,7 +154,7 @@ class _Successors:
     def _visit(self, name: str) -> list[str]:
         """The steps of which something new is known."""
         step = self._plan.steps[name]
-        if isinstance(step, ForkJoinStep) and name not in self._listed:
+        if isinstance(step, LiteconeForkJoinStep) and name not in self._listed:
             self._listed.add(name)
             self._fork(step)
         reached = [(member, [name]) for member in self.members(step)]
@@ -169,7 +169,7 @@ class _Successors:
                 news.append(other)
         return news
 
-    def _fork(self, fork: ForkJoinStep) -> None:
+    def _fork(self, fork: LiteconeForkJoinStep) -> None:
         for name, branch in fork.branches.items():
             self._in_a_row(branch.steps, ("steps", fork.id, "fork_join_config", "branches", name, "steps"))
             if branch.seconds is not None:
@@ -277,7 +277,7 @@ class _OrderBuilder:
             if other == (step.id, True):
                 continue
             guard = arrival.guard
-            if isinstance(step, ConditionalStep) and step.if_true != step.if_false:
+            if isinstance(step, LiteconeConditionalStep) and step.if_true != step.if_false:
                 guard = narrowed(guard, step.id, holds=other[0] == step.if_true)
             self._arrivals.setdefault(other, []).append(_IncomingPath(arrival.after, guard, arrival.joins))
 
@@ -289,7 +289,7 @@ class _OrderBuilder:
         if not after:
             self._send(node, own)
             return
-        joins = step if isinstance(step, ForkJoinStep) and step.policy != "all" else None
+        joins = step if isinstance(step, LiteconeForkJoinStep) and step.policy != "all" else None
         if joins is not None and len(after) != len(joins.branches):
             self._cannot_join(joins)
             joins = None
@@ -318,7 +318,7 @@ class _OrderBuilder:
             tuple(dict.fromkeys(name for arrival in arrivals for name in arrival.after)), guard
         )
 
-    def _cannot_join(self, fork: ForkJoinStep | None) -> None:
+    def _cannot_join(self, fork: LiteconeForkJoinStep | None) -> None:
         if fork is not None:
             self._report.lost(
                 ("steps", fork.id, "fork_join_config", "join_policy"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from trunkline.importing.identifiers import identifiers
 from trunkline.importing.litecone.branch_extraction import extract_branches, unawaited_steps
 from trunkline.importing.litecone.source_model import ExtractedBranchStep, LiteconeWorkflow
 from trunkline.importing.litecone.step_order import order_steps
 from trunkline.importing.litecone.workflow_builder import MAX_LINKS, ImportContext, WorkflowBuilder
-from trunkline.importing.names import identifiers
 from trunkline.importing.report import ImportReport
 from trunkline.jsontypes import JsonObject
 

@@ -14,13 +14,13 @@ from trunkline.importing.litecone.decision_paths import implies
 from trunkline.importing.litecone.loops import for_each, item_condition, names_of_loop
 from trunkline.importing.litecone.references import ReferenceTranslator, is_one_call, unless_null
 from trunkline.importing.litecone.source_model import (
-    AgentStep,
-    ConditionalStep,
     ExtractedBranchStep,
-    ForkJoinStep,
+    LiteconeAgentStep,
+    LiteconeConditionalStep,
+    LiteconeForkJoinStep,
+    LiteconeLoopStep,
+    LiteconeParallelStep,
     LiteconeWorkflow,
-    LoopStep,
-    ParallelStep,
 )
 from trunkline.importing.litecone.step_conditions import StepConditions
 from trunkline.importing.litecone.step_order import OrderedStep, StepOrder, order_steps
@@ -94,7 +94,11 @@ class WorkflowBuilder:
         limits: list[int] = []
         for name in self.flow.position:
             step = self.whole.plan.steps[name]
-            if isinstance(step, ParallelStep) and step.limit is not None and step.limit < len(step.members):
+            if (
+                isinstance(step, LiteconeParallelStep)
+                and step.limit is not None
+                and step.limit < len(step.members)
+            ):
                 limits.append(step.limit)
                 path = ("steps", name, "max_parallelism")
                 self.whole.report.note(path, "it holds for the whole workflow, as `max_parallel`")
@@ -107,11 +111,11 @@ class WorkflowBuilder:
     def _step(self, name: str, placed: OrderedStep) -> JsonObject:
         try:
             match placed.step:
-                case AgentStep() as step:
+                case LiteconeAgentStep() as step:
                     return self._written(
                         name, placed, {"agent": step.agent}, self._input(step, StepScope(self, name))
                     )
-                case LoopStep() as step:
+                case LiteconeLoopStep() as step:
                     return self._loop(step, placed)
                 case ExtractedBranchStep() as step:
                     return self._part(step, placed)
@@ -120,7 +124,7 @@ class WorkflowBuilder:
             why = cel.failing(f"not carried over: {cannot.message}")
             return self._written(name, placed, {"agent": "not-carried-over"}, f"${{ {why} }}")
 
-    def _loop(self, step: LoopStep, placed: OrderedStep) -> JsonObject:
+    def _loop(self, step: LiteconeLoopStep, placed: OrderedStep) -> JsonObject:
         references = self.references(step.id)
         items = references.collection(step.collection)
         if references.may_be_late():
@@ -133,7 +137,7 @@ class WorkflowBuilder:
         view = StepScope(self, step.id, names_of_loop(step, items))
         each = for_each(step, items, self.whole.report)
         body = self.whole.plan.steps.get(step.body[0])
-        if is_one_call(step, self.whole.plan) and isinstance(body, AgentStep):
+        if is_one_call(step, self.whole.plan) and isinstance(body, LiteconeAgentStep):
             self.whole.reached.add(body.id)
             called: JsonObject = {"agent": body.agent}
             given: Json = self._input(body, view)
@@ -206,7 +210,7 @@ class WorkflowBuilder:
         seconds = self.flow.seconds.get(name)
         return written if seconds is None else {**written, "deadline": f"{seconds}s"}
 
-    def _join(self, fork: ForkJoinStep) -> Json:
+    def _join(self, fork: LiteconeForkJoinStep) -> Json:
         self.whole.report.note(
             ("steps", fork.id, "fork_join_config", "join_policy"),
             "the next step begins as soon as enough branches have completed; the others run on, and read null until"
@@ -216,7 +220,7 @@ class WorkflowBuilder:
             return {"at_least": fork.required, "cancel_rest": False}
         return {"policy": fork.policy, "cancel_rest": False}
 
-    def _input(self, step: AgentStep, view: StepScope) -> JsonObject:
+    def _input(self, step: LiteconeAgentStep, view: StepScope) -> JsonObject:
         references = ReferenceTranslator(view)
         written: JsonObject = {}
         for key, value in step.input.items():
@@ -277,7 +281,7 @@ class StepScope:
     def result(self, step: str) -> str | None:
         if step in self._region.flow.position:
             self._own_output(step)
-        if isinstance(self.plan.steps.get(step), AgentStep):
+        if isinstance(self.plan.steps.get(step), LiteconeAgentStep):
             return None
         part = self._region.inside.get(step)
         if part is not None and step == part.steps[-1]:
@@ -309,7 +313,7 @@ class StepScope:
         placed = None if self._reader is None else self._region.flow.calls.get(self._reader)
         return placed is not None and placed.joins is not None and step in placed.after
 
-    def condition(self, step: ConditionalStep) -> str:
+    def condition(self, step: LiteconeConditionalStep) -> str:
         return self._region.decisions.condition(step)
 
     def _own_output(self, step: str) -> str:

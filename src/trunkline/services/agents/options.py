@@ -21,7 +21,7 @@ from typing import get_args
 import msgspec
 
 from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit, Resend, TransportName
-from trunkline.agents.urls import check_url, origin_of
+from trunkline.agents.http_urls import check_url, origin_of
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 

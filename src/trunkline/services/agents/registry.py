@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from trunkline.agents import Agent, AgentOptions, Dialect
 from trunkline.agents.authentication.auth_config import sends_elsewhere
-from trunkline.agents.urls import origin_of
+from trunkline.agents.http_urls import origin_of
 from trunkline.clock import Instant
 from trunkline.errors import ConfigurationError, Conflict, Finding, NotFound, StaleVersion
 from trunkline.id_generation import new_id
@@ -45,11 +45,11 @@ _GIVEN_AGAIN = "must be given again: a stored secret is not sent to another host
 
 class AgentRegistry:
     def __init__(
-        self, store: Store, vault: Vault, directory: AgentCache, drifts: DriftRecorder | None = None
+        self, store: Store, vault: Vault, agent_cache: AgentCache, drifts: DriftRecorder | None = None
     ) -> None:
         self._store = store
         self._vault = vault
-        self._agent_cache = directory
+        self._agent_cache = agent_cache
         self._drifts = drifts
 
     async def create(self, spec: AgentSpec) -> Agent:

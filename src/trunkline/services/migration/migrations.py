@@ -29,7 +29,8 @@ from trunkline.errors import Conflict, Finding, Invalid
 from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.agents.specs import raise_if_any
-from trunkline.services.migration.agent_migrations import (
+from trunkline.services.migration.readiness import CheckAgent, CutoverReadiness, refuse_unready
+from trunkline.services.migration.repository import (
     MAX_TEXT_CHARACTERS,
     AgentMigration,
     BulkChangeResult,
@@ -41,7 +42,6 @@ from trunkline.services.migration.agent_migrations import (
     unchanged,
     write_changes,
 )
-from trunkline.services.migration.readiness import CheckAgent, CutoverReadiness, refuse_unready
 from trunkline.services.migration.routing_table import FRESH_FOR, RoutingTable
 from trunkline.services.migration.targets import RequestedTarget, resolve_target
 from trunkline.stores.base import Store, Transaction
@@ -66,14 +66,14 @@ class Migrations:
     def __init__(
         self,
         store: Store,
-        directory: AgentCache,
+        agent_cache: AgentCache,
         routes: RoutingTable,
         drifts: DriftRecorder,
         check: CheckAgent,
         metrics: Metrics,
     ) -> None:
         self._store = store
-        self._repository = MigrationRepository(store, directory, routes, metrics)
+        self._repository = MigrationRepository(store, agent_cache, routes, metrics)
         self._readiness = CutoverReadiness(store, drifts, check)
 
     # --- attest, shadow, canary

@@ -22,7 +22,7 @@ from trunkline.agents.migration.blockers import (
 from trunkline.errors import Finding, NotReady, TrunklineError
 from trunkline.jsontypes import encode
 from trunkline.services.agents.drift import DriftRecorder
-from trunkline.services.migration.agent_migrations import AgentMigration
+from trunkline.services.migration.repository import AgentMigration
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import CheckRecord
 from trunkline.telemetry import names

@@ -2,8 +2,8 @@
 One transaction of the SQLite store: the groups of the port over the writer's connection.
 
 Much of what a transaction puts is also taken in it; that is held back and written once (`SqliteInputQueue`,
-`HeldTasks`). The groups that every turn of the commit loop needs are made with the transaction, the others when they
-are asked for.
+`DeferredTasks`). The groups that every turn of the commit loop needs are made with the transaction, the others on
+demand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trunkline.stores.sqlite.tables.agent_events import (
 )
 from trunkline.stores.sqlite.tables.agents import SqliteAgentWrites
 from trunkline.stores.sqlite.tables.credentials import SqliteKeyWrites, SqliteSecretWrites
-from trunkline.stores.sqlite.tables.held_tasks import HeldTasks
+from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
 from trunkline.stores.sqlite.tables.input_queue import SqliteInputQueue, SqliteTimerWrites
 from trunkline.stores.sqlite.tables.messaging import (
     SqliteDeadLetterWrites,
@@ -47,11 +47,11 @@ class SqliteTransaction:
         self._db = db
         self.now = now
         self.changes = changes
-        self._held_tasks = held_tasks = HeldTasks(db)
+        self._deferred_tasks = deferred_tasks = DeferredTasks(db)
         self.input_queue = SqliteInputQueue(db)
-        self.runs = SqliteRunWrites(db, now, changes, self.input_queue, held_tasks)
+        self.runs = SqliteRunWrites(db, now, changes, self.input_queue, deferred_tasks)
         self.timers = SqliteTimerWrites(db, now, self.input_queue)
-        self.tasks = SqliteTaskWrites(db, now, changes, held_tasks)
+        self.tasks = SqliteTaskWrites(db, now, changes, deferred_tasks)
 
     @property
     def agents(self) -> SqliteAgentWrites:
@@ -87,7 +87,7 @@ class SqliteTransaction:
 
     @property
     def dispatches(self) -> SqliteDispatchWrites:
-        return SqliteDispatchWrites(self._db, self.now, self._held_tasks)
+        return SqliteDispatchWrites(self._db, self.now, self._deferred_tasks)
 
     @property
     def dead_letters(self) -> SqliteDeadLetterWrites:
@@ -116,7 +116,7 @@ class SqliteTransaction:
     def write_held(self) -> None:
         """Write what was held back; called before the commit."""
         self.input_queue.write_held()
-        self._held_tasks.write()
+        self._deferred_tasks.write()
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
@@ -135,7 +135,7 @@ class SqliteTransaction:
             self.changes.restore(changes)
             self.runs.reset(new_runs)
             self.input_queue.reset()
-            self._held_tasks.reset()
+            self._deferred_tasks.reset()
             raise
         execute(self._db, "RELEASE block")
 

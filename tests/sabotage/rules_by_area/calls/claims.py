@@ -80,7 +80,7 @@ CLAIMS: Sequence[Rule] = (
     Rule(
         name="known-task-stays-sqlite",
         breaks="A task that is delivered twice is called twice.",
-        symbol="trunkline.stores.sqlite.tables.held_tasks:_PUT",
+        symbol="trunkline.stores.sqlite.tables.deferred_tasks:_PUT",
         change=ReplaceText("NOTHING", "UPDATE SET status = 'queued'"),
         caught_by=(f"{_TASKS}::test_a_task_that_is_known_stays_as_it_is[sqlite]",),
     ),
@@ -208,7 +208,7 @@ CLAIMS: Sequence[Rule] = (
     Rule(
         name="slots-of-new-tasks-sqlite",
         breaks="An agent gets more calls at a time than it allows, when tasks are claimed in the turn that made them.",
-        symbol="trunkline.stores.sqlite.tables.held_tasks:HeldTasks._within_slots",
+        symbol="trunkline.stores.sqlite.tables.deferred_tasks:DeferredTasks._within_slots",
         change=Change("ternary", becomes="it.body"),
         caught_by=(
             f"{_TASKS}::test_tasks_that_are_made_and_claimed_in_one_transaction_keep_to_the_slots_too[sqlite]",

@@ -118,7 +118,7 @@ DELIVERY: Sequence[Rule] = (
     Rule(
         name="grace-after-a-lease-was-lost",
         breaks="When the database comes back the first bridge takes the calls of all others, and makes them again.",
-        symbol="trunkline.bridge.heartbeat:Heartbeat.beat",
+        symbol="trunkline.bridge.lease_heartbeat:Heartbeat.beat",
         change=Change("assigned value", 2, of=3, becomes="it.args[0]"),
         caught_by=(
             f"{_HEARTBEAT}::test_who_was_away_for_longer_than_its_lease_lets_the_others_come_back_first",

@@ -60,7 +60,7 @@ API_ACCESS: Sequence[Rule] = (
     Rule(
         name="no-secret-in-a-message",
         breaks="An agent that repeats its credentials has them written to topics, database and logs.",
-        symbol="trunkline.bridge.calls.channel:TaskTranslator.decode",
+        symbol="trunkline.bridge.calls.agent_client:TaskTranslator.decode",
         change=Change("assigned value", 3, of=3, becomes="it.args[0]"),
         caught_by=(f"{_SECRETS}::test_neither_credentials_nor_their_echo_are_in_a_message",),
     ),

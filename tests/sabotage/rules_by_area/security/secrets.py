@@ -77,7 +77,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-in-no-line-of-a-program",
         breaks="A program that prints what it got has it in our log.",
-        symbol="trunkline.bridge.calls.client:AgentClient.open_secrets",
+        symbol="trunkline.bridge.calls.context:CallContext.open_secrets",
         change=Change("argument", 8, of=8, becomes="it[:0]"),
         caught_by=(
             f"{_RUNS}::test_a_program_that_prints_what_it_got_does_not_bring_it_into_the_log[embedded]",

@@ -16,7 +16,7 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-written-before-it-runs",
         breaks="A zone that dies in a call knows nothing of it, and runs it a second time when it is sent again.",
-        symbol="trunkline.zones.call_runner:CallRunner._begin",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner._begin",
         change=Change("assigned value", 2, of=2, becomes="None"),
         caught_by=(
             f"{_WORK}::test_a_call_is_written_down_before_its_handler_runs",
@@ -26,7 +26,7 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-runs-once",
         breaks="A caller that got no answer and sends its request again has its work done twice.",
-        symbol="trunkline.zones.call_runner:CallRunner._begin",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner._begin",
         change=Change("condition", 3, of=4, becomes="it or it.left.status == 'finished'"),
         caught_by=(
             f"{_WORK}::test_the_same_call_again_gets_the_same_answer_and_runs_nothing",
@@ -36,7 +36,7 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-joined-while-it-runs",
         breaks="A request that is sent again while its work goes on is told that the work was interrupted.",
-        symbol="trunkline.zones.call_runner:CallRunner.run",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner.run",
         change=Change("assigned value", 1, of=3, becomes="None"),
         caught_by=(
             f"{_WORK}::test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer",
@@ -46,14 +46,14 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-id-of-other-params-running",
         breaks="A request with an id that is in use gets the answer to another one.",
-        symbol="trunkline.zones.call_runner:CallRunner.run",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner.run",
         change=Change("condition", 3, of=4, becomes="False"),
         caught_by=(f"{_WORK}::test_an_id_is_refused_for_other_params_while_it_runs",),
     ),
     Rule(
         name="zone-id-of-other-params-ended",
         breaks="A request with an id that was used before gets the answer to another one.",
-        symbol="trunkline.zones.call_runner:CallRunner._begin",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner._begin",
         change=Change("condition", 4, of=4, becomes="False"),
         caught_by=(
             f"{_WORK}::test_an_id_is_refused_for_other_params_after_it_has_ended",
@@ -63,7 +63,7 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-interrupted-work-taken-up",
         breaks="Work that was accepted before a crash is accepted for ever, and never has an end.",
-        symbol="trunkline.zones.call_runner:CallRunner.resume_calls",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner.resume_calls",
         change=Change("iterable", becomes="it[:0]"),
         caught_by=(
             f"{_RESTARTS}::test_work_that_died_with_the_zone_is_reported_as_failed_and_not_run_again",
@@ -73,14 +73,14 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-that-kills-is-given-up",
         breaks="A call that kills its zone kills it again after each restart, for ever.",
-        symbol="trunkline.zones.call_runner:CallRunner._restartable_job",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner._restartable_job",
         change=Drop("operand", 2, of=2),
         caught_by=(f"{_RESTARTS}::test_work_that_is_under_way_at_every_death_is_given_up_in_the_end",),
     ),
     Rule(
         name="zone-half-done-work-is-not-done",
         breaks="What a handler returns because a stop has cancelled it is taken for its result.",
-        symbol="trunkline.zones.call_runner:CallRunner._end",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner._end",
         change=Drop("operand", 2, of=4),
         caught_by=(f"{_RESTARTS}::test_what_a_handler_returns_to_a_stop_is_not_the_end_of_restartable_work",),
     ),
@@ -94,7 +94,7 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-nothing-promised-without-the-disk",
         breaks="A zone whose disk fails accepts work that it may forget.",
-        symbol="trunkline.zones.call_runner:CallRunner._wait_for_first_answer",
+        symbol="trunkline.zones.call_runner:ZoneCallRunner._wait_for_first_answer",
         change=Drop("if statement", 3, of=3),
         caught_by=(f"{_RESTARTS}::test_nothing_is_accepted_that_is_not_on_the_disk",),
     ),

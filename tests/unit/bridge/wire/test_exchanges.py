@@ -18,7 +18,7 @@ from trunkline.bridge.wire.exchanges import (
     record_exchange,
     to_curl,
 )
-from trunkline.bridge.wire.stream_frames import StreamFrames
+from trunkline.bridge.wire.stream_frames import StreamFrameRecorder
 from trunkline.clock import Instant
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry.redaction import Redaction
@@ -141,7 +141,7 @@ def test_no_part_of_a_secret_is_left_at_the_cut(offset: int, repetitions: int) -
 
 
 def test_a_stream_keeps_its_events_and_they_are_its_body() -> None:
-    frames = StreamFrames(Redaction(BEARER))
+    frames = StreamFrameRecorder(Redaction(BEARER))
     frames.add(b'{"a":1}')
     made = record_exchange(
         Redaction(BEARER),

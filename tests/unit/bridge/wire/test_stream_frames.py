@@ -4,15 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.agents.authentication.auth_config import credentials
-from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrames
+from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrameRecorder
 from trunkline.telemetry.redaction import Redaction
 
 TOKEN = "canary/secret+token"
 
 
-def frames_of(*events: bytes) -> StreamFrames:
+def frames_of(*events: bytes) -> StreamFrameRecorder:
     ticks = iter(range(len(events) + 1))
-    frames = StreamFrames(Redaction(credentials("a", "bearer", {"token": TOKEN})), lambda: next(ticks) / 1000)
+    frames = StreamFrameRecorder(
+        Redaction(credentials("a", "bearer", {"token": TOKEN})), lambda: next(ticks) / 1000
+    )
     for event in events:
         frames.add(event)
     return frames
@@ -59,7 +61,7 @@ def test_no_stream_takes_more_than_its_share(sizes: list[int]) -> None:
 
 def test_a_stream_may_take_more_where_it_is_set() -> None:
     events = [b"x" * 50_000, b"y" * 70_000]
-    frames = StreamFrames(Redaction(), max_bytes=300_000)
+    frames = StreamFrameRecorder(Redaction(), max_bytes=300_000)
     for event in events:
         frames.add(event)
     assert [frame.data.encode() for frame in frames.kept] == events

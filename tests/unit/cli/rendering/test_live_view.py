@@ -8,8 +8,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from trunkline.cli.rendering.followed_run import FollowedRun, FollowedStep
 from trunkline.cli.rendering.live_view import draw
-from trunkline.cli.rendering.progress import FollowedRun, FollowedStep
 
 NOW = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
 

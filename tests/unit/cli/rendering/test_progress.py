@@ -8,7 +8,7 @@ from typing import cast, get_args
 import pytest
 
 from trunkline.cli.answers import Event, Run
-from trunkline.cli.rendering.progress import KNOWN_EVENTS, FollowedRun
+from trunkline.cli.rendering.followed_run import KNOWN_EVENTS, FollowedRun
 from trunkline.machine import events
 
 

@@ -19,8 +19,8 @@ from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.drift import OURSELVES, DriftRecorder
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.agents.specs import parse_spec
-from trunkline.services.migration.agent_migrations import ChangeReason, StageChange
 from trunkline.services.migration.migrations import Migrations
+from trunkline.services.migration.repository import ChangeReason, StageChange
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import RequestedTarget

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.har_schema import check_har
 
 from trunkline.bridge.wire.exchanges import ExchangeKind, SentRequest, encode_exchange, record_exchange
-from trunkline.bridge.wire.stream_frames import StreamFrames
+from trunkline.bridge.wire.stream_frames import StreamFrameRecorder
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer, AnswerTiming
@@ -21,7 +21,7 @@ JSON = {"content-type": "application/json"}
 def recorded(
     *,
     answer: AgentAnswer | None = None,
-    frames: StreamFrames | None = None,
+    frames: StreamFrameRecorder | None = None,
     kind: ExchangeKind = "send",
     at: int = 0,
     duration_ms: float = 12.5,
@@ -88,7 +88,7 @@ def test_the_time_is_told_in_parts_where_they_are_known(
 
 def test_a_stream_has_its_events_and_the_time_until_the_first() -> None:
     ticks = iter([0.0, 0.004, 0.010])
-    frames = StreamFrames(Redaction(), lambda: next(ticks))
+    frames = StreamFrameRecorder(Redaction(), lambda: next(ticks))
     frames.add(b"one")
     frames.add(b"two")
     answer = AgentAnswer(200, {"content-type": "text/event-stream"}, b"")
@@ -149,7 +149,7 @@ def test_whatever_status_an_agent_invents(status: int) -> None:
 def test_whatever_an_agent_answers_the_archive_is_valid(
     body: bytes, headers: dict[str, str], events: list[bytes]
 ) -> None:
-    frames = StreamFrames(Redaction())
+    frames = StreamFrameRecorder(Redaction())
     for event in events:
         frames.add(event)
     answer = AgentAnswer(200, headers, body)

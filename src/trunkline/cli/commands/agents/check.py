@@ -11,17 +11,17 @@ from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import parse_pairs
-from trunkline.cli.lazy import lazy_module
+from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, Flag, InputPairs, Pairs, Server
 from trunkline.cli.rendering.check_report import Form, print_report
 from trunkline.cli.rendering.output import note
 
 if TYPE_CHECKING:
     from trunkline.agents.check_reports import AgentCheckReport
-    from trunkline.cli.commands.agents import address_check
+    from trunkline.cli.commands.agents import local_check
     from trunkline.jsontypes import JsonObject
 else:
-    address_check = lazy_module("trunkline.cli.commands.agents.address_check")
+    address_check = lazy_module("trunkline.cli.commands.agents.local_check")
 
 DEFAULT_SECONDS = 10.0
 
@@ -83,8 +83,8 @@ def check(
         credentials = auth_config(auth_type, env=auth_env, file=auth_file)
         with explained():
             report = asyncio.run(
-                address_check.check_address(
-                    address_check.CheckedAddress(
+                local_check.check_address(
+                    local_check.UnregisteredAgent(
                         agent, protocol, parse_pairs(config), auth_type, credentials
                     ),
                     parse_pairs(inputs),
@@ -109,10 +109,10 @@ def check(
 def _check_protocol(protocol: str | None) -> None:
     if protocol is None:
         return
-    if protocol not in address_check.CHECKED_PROTOCOLS:
+    if protocol not in local_check.CHECKED_PROTOCOLS:
         raise CliError(
             f"There are no checks for the protocol {protocol}",
-            fix=f"Choose one of {', '.join(address_check.CHECKED_PROTOCOLS)}",
+            fix=f"Choose one of {', '.join(local_check.CHECKED_PROTOCOLS)}",
             exit_code=Exit.USAGE,
         )
 
@@ -133,4 +133,4 @@ def _checked_there(
     agent: str, protocol: str | None, given: JsonObject, text: str | None, server: Server, *, active: bool
 ) -> AgentCheckReport:
     wish: JsonObject = {"active": active, "protocol": protocol, "input": given or None, "text": text}
-    return address_check.read_report(server.client().check_agent(agent, wish))
+    return local_check.read_report(server.client().check_agent(agent, wish))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from trunkline.clock import Instant
 from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, minute_of
-from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.database.text_encoding import restored, restored_row
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites

@@ -11,7 +11,7 @@ from trunkline.agents.call_limits.limit_state import INITIAL_STATE
 from trunkline.errors import AlreadyExists
 from trunkline.stores.agent_limits import after_calls
 from trunkline.stores.port.agents import AgentLoad, BreakerChange, NotedCall
-from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import (
     as_uuid,
     json_accepted,

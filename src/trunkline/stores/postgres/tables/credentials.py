@@ -6,7 +6,7 @@ import asyncpg
 
 from trunkline.errors import AlreadyExists
 from trunkline.stores.port.credentials import ApiKey, Secret
-from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid, restored_row
 from trunkline.stores.rows.operations import api_key, api_key_values, secret_record
 

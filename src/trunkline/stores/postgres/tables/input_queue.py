@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.stores.port.input_queue import QueuedInput, WokenRun
-from trunkline.stores.postgres.database.groups import PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresWrites
 from trunkline.stores.postgres.database.session import Column, Session, columns
 from trunkline.stores.postgres.database.text_encoding import as_uuid, restored
 from trunkline.stores.rows import Row

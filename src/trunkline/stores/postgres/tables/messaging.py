@@ -9,7 +9,7 @@ from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
 from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord
-from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session, columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, escaped, restored_row
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites

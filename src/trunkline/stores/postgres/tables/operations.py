@@ -19,7 +19,7 @@ from trunkline.stores.port.operations import (
     Queues,
     SeenProcess,
 )
-from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Value, columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored, restored_row
 from trunkline.stores.postgres.tables.task_claims import CANNOT_BE_CALLED

@@ -20,7 +20,7 @@ from trunkline.stores.port.runs import (
     WaitKind,
     WaitPlace,
 )
-from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session, columns
 from trunkline.stores.postgres.database.text_encoding import as_uuid, restored, restored_row
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites

@@ -16,7 +16,7 @@ from trunkline.clock import Instant, after
 from trunkline.messages import TaskKey
 from trunkline.stores.agent_limits import NO_LIMIT, CallAllowances, earlier, limiting
 from trunkline.stores.port.tasks import ClaimedTask, ReclaimedTasks
-from trunkline.stores.postgres.database.groups import PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresWrites
 from trunkline.stores.postgres.database.session import Column, Session, columns
 from trunkline.stores.postgres.database.text_encoding import restored, restored_row
 from trunkline.stores.postgres.tables.agent_limits import try_to_lock_states, write_states

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from trunkline.clock import Instant
 from trunkline.errors import DataInUse, Unavailable
 from trunkline.stores.port.transfer import STEPS, TABLES, Moved, RowBatches, Table, TableRow, Value
-from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.database.text_encoding import json_accepted, json_restored, restored
 from trunkline.stores.rows import Row

@@ -9,7 +9,7 @@ import asyncpg
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.stores.port.workflows import LastRun, SavedVersion, WorkflowVersion
-from trunkline.stores.postgres.database.groups import PostgresReads, PostgresWrites
+from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import as_uuid, restored, restored_row
 from trunkline.stores.rows import Row
 from trunkline.stores.rows.runs import workflow_version, workflow_version_values

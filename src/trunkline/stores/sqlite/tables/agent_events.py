@@ -17,7 +17,7 @@ from trunkline.stores.rows.agents import (
     comparison_values,
     grade_of_check,
 )
-from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, first, query_many, rows
 
 _EVENT = "id, agent_id, agent, kind, at, who, why, data"

@@ -7,7 +7,7 @@ import apsw
 from trunkline.errors import AlreadyExists
 from trunkline.stores.port.credentials import ApiKey, Secret
 from trunkline.stores.rows.operations import api_key, api_key_values, secret_record
-from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, first, is_duplicate, rows
 
 _KEY_COLUMNS = "id, name, role, digest, created_at, revoked_at"

@@ -9,7 +9,7 @@ import apsw
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.stores.port.input_queue import QueuedInput, WokenRun
-from trunkline.stores.sqlite.database.groups import SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute_many, first, inserted_rows, query_many, rows
 
 _UNAPPLIED = """

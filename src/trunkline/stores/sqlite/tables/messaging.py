@@ -19,9 +19,9 @@ from trunkline.stores.rows.messaging import (
     pack_messages,
     unpack_messages,
 )
-from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, first, query_many, rows
-from trunkline.stores.sqlite.tables.held_tasks import HeldTasks
+from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
 from trunkline.stores.sqlite.tables.run_lists import UNFINISHED
 from trunkline.stores.sqlite.tables.tasks import key_values
 
@@ -67,11 +67,11 @@ class SqliteOutboxWrites(SqliteWrites):
 
 
 class SqliteDispatchWrites(SqliteWrites):
-    __slots__ = ("_held_tasks",)
+    __slots__ = ("_deferred_tasks",)
 
-    def __init__(self, db: apsw.Connection, now: Instant, held_tasks: HeldTasks) -> None:
+    def __init__(self, db: apsw.Connection, now: Instant, deferred_tasks: DeferredTasks) -> None:
         super().__init__(db, now)
-        self._held_tasks = held_tasks
+        self._deferred_tasks = deferred_tasks
 
     async def put(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:
         pause, due = microseconds(resend_after), after(self._now, resend_after)
@@ -99,7 +99,7 @@ class SqliteDispatchWrites(SqliteWrites):
         return due
 
     async def settle(self, keys: Collection[TaskKey]) -> None:
-        self._held_tasks.write()
+        self._deferred_tasks.write()
         execute_many(self._db, _DELETE_DISPATCH, key_values(keys))
         execute_many(
             self._db, "UPDATE tasks SET result = NULL WHERE task_id = ? AND attempt = ?", key_values(keys)

@@ -24,9 +24,9 @@ from trunkline.stores.port.operations import (
 )
 from trunkline.stores.rows.operations import audit_entry, audit_values, process_record, process_values
 from trunkline.stores.sqlite.database.connection import connect, translated_errors
-from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import Value, execute, execute_many, first, rows
-from trunkline.stores.sqlite.tables.held_tasks import CAN_BE_CALLED
+from trunkline.stores.sqlite.tables.deferred_tasks import CAN_BE_CALLED
 
 _ENTRY = "id, at, who, kind, action, subject, detail"
 _PUT_ENTRY = f"""

@@ -31,7 +31,7 @@ from trunkline.stores.rows.runs import (
     transition_values,
 )
 from trunkline.stores.sqlite.cache import CacheChanges, CommittedCache
-from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import (
     Value,
     changes_of_many,
@@ -40,7 +40,7 @@ from trunkline.stores.sqlite.database.statements import (
     query_many,
     rows,
 )
-from trunkline.stores.sqlite.tables.held_tasks import HeldTasks
+from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
 from trunkline.stores.sqlite.tables.input_queue import SqliteInputQueue
 from trunkline.stores.sqlite.tables.run_lists import (
     RUN_COLUMNS,
@@ -194,7 +194,7 @@ class SqliteRunReads(SqliteReads):
 
 
 class SqliteRunWrites(SqliteWrites):
-    __slots__ = ("_changes", "_held_tasks", "_input_queue", "_new_runs")
+    __slots__ = ("_changes", "_deferred_tasks", "_input_queue", "_new_runs")
 
     def __init__(
         self,
@@ -202,13 +202,13 @@ class SqliteRunWrites(SqliteWrites):
         now: Instant,
         changes: CacheChanges,
         input_queue: SqliteInputQueue,
-        held_tasks: HeldTasks,
+        deferred_tasks: DeferredTasks,
     ) -> None:
         # Not by `super().__init__`: every transaction makes one.
         self._db, self._now = db, now
         self._changes = changes
         self._input_queue = input_queue
-        self._held_tasks = held_tasks
+        self._deferred_tasks = deferred_tasks
         # Those of this transaction that have no transition yet: what they are is known without reading.
         self._new_runs: dict[RunId, NewRun] = {}
 
@@ -273,7 +273,7 @@ class SqliteRunWrites(SqliteWrites):
             execute_many(self._db, _DROP_TIMER, dropped)
 
     async def delete_finished(self, before: Instant, limit: int) -> int:
-        self._held_tasks.write()
+        self._deferred_tasks.write()
         old = list(rows(self._db, _OLD, (before, limit)))
         for statement in _DELETE_RUN:
             execute_many(self._db, statement, old)

@@ -17,7 +17,7 @@ from trunkline.stores.agent_limits import earlier
 from trunkline.stores.port.tasks import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer
 from trunkline.stores.rows.tasks import answer_values, claimed_task, key_of, run_of
 from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
-from trunkline.stores.sqlite.database.groups import SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteWrites
 from trunkline.stores.sqlite.database.statements import (
     Value,
     changes_of_many,
@@ -28,7 +28,7 @@ from trunkline.stores.sqlite.database.statements import (
     rows,
 )
 from trunkline.stores.sqlite.tables.agent_limits import ClaimBudget
-from trunkline.stores.sqlite.tables.held_tasks import CAN_BE_CALLED, SLOTS, HeldTasks
+from trunkline.stores.sqlite.tables.deferred_tasks import CAN_BE_CALLED, SLOTS, DeferredTasks
 from trunkline.stores.sqlite.tables.run_lists import UNFINISHED
 
 _CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls"
@@ -129,7 +129,7 @@ _POLL_SOON = """
 class SqliteTaskWrites(SqliteWrites):
     __slots__ = ("_changes", "_held", "_next_begin")
 
-    def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges, held: HeldTasks) -> None:
+    def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges, held: DeferredTasks) -> None:
         # Not by `super().__init__`: every transaction makes one.
         self._db, self._now = db, now
         self._changes = changes

@@ -9,7 +9,7 @@ import apsw
 from trunkline.clock import Instant
 from trunkline.stores.port.transfer import TASKS, Moved, RowBatches, Table, TableRow
 from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
-from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, first, rows
 
 # Tombstones once had no run; a task's id begins with its run's id and a slash.

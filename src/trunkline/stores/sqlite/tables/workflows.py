@@ -11,7 +11,7 @@ from trunkline.errors import AlreadyExists
 from trunkline.stores.port.workflows import LastRun, SavedVersion, WorkflowVersion
 from trunkline.stores.rows.runs import workflow_version, workflow_version_values
 from trunkline.stores.sqlite.cache import CacheChanges, CommittedCache
-from trunkline.stores.sqlite.database.groups import SqliteReads, SqliteWrites
+from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import Value, execute, first, is_duplicate, rows
 
 _SELECT = """

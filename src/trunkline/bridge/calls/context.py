@@ -51,7 +51,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_wire_bytes: int = MAX_BODY_BYTES
 
 
-class AgentClient:
+class CallContext:
     def __init__(
         self,
         transport: Transport,

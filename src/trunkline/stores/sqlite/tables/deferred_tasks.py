@@ -36,7 +36,7 @@ _SLOTS = f"""
 """  # noqa: S608 - constants only
 
 
-class HeldTasks:
+class DeferredTasks:
     __slots__ = ("_db", "_held")
 
     def __init__(self, db: apsw.Connection) -> None:

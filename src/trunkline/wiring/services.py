@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.agents.inspection import AgentHealthCheck, CardViewer
-from trunkline.bridge.calls.client import AgentClient, CallLimits
+from trunkline.bridge.calls.context import CallContext, CallLimits
 from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
 from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
@@ -23,8 +23,8 @@ from trunkline.wiring.messaging import Messaging
 from trunkline.wiring.process_context import ProcessContext
 
 
-def agent_client(context: ProcessContext) -> AgentClient:
-    return AgentClient(
+def agent_client(context: ProcessContext) -> CallContext:
+    return CallContext(
         context.transport,
         context.batches,
         context.clock,

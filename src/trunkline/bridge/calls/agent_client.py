@@ -15,14 +15,14 @@ from typing import Literal, TypeAlias, TypeVar
 import structlog
 
 from trunkline.bridge.agents.resolver import ResolvedAgent
-from trunkline.bridge.calls.client import AgentClient
+from trunkline.bridge.calls.context import CallContext
 from trunkline.bridge.calls.recording import ExchangeRecorder
 from trunkline.bridge.calls.results import task_log
 from trunkline.bridge.calls.spans import note_answer, start_call_span
 from trunkline.bridge.calls.streams import EVENT_STREAM, AgentStreamReader, StreamResult, StreamTimeout
 from trunkline.bridge.wire.exchanges import ExchangeKind, SentRequest
 from trunkline.bridge.wire.secret_redaction import redact_failure, redact_outcome, redact_push_target
-from trunkline.bridge.wire.stream_frames import StreamFrames
+from trunkline.bridge.wire.stream_frames import StreamFrameRecorder
 from trunkline.clock import Instant
 from trunkline.messages import AgentTask, StepError, fix_for
 from trunkline.protocols import (
@@ -148,16 +148,16 @@ class TaskTranslator:
             self._log.warning(names.AGENT_WARNING, protocol=self._agent.protocol, warning=warning)
 
 
-class AgentChannel:
+class AgentClient:
     def __init__(
         self,
-        client: AgentClient,
+        context: CallContext,
         task: AgentTask,
         agent: ResolvedAgent,
         recorder: ExchangeRecorder,
         detached: Detached | None,
     ) -> None:
-        self._client = client
+        self._context = context
         self._recorder = recorder
         # As it is encoded; what is kept and shown of it is the other one.
         self._task = task if recorder.secrets is None else recorder.secrets.filled
@@ -166,12 +166,12 @@ class AgentChannel:
         self._has_renewed_token = False
         self._log = task_log(task).bind(**{detached: True}) if detached else task_log(task)
         self.agent = agent
-        self._translator = TaskTranslator(self._task, agent, client.metrics, self._log)
+        self._translator = TaskTranslator(self._task, agent, context.metrics, self._log)
 
     def switch_to(self, agent: ResolvedAgent) -> None:
         """The same agent in another dialect."""
         self.agent = agent
-        self._translator = TaskTranslator(self._task, agent, self._client.metrics, self._log)
+        self._translator = TaskTranslator(self._task, agent, self._context.metrics, self._log)
 
     def encode(self, options: SendOptions, *, streamed: bool) -> AgentRequest | Failed:
         request = self._translator.encode(options, streamed=streamed)
@@ -181,7 +181,7 @@ class AgentChannel:
 
     async def exchange(self, request: AgentRequest, seconds: float, kind: ExchangeKind = "send") -> Outcome:
         """Sends the request once; what the answer means, or why there is none."""
-        self._client.metrics.protocol_requests.labels(self.agent.protocol, self.agent.agent.name).inc()
+        self._context.metrics.protocol_requests.labels(self.agent.protocol, self.agent.agent.name).inc()
         answer, outcome = await self._send(request, seconds, kind, self._translator.decode)
         self._translator.log_outcome(answer, outcome)
         return outcome
@@ -215,9 +215,9 @@ class AgentChannel:
         read: Callable[[AgentAnswer], _Read],
     ) -> tuple[AgentAnswer | None, _Read | Failed]:
         """Carries one request to the agent; what `read` makes of the answer, or why there is none."""
-        if not self._client.traces.are_on:
+        if not self._context.traces.are_on:
             return await self._send_once(request, seconds, kind, read)
-        with start_call_span(self._client.traces, self._task, self.agent, kind, request) as span:
+        with start_call_span(self._context.traces, self._task, self.agent, kind, request) as span:
             self._trace = span.trace
             answer, outcome = await self._send_once(request, seconds, kind, read)
             note_answer(span, answer, outcome)
@@ -230,23 +230,25 @@ class AgentChannel:
         kind: ExchangeKind,
         read: Callable[[AgentAnswer], _Read],
     ) -> tuple[AgentAnswer | None, _Read | Failed]:
-        agent, client = self.agent, self._client
+        agent, context = self.agent, self._context
         self._log.info(names.HTTP_CALL, protocol=agent.protocol)
         headers = self._headers(request)
         sent = SentRequest("POST" if request.body else "GET", agent.url(request), headers, request.body)
-        started_at, started = client.clock.now(), perf_counter()
+        started_at, started = context.clock.now(), perf_counter()
         tls = agent.credentials.tls
         try:
             if agent.needs_token:
                 headers |= await agent.token_headers(seconds, self._recorder.add_auxiliary, request.body)
                 # It may have had to be fetched first: that is an exchange of its own.
-                started_at, started = client.clock.now(), perf_counter()
+                started_at, started = context.clock.now(), perf_counter()
             if not request.body:
-                answer = await client.transport.get(sent.url, headers, seconds, tls)
+                answer = await context.transport.get(sent.url, headers, seconds, tls)
             elif agent.batch is None:
-                answer = await client.transport.post(sent.url, request.body, headers, seconds, tls)
+                answer = await context.transport.post(sent.url, request.body, headers, seconds, tls)
             else:
-                answer = await client.batches.post(agent.batch, sent.url, request.body, headers, seconds, tls)
+                answer = await context.batches.post(
+                    agent.batch, sent.url, request.body, headers, seconds, tls
+                )
         except TransportError as exc:
             self._record(sent, exc.partial, started_at, started, error=exc.message, kind=kind)
             message = agent.redaction.text(exc.message)
@@ -286,7 +288,7 @@ class AgentChannel:
         kind: ExchangeKind,
         error: str | None = None,
         notes: tuple[str, ...] = (),
-        frames: StreamFrames | None = None,
+        frames: StreamFrameRecorder | None = None,
     ) -> None:
         self._recorder.add(
             self.agent.redaction,
@@ -316,10 +318,10 @@ class AgentChannel:
 
         An agent may answer with one whole answer instead: that is taken as such.
         """
-        if not self._client.traces.are_on:
+        if not self._context.traces.are_on:
             _, result = await self._stream(request, seconds, stream_timeout, on_event, remote_task_id)
             return result
-        with start_call_span(self._client.traces, self._task, self.agent, "stream", request) as span:
+        with start_call_span(self._context.traces, self._task, self.agent, "stream", request) as span:
             self._trace = span.trace
             answer, result = await self._stream(request, seconds, stream_timeout, on_event, remote_task_id)
             note_answer(span, answer, result.outcome)
@@ -333,13 +335,13 @@ class AgentChannel:
         on_event: Callable[[StreamUpdate], None],
         remote_task_id: str | None,
     ) -> tuple[AgentAnswer | None, StreamResult]:
-        agent, client = self.agent, self._client
-        client.metrics.protocol_requests.labels(agent.protocol, agent.agent.name).inc()
+        agent, context = self.agent, self._context
+        context.metrics.protocol_requests.labels(agent.protocol, agent.agent.name).inc()
         self._log.info(names.HTTP_CALL, protocol=agent.protocol)
         headers = {**self._headers(request), "Accept": EVENT_STREAM}
         sent = SentRequest("POST" if request.body else "GET", agent.url(request), headers, request.body)
-        started_at, started = client.clock.now(), perf_counter()
-        frames = StreamFrames(agent.redaction, max_bytes=self._recorder.max_wire_bytes)
+        started_at, started = context.clock.now(), perf_counter()
+        frames = StreamFrameRecorder(agent.redaction, max_bytes=self._recorder.max_wire_bytes)
         reader = AgentStreamReader(
             agent.adapter.read_stream(self._task),
             agent.redaction,
@@ -347,7 +349,7 @@ class AgentChannel:
             stream_timeout,
             frames=frames,
             remote_task_id=remote_task_id,
-            max_bytes=client.limits.max_answer_bytes,
+            max_bytes=context.limits.max_answer_bytes,
         )
         limits = StreamLimits(
             first_seconds=seconds, idle_seconds=seconds, total_seconds=seconds, total_bytes=_MAX_STREAM_BYTES
@@ -384,13 +386,13 @@ class AgentChannel:
         self, sent: SentRequest, headers: dict[str, str], limits: StreamLimits
     ) -> AsyncGenerator[tuple[StreamedAnswer, Instant, float]]:
         """The answer, and when its request left: a token may have had to be fetched first."""
-        agent, client = self.agent, self._client
+        agent, context = self.agent, self._context
         while True:
             headers |= await agent.token_headers(
                 limits.first_seconds, self._recorder.add_auxiliary, sent.body
             )
-            started_at, started = client.clock.now(), perf_counter()
-            stream = client.transport.stream(
+            started_at, started = context.clock.now(), perf_counter()
+            stream = context.transport.stream(
                 sent.url, sent.body or None, headers, limits, agent.credentials.tls
             )
             async with stream as streamed:
@@ -401,7 +403,7 @@ class AgentChannel:
             self._record(sent, answer, started_at, started, kind="stream")
 
     async def _read_whole(self, streamed: StreamedAnswer) -> AgentAnswer:
-        limit = self._client.limits.max_answer_bytes
+        limit = self._context.limits.max_answer_bytes
         body = bytearray()
         async for chunk in streamed.chunks():
             body += chunk

@@ -28,7 +28,7 @@ CHECKED_PROTOCOLS = (AUTO, *PROTOCOLS)
 _MOST_ANSWER_BYTES = 1024 * 1024
 
 
-class CheckedAddress(NamedTuple):
+class UnregisteredAgent(NamedTuple):
     """Where to check, and how to get in."""
 
     url: str
@@ -39,7 +39,7 @@ class CheckedAddress(NamedTuple):
 
 
 async def check_address(
-    address: CheckedAddress, given: JsonObject, text: str | None, seconds: float, *, active: bool
+    address: UnregisteredAgent, given: JsonObject, text: str | None, seconds: float, *, active: bool
 ) -> AgentCheckReport:
     if address.auth_type in ("oauth2", "signed"):
         raise CliError(

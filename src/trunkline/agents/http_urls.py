@@ -3,7 +3,7 @@ The URLs that agents are registered under and called at.
 
 One parser for both moments: what it accepts is exactly what is connected to, so no second reader can see
 another host in the same text. Whether an address may be reached is another question, which
-`transports.guard` answers when the name has been looked up.
+`transports.address_policy` answers when the name has been looked up.
 """
 
 from __future__ import annotations
