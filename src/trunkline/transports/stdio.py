@@ -4,9 +4,9 @@ Programs on this machine: a request is a line on a program's standard input, its
     request  {"jsonrpc":"2.0","id":"…","method":…}   or Simple A2A's {"task_id":"…","input":…}
     answer   {"jsonrpc":"2.0","id":"…","result":…}   or {"task_id":"…","status":…}
 
-A url is `stdio:NAME`; which program that is, only the operator's settings say (`agents.stdio_programs`). It is started for
-the first request, stays, and takes the next ones while it works on others; its answers may come in any order. What is
-HTTP's alone (headers, TLS, GET, streams) does not exist here.
+A URL is `stdio:NAME`. Which program that is, only the operator's settings say (`agents.stdio_programs`). It is started
+for the first request, stays, and takes further requests while it works on others; its answers may come in any order.
+What only HTTP has (headers, TLS, GET, streams) does not exist here.
 """
 
 from __future__ import annotations
