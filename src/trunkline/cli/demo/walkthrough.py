@@ -47,7 +47,7 @@ AGENTS = (
     DemoAgent("Researcher", "jsonrpc_agent", "jsonrpc-2.0", "answers at once"),
     DemoAgent("Statistician", "working_agent", "jsonrpc-2.0", "answers working first, and is asked again"),
     DemoAgent("FactChecker", "flaky_agent", "simple-a2a", "fails twice, then works"),
-    DemoAgent("Writer", "simple_agent", None, "its protocol is found out"),
+    DemoAgent("Writer", "simple_a2a_agent", None, "its protocol is found out"),
 )
 
 
