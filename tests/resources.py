@@ -8,14 +8,18 @@ from typing import TypeVar, cast
 import jsonschema_rs
 
 from trunkline.api.documents.json_schemas import component_schemas, reference_to
+from trunkline.api.resources.migration import MigrationStateResource
 from trunkline.jsontypes import Json, JsonObject, decode
 
 T = TypeVar("T")
 
+# Schemas refer to it by its name: a type cannot be either this or any object.
+_NAMED = MigrationStateResource
+
 
 @cache
 def _validator(resource: type) -> jsonschema_rs.Draft202012Validator:
-    schemas: JsonObject = {**component_schemas([resource]), "JsonValue": {}}
+    schemas: JsonObject = {**component_schemas([resource, _NAMED]), "JsonValue": {}}
     schema: JsonObject = {**reference_to(resource), "components": {"schemas": schemas}}
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
 

@@ -18,14 +18,14 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_MODULES_IN_A_FOLDER = 16
 # Folders that are still larger: their numbers may only fall.
-LARGER_FOLDERS = {"trunkline/api": 18, "trunkline/cli/commands": 18}
+LARGER_FOLDERS = {"trunkline/cli/commands": 18}
 MOST_LINES_OF_A_CLASS = 300
 MOST_LINES_OF_A_FUNCTION = 100
 FEW_LINES_OF_CODE = 30
 # The aim is under 50.
 MOST_MODULES_WITH_FEW_LINES = 52
 # The aim is under 40.
-MOST_REPEATED_CLASS_NAMES = 49
+MOST_REPEATED_CLASS_NAMES = 29
 MOST_IMPORTS_INSIDE_FUNCTIONS_PER_1000_LINES = 0.4
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

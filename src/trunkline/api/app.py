@@ -23,7 +23,7 @@ from trunkline.api.routes.checks import check_operations
 from trunkline.api.routes.dead_letters import dead_letter_operations
 from trunkline.api.routes.hooks import hook_operations
 from trunkline.api.routes.inbox import inbox_operations
-from trunkline.api.routes.migration import add_migration_routes
+from trunkline.api.routes.migration import migration_operations
 from trunkline.api.routes.run_control import run_control_operations
 from trunkline.api.routes.run_logs import run_log_operations
 from trunkline.api.routes.runs import run_operations
@@ -43,7 +43,6 @@ def create_app(services: Services) -> ASGIApp:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
     add_agent_routes(app, services)
-    add_migration_routes(app, services)
 
     operations = [
         *check_operations(services),
@@ -53,6 +52,7 @@ def create_app(services: Services) -> ASGIApp:
         *run_operations(services),
         *run_log_operations(services),
         *workflow_operations(services),
+        *migration_operations(services),
         *secret_operations(services),
         *inbox_operations(services),
         *blob_operations(services),

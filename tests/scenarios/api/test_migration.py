@@ -6,19 +6,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.resources import read_resource
 from tests.scenarios.api.test_keys import bearer, create_key, guarded_system
 from tests.scenarios.kit_server import served
 
 from trunkline.agentkit import Agent, Task
-from trunkline.api.schemas import (
+from trunkline.api.resources.migration import (
     AgentEventPage,
-    AgentMetadata,
     ComparisonPage,
     MigrationChange,
     MigrationOutcome,
     MigrationPage,
     MigrationStatus,
 )
+from trunkline.api.schemas import AgentMetadata
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import Answer, FakeClock, RunningSystem, ScriptedAgent, running_system, simple_success
 from trunkline.testing.system import objects_in, step_of
@@ -50,7 +51,7 @@ async def act(system: RunningSystem, action: str, body: Json, agent: str = "Kit"
 async def done(system: RunningSystem, action: str, body: Json, agent: str = "Kit") -> MigrationChange:
     answer = await act(system, action, body, agent)
     assert answer.status == 200, answer.json
-    return MigrationChange.model_validate_json(answer.body)
+    return read_resource(MigrationChange, answer.body)
 
 
 async def spoken(system: RunningSystem) -> tuple[Json, Json]:
@@ -69,11 +70,11 @@ async def test_an_agent_moves_and_comes_back_while_workflows_run(system: Running
     async with served(kit()) as url:
         await system.register("Kit", url, protocol="simple-a2a", repeatable=True)
         await system.save(ONE)
-        plan = MigrationPage.model_validate_json((await system.call("GET", "/migration")).body)
-        (entry,) = plan.items
-        assert [blocker.code for blocker in entry.blockers] == ["no_target"]
-        assert [(read.place, read.workflow) for read in entry.expressions] == [("output.all", "one")]
-        assert (entry.workflows, entry.event, entry.comparisons) == (["one"], None, {})
+        plan = read_resource(MigrationPage, (await system.call("GET", "/migration")).body)
+        (entry,) = plan["items"]
+        assert [blocker["code"] for blocker in entry["blockers"]] == ["no_target"]
+        assert [(read["place"], read["workflow"]) for read in entry["expressions"]] == [("output.all", "one")]
+        assert (entry["workflows"], entry["event"], entry["comparisons"]) == (["one"], None, {})
         await done(system, "shadow", {"percent": 100, "limits": {"comparisons": 1}, "who": "ann"})
         refused = await act(system, "cutover", {})
         assert refused.status == 409
@@ -84,27 +85,28 @@ async def test_an_agent_moves_and_comes_back_while_workflows_run(system: Running
         assert await spoken(system) == ("simple-a2a", "about tides")
         await system.wait_for_metric("shadow_comparisons_total", 1, agent_name="Kit", verdict="agree")
         pages = await system.call("GET", f"{AGENTS}/Kit/comparisons?verdict=agree")
-        (comparison,) = ComparisonPage.model_validate_json(pages.body).items
-        assert comparison.step == "only"
+        (comparison,) = read_resource(ComparisonPage, pages.body)["items"]
+        assert comparison["step"] == "only"
         await done(system, "ready", {"note": "deployed on Monday", "who": "ann"})
         change = await done(system, "cutover", {"why": "the night is quiet", "who": "ann"})
-        assert (change.migration.stage, change.migration.forced) == ("cut_over", False)
+        assert (change["migration"]["stage"], change["migration"]["forced"]) == ("cut_over", False)
         assert await spoken(system) == ("jsonrpc-2.0", "about tides")
         await done(system, "rollback", {"why": "just to see", "who": "bob"})
         assert await spoken(system) == ("simple-a2a", "about tides")
         assert await system.metric("agent_migration_stage", agent_name="Kit", stage="rolled_back") == 1
-        status = MigrationStatus.model_validate_json((await system.call("GET", f"{AGENTS}/Kit")).body)
-        assert (status.comparisons, status.calls.new.calls) == ({"agree": 1}, 1)
-        plan = MigrationPage.model_validate_json((await system.call("GET", "/migration")).body)
-        (entry,) = plan.items
-        assert (entry.comparisons, entry.calls, entry.event) == (
-            status.comparisons,
-            status.calls,
-            status.event,
+        status = read_resource(MigrationStatus, (await system.call("GET", f"{AGENTS}/Kit")).body)
+        assert "new" in status["calls"]
+        assert (status["comparisons"], status["calls"]["new"]["calls"]) == ({"agree": 1}, 1)
+        plan = read_resource(MigrationPage, (await system.call("GET", "/migration")).body)
+        (entry,) = plan["items"]
+        assert (entry["comparisons"], entry["calls"], entry["event"]) == (
+            status["comparisons"],
+            status["calls"],
+            status["event"],
         )
         events = await system.call("GET", "/migration/events?agent=Kit")
         assert [
-            (event.who, event.why) for event in AgentEventPage.model_validate_json(events.body).items
+            (event["who"], event["why"]) for event in read_resource(AgentEventPage, events.body)["items"]
         ] == [
             ("bob", "just to see"),
             ("ann", "the night is quiet"),
@@ -125,8 +127,8 @@ async def test_when_the_old_side_is_given_up_the_agent_is_its_new_side(tmp_path:
         await system.save(ONE)
         await done(system, "ready", {"note": "deployed", "target": {"url": new}})
         answer = await system.call("POST", "/migration/cutover", {})
-        outcome = MigrationOutcome.model_validate_json(answer.body)
-        assert [change.agent for change in outcome.changed] == ["Kit"]
+        outcome = read_resource(MigrationOutcome, answer.body)
+        assert [change["agent"] for change in outcome["changed"]] == ["Kit"]
         moving = AgentMetadata.model_validate_json((await system.call("GET", "/agents/Kit")).body)
         assert moving.migration is not None
         assert (moving.url, moving.migration["stage"]) == (old.url, "cut_over")
@@ -137,20 +139,20 @@ async def test_when_the_old_side_is_given_up_the_agent_is_its_new_side(tmp_path:
         assert (await act(system, "finish", None)).status == 409
         clock.advance(timedelta(seconds=6))
         finished = await done(system, "finish", None)
-        assert finished.migration.stage == "finished"
-        assert finished.event is not None
+        assert finished["migration"]["stage"] == "finished"
+        assert finished["event"] is not None
         agent = AgentMetadata.model_validate_json((await system.call("GET", "/agents/Kit")).body)
         assert (agent.url, agent.protocol) == (new, "jsonrpc-2.0")
         assert await spoken(system) == ("jsonrpc-2.0", "about tides")
         assert old.calls == []
         back = await system.call("POST", "/migration/rollback", {"why": "too late"})
-        outcome = MigrationOutcome.model_validate_json(back.body)
-        assert (outcome.changed, outcome.refused) == ([], [])
-        (left,) = outcome.left_alone
-        assert (left.agent, "is gone" in left.message) == ("Kit", True)
+        outcome = read_resource(MigrationOutcome, back.body)
+        assert (outcome["changed"], outcome["refused"]) == ([], [])
+        (left,) = outcome["left_alone"]
+        assert (left["agent"], "is gone" in left["message"]) == ("Kit", True)
         assert (await system.call("DELETE", "/agents/Kit")).status == 204
         known = await system.call("GET", "/migration/events?agent=Kit")
-        assert objects_in(known.json["items"])[0]["id"] == finished.event.id
+        assert objects_in(known.json["items"])[0]["id"] == finished["event"]["id"]
         assert (await system.call("GET", "/migration/events?agent=Nobody")).status == 404
 
 
@@ -180,16 +182,16 @@ async def test_agents_are_cut_over_together_or_not_at_all(system: RunningSystem)
         assert error["path"] == "Bad"
         assert str(error["message"]).startswith("The check of the new side fails: grade ")
         good_one = await system.call("GET", f"{AGENTS}/Good")
-        status = MigrationStatus.model_validate_json(good_one.body)
-        assert status.migration is not None
-        assert (status.migration.stage, status.blockers[0].code) == ("planned", "not_repeatable")
-        assert status.last_check is not None
-        assert status.last_check.passed
+        status = read_resource(MigrationStatus, good_one.body)
+        assert status["migration"] is not None
+        assert (status["migration"]["stage"], status["blockers"][0]["code"]) == ("planned", "not_repeatable")
+        assert status["last_check"] is not None
+        assert status["last_check"]["passed"]
         forced = await system.call("POST", "/migration/cutover", {"force": True})
         assert forced.status == 422
         forced = await system.call("POST", "/migration/cutover", {"force": True, "why": "it must be"})
-        outcome = MigrationOutcome.model_validate_json(forced.body)
-        assert [(change.agent, change.migration.forced) for change in outcome.changed] == [
+        outcome = read_resource(MigrationOutcome, forced.body)
+        assert [(change["agent"], change["migration"]["forced"]) for change in outcome["changed"]] == [
             ("Bad", True),
             ("Good", False),
         ]
@@ -231,8 +233,8 @@ async def test_who_has_a_key_is_known_by_its_name(tmp_path: Path) -> None:
         assert (await system.call("POST", "/agents", agent, bearer(key))).status == 201
         body: JsonObject = {"note": "deployed", "who": "somebody else"}
         answer = await system.call("POST", f"{AGENTS}/A/ready", body, bearer(key))
-        change = MigrationChange.model_validate_json(answer.body)
-    assert change.event is not None
-    assert change.event.who == "night-shift"
-    assert change.migration.ready is not None
-    assert change.migration.ready.who == "night-shift"
+        change = read_resource(MigrationChange, answer.body)
+    assert change["event"] is not None
+    assert change["event"]["who"] == "night-shift"
+    assert change["migration"]["ready"] is not None
+    assert change["migration"]["ready"]["who"] == "night-shift"

@@ -15,11 +15,11 @@ from starlette.responses import Response
 from trunkline.agents import Agent
 from trunkline.api.activity_views import card_json, overviews_json
 from trunkline.api.bodies import decode_object, read_body
-from trunkline.api.migration_views import migration_state
 from trunkline.api.operations import ETAG, JSON, LOCATION, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
 from trunkline.api.parameters import Parameters
 from trunkline.api.problems import AgentUnclear
+from trunkline.api.resources.migration import migration_state
 from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
 from trunkline.errors import StaleVersion

@@ -4,56 +4,60 @@ from __future__ import annotations
 
 from typing import Annotated, TypeVar
 
-import msgspec
-from fastapi import FastAPI, Query
+from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.agents.migration.comparison import ComparisonVerdict
-from trunkline.agents.migration.transitions import LimitChanges
 from trunkline.api.bodies import convert, decode_object, read_body
-from trunkline.api.check_views import check_json
 from trunkline.api.middleware.auth import caller_of
-from trunkline.api.migration_views import (
-    agent_events_json,
-    change_json,
-    changes_json,
-    comparisons_json,
-    entries_json,
-    outcome_json,
-    status_json,
+from trunkline.api.paging import NumberPageParameters, TextPageParameters, decode_cursor, page
+from trunkline.api.resources.checks import CheckReport, check_report
+from trunkline.api.resources.common import page_of
+from trunkline.api.resources.migration import (
+    AgentEventPage,
+    ComparisonPage,
+    CutoverRequest,
+    MigrationChange,
+    MigrationOutcome,
+    MigrationPage,
+    MigrationRequest,
+    MigrationStatus,
+    ReadyRequest,
+    RollbackRequest,
+    TrialRequest,
+    agent_event,
+    comparison_resource,
+    migration_change,
+    migration_entry,
+    migration_outcome,
+    migration_status,
 )
-from trunkline.api.operations import JSON, add_operation, answer, body, problems, ref
-from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
-from trunkline.api.routes.agents import AgentPath
+from trunkline.api.routes.agents import AgentParameter, AgentParameters
+from trunkline.api.routing import Answer, Body, Operation, json_response, operation
 from trunkline.api.services import Services
-from trunkline.services.migration.repository import ChangeReason, change_reason
-from trunkline.services.migration.targets import RequestedTarget
+from trunkline.services.migration.repository import (
+    BulkChangeResult,
+    ChangeReason,
+    StageChange,
+    change_reason,
+)
 
 MIGRATION = "/api/v1/migration"
 
 
-class _Reason(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    why: str = ""
-    who: str | None = None
+class ListAgentEventsParameters(NumberPageParameters, frozen=True, kw_only=True):
+    agent: (
+        Annotated[str, Meta(description="Only of this agent, by its name or id; it may be removed.")] | None
+    ) = None
 
 
-class _Trial(_Reason, forbid_unknown_fields=True, kw_only=True):
-    percent: float
-    target: RequestedTarget = RequestedTarget()
-    limits: LimitChanges = LimitChanges()
+class ListComparisonsParameters(TextPageParameters, frozen=True, kw_only=True):
+    agent: AgentParameter
+    verdict: Annotated[ComparisonVerdict, Meta(description="Only those with this one.")] | None = None
 
 
-class _Ready(_Reason, forbid_unknown_fields=True, kw_only=True):
-    note: str
-    target: RequestedTarget | None = None
-
-
-class _Cutover(_Reason, forbid_unknown_fields=True, kw_only=True):
-    force: bool = False
-
-
-_Form = TypeVar("_Form", bound=_Reason)
+_Form = TypeVar("_Form", bound=MigrationRequest)
 
 
 class MigrationRoutes:
@@ -62,97 +66,88 @@ class MigrationRoutes:
         self._migrations = services.migrations
         self._plan = services.migration_plan
 
-    async def plan(self, limit: Limit = DEFAULT_LIMIT, cursor: TextCursor = None) -> Response:
+    async def plan(self, _request: Request, given: TextPageParameters) -> Response:
         """All agents by name: what each speaks and offers, where its migration stands, and what is in its way."""
-        found = await self._plan.entries(limit=limit + 1, after=decode_cursor(cursor))
-        entries, next_cursor = page(found, limit, lambda entry: entry.agent)
-        return Response(entries_json(entries, next_cursor), media_type=JSON)
+        found = await self._plan.entries(limit=given.limit + 1, after=decode_cursor(given.cursor))
+        entries, next_cursor = page(found, given.limit, lambda entry: entry.agent)
+        return json_response(page_of([migration_entry(entry) for entry in entries], next_cursor))
 
-    async def events(
-        self,
-        limit: Limit = DEFAULT_LIMIT,
-        cursor: NumberCursor = None,
-        agent: Annotated[
-            str | None, Query(description="Only of this agent, by its name or id; it may be removed.")
-        ] = None,
-    ) -> Response:
+    async def events(self, _request: Request, given: ListAgentEventsParameters) -> Response:
         """What has happened to agents, newest first: who has changed a migration and why, cards, grades."""
-        before = None if cursor is None else int(cursor)
-        found = await self._plan.events(limit=limit + 1, before=before, name=agent)
-        events, next_cursor = page(found, limit, lambda event: event.id)
-        return Response(agent_events_json(events, next_cursor), media_type=JSON)
+        before = None if given.cursor is None else int(given.cursor)
+        found = await self._plan.events(limit=given.limit + 1, before=before, name=given.agent)
+        events, next_cursor = page(found, given.limit, lambda event: event.id)
+        return json_response(page_of([agent_event(event) for event in events], next_cursor))
 
-    async def status(self, agent: AgentPath) -> Response:
+    async def status(self, _request: Request, given: AgentParameters) -> Response:
         """All that is known of one agent's migration."""
-        return Response(status_json(await self._plan.status(agent)), media_type=JSON)
+        return json_response(migration_status(await self._plan.status(given.agent)))
 
-    async def comparisons(
-        self,
-        agent: AgentPath,
-        limit: Limit = DEFAULT_LIMIT,
-        cursor: TextCursor = None,
-        verdict: Annotated[ComparisonVerdict | None, Query(description="Only those with this one.")] = None,
-    ) -> Response:
+    async def comparisons(self, _request: Request, given: ListComparisonsParameters) -> Response:
         """What the two sides of a shadowed agent have answered to the same tasks, newest first."""
         found = await self._plan.comparisons(
-            agent, limit=limit + 1, before=decode_cursor(cursor), verdict=verdict
+            given.agent,
+            limit=given.limit + 1,
+            before=decode_cursor(given.cursor),
+            verdict=given.verdict,
         )
-        records, next_cursor = page(found, limit, lambda record: record.id)
-        return Response(comparisons_json(records, next_cursor), media_type=JSON)
+        records, next_cursor = page(found, given.limit, lambda record: record.id)
+        return json_response(page_of([comparison_resource(record) for record in records], next_cursor))
 
-    async def check(self, agent: AgentPath) -> Response:
+    async def check(self, _request: Request, given: AgentParameters) -> Response:
         """Checks where the agent is to move to, without giving it work, and keeps the report."""
-        record, _ = await self._migrations.check(agent)
-        return Response(check_json(record), media_type=JSON)
+        record, _ = await self._migrations.check(given.agent)
+        return json_response(check_report(record))
 
-    async def ready(self, request: Request, agent: AgentPath) -> Response:
+    async def ready(self, request: Request, given: AgentParameters) -> Response:
         """Attests what no program can check; may also name where the agent is to move to."""
-        form, reason = await self._asked(request, _Ready)
-        return _changed(change_json(await self._migrations.attest(agent, form.note, form.target, reason)))
+        form, reason = await self._asked(request, ReadyRequest)
+        return _changed(await self._migrations.attest(given.agent, form.note, form.target, reason))
 
-    async def shadow(self, request: Request, agent: AgentPath) -> Response:
+    async def shadow(self, request: Request, given: AgentParameters) -> Response:
         """Sends the input of some runs beside to the new side, and compares its answers; no run notices."""
-        form, reason = await self._asked(request, _Trial)
-        change = await self._migrations.shadow(agent, form.target, form.percent, form.limits, reason)
-        return _changed(change_json(change))
+        form, reason = await self._asked(request, TrialRequest)
+        change = await self._migrations.shadow(given.agent, form.target, form.percent, form.limits, reason)
+        return _changed(change)
 
-    async def canary(self, request: Request, agent: AgentPath) -> Response:
+    async def canary(self, request: Request, given: AgentParameters) -> Response:
         """Lets a share of the runs that begin from now on call the new side, and no other."""
-        form, reason = await self._asked(request, _Trial)
-        change = await self._migrations.canary(agent, form.target, form.percent, form.limits, reason)
-        return _changed(change_json(change))
+        form, reason = await self._asked(request, TrialRequest)
+        change = await self._migrations.canary(given.agent, form.target, form.percent, form.limits, reason)
+        return _changed(change)
 
-    async def cutover(self, request: Request, agent: AgentPath) -> Response:
+    async def cutover(self, request: Request, given: AgentParameters) -> Response:
         """Lets all runs that begin from now on call the new side; `errors` of a 409 are all reasons why not."""
-        form, reason = await self._asked(request, _Cutover)
-        return _changed(change_json(await self._migrations.cut_over(agent, reason, force=form.force)))
+        form, reason = await self._asked(request, CutoverRequest)
+        return _changed(await self._migrations.cut_over(given.agent, reason, force=form.force))
 
     async def cutover_all(self, request: Request) -> Response:
         """
         The cutover of every agent that speaks Simple A2A or is in the middle of a migration: of all, or of none.
         """
-        form, reason = await self._asked(request, _Cutover)
-        return _changed(changes_json(await self._migrations.cut_over_all(reason, force=form.force)))
+        form, reason = await self._asked(request, CutoverRequest)
+        changes = await self._migrations.cut_over_all(reason, force=form.force)
+        return _outcome(BulkChangeResult(changed=list(changes), refused=[], left_alone=[]))
 
-    async def rollback(self, request: Request, agent: AgentPath) -> Response:
+    async def rollback(self, request: Request, given: AgentParameters) -> Response:
         """Lets all runs that begin from now on call the old side again."""
-        _, reason = await self._asked(request, _Reason)
-        return _changed(change_json(await self._migrations.roll_back(agent, reason)))
+        _, reason = await self._asked(request, RollbackRequest)
+        return _changed(await self._migrations.roll_back(given.agent, reason))
 
     async def rollback_all(self, request: Request) -> Response:
         """Rolls back every agent that still has an old side, and names those that have none: `left_alone`."""
-        _, reason = await self._asked(request, _Reason)
-        return _changed(outcome_json(await self._migrations.roll_back_all(reason)))
+        _, reason = await self._asked(request, RollbackRequest)
+        return _outcome(await self._migrations.roll_back_all(reason))
 
-    async def finish(self, request: Request, agent: AgentPath) -> Response:
+    async def finish(self, request: Request, given: AgentParameters) -> Response:
         """Registers the agent as its new side; the old one is given up."""
-        _, reason = await self._asked(request, _Reason)
-        return _changed(change_json(await self._migrations.finish(agent, reason)))
+        _, reason = await self._asked(request, MigrationRequest)
+        return _changed(await self._migrations.finish(given.agent, reason))
 
     async def finish_all(self, request: Request) -> Response:
         """Finishes every migration that has been cut over, and names those that have to wait: `refused`."""
-        _, reason = await self._asked(request, _Reason)
-        return _changed(outcome_json(await self._migrations.finish_all(reason)))
+        _, reason = await self._asked(request, MigrationRequest)
+        return _outcome(await self._migrations.finish_all(reason))
 
     async def _asked(self, request: Request, form: type[_Form]) -> tuple[_Form, ChangeReason]:
         sent = await read_body(request, self._limits.max_body_bytes)
@@ -161,55 +156,64 @@ class MigrationRoutes:
         return asked, change_reason(caller_of(request.scope) or asked.who, asked.why)
 
 
-def _changed(content: bytes) -> Response:
-    return Response(content, media_type=JSON)
+def _changed(change: StageChange) -> Response:
+    return json_response(migration_change(change))
 
 
-def add_migration_routes(app: FastAPI, services: Services) -> None:
+def _outcome(outcome: BulkChangeResult) -> Response:
+    return json_response(migration_outcome(outcome))
+
+
+def migration_operations(services: Services) -> list[Operation]:
     routes = MigrationRoutes(services)
     one = f"{MIGRATION}/agents/{{agent}}"
-    add_operation(
-        app, f"GET {MIGRATION}", routes.plan, name="plan_migration", tag="migration",
-        responses={200: answer("MigrationPage", "A page of agents."), **problems(422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {MIGRATION}/events", routes.events, name="list_agent_events", tag="migration",
-        responses={200: answer("AgentEventPage", "A page of events."), **problems(404, 422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {one}", routes.status, name="get_migration", tag="migration",
-        responses={200: answer("MigrationStatus", "The agent's migration."), **problems(404)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {one}/comparisons", routes.comparisons, name="list_comparisons", tag="migration",
-        responses={200: answer("ComparisonPage", "A page of comparisons."), **problems(404, 422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"POST {one}/check", routes.check, name="check_migration", tag="migration",
-        responses={200: answer("CheckReport", "What was found."), **problems(404, 409, 422)},
-    )  # fmt: skip
-    changed = answer("MigrationChange", "How it stands now; without an `event` it stood so already.")
-    for name, endpoint, form, required in (
-        ("ready", routes.ready, "ReadyRequest", True),
-        ("shadow", routes.shadow, "TrialRequest", True),
-        ("canary", routes.canary, "TrialRequest", True),
-        ("cutover", routes.cutover, "CutoverRequest", False),
-        ("rollback", routes.rollback, "RollbackRequest", True),
-        ("finish", routes.finish, "MigrationRequest", False),
-    ):
-        add_operation(
-            app, f"POST {one}/{name}", endpoint, name=f"migration_{name}", tag="migration",
-            extra=body(ref(form), required=required),
-            responses={200: changed, **problems(400, 404, 409, 413, 422)},
-        )  # fmt: skip
-    outcome = answer("MigrationOutcome", "The agents that have changed, and those that have not.")
-    for name, endpoint, form, required in (
-        ("cutover", routes.cutover_all, "CutoverRequest", False),
-        ("rollback", routes.rollback_all, "RollbackRequest", True),
-        ("finish", routes.finish_all, "MigrationRequest", False),
-    ):
-        add_operation(
-            app, f"POST {MIGRATION}/{name}", endpoint, name=f"migration_{name}_all", tag="migration",
-            extra=body(ref(form), required=required),
-            responses={200: outcome, **problems(400, 409, 413, 422)},
-        )  # fmt: skip
+    changed = {200: Answer("How it stands now; without an `event` it stood so already.", MigrationChange)}
+    outcome = {200: Answer("The agents that have changed, and those that have not.", MigrationOutcome)}
+    return [
+        operation(
+            f"GET {MIGRATION}", routes.plan, TextPageParameters, name="plan_migration", tag="migration",
+            answers={200: Answer("A page of agents.", MigrationPage)}, problems=(422,),
+        ),
+        operation(
+            f"GET {MIGRATION}/events", routes.events, ListAgentEventsParameters, name="list_agent_events",
+            tag="migration", answers={200: Answer("A page of events.", AgentEventPage)}, problems=(404, 422),
+        ),
+        operation(
+            f"GET {one}", routes.status, AgentParameters, name="get_migration", tag="migration",
+            answers={200: Answer("The agent's migration.", MigrationStatus)}, problems=(404,),
+        ),
+        operation(
+            f"GET {one}/comparisons", routes.comparisons, ListComparisonsParameters, name="list_comparisons",
+            tag="migration", answers={200: Answer("A page of comparisons.", ComparisonPage)},
+            problems=(404, 422),
+        ),
+        operation(
+            f"POST {one}/check", routes.check, AgentParameters, name="check_migration", tag="migration",
+            answers={200: Answer("What was found.", CheckReport)}, problems=(404, 409, 422),
+        ),
+        *(
+            operation(
+                f"POST {one}/{name}", endpoint, AgentParameters, name=f"migration_{name}",
+                tag="migration", body=body, answers=changed, problems=(400, 404, 409, 413, 422),
+            )
+            for name, endpoint, body in (
+                ("ready", routes.ready, Body(ReadyRequest)),
+                ("shadow", routes.shadow, Body(TrialRequest)),
+                ("canary", routes.canary, Body(TrialRequest)),
+                ("cutover", routes.cutover, Body(CutoverRequest, required=False)),
+                ("rollback", routes.rollback, Body(RollbackRequest)),
+                ("finish", routes.finish, Body(MigrationRequest, required=False)),
+            )
+        ),
+        *(
+            operation(
+                f"POST {MIGRATION}/{name}", endpoint, name=f"migration_{name}_all", tag="migration",
+                body=body, answers=outcome, problems=(400, 409, 413, 422),
+            )
+            for name, endpoint, body in (
+                ("cutover", routes.cutover_all, Body(CutoverRequest, required=False)),
+                ("rollback", routes.rollback_all, Body(RollbackRequest)),
+                ("finish", routes.finish_all, Body(MigrationRequest, required=False)),
+            )
+        ),
+    ]  # fmt: skip

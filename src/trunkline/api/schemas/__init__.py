@@ -15,39 +15,15 @@ from trunkline.api.schemas.agents import (
     JsonRpcProtocolConfig,
 )
 from trunkline.api.schemas.common import Shape
-from trunkline.api.schemas.migration import (
-    AgentEventPage,
-    ComparisonPage,
-    CutoverRequest,
-    MigrationChange,
-    MigrationOutcome,
-    MigrationPage,
-    MigrationRequest,
-    MigrationStatus,
-    ReadyRequest,
-    RollbackRequest,
-    TrialRequest,
-)
 
 __all__ = [
     "AgentCardView",
     "AgentCreate",
-    "AgentEventPage",
     "AgentHealth",
     "AgentMetadata",
     "AgentPage",
     "AgentPatch",
     "AgentProtocol",
-    "ComparisonPage",
-    "CutoverRequest",
     "JsonRpcProtocolConfig",
-    "MigrationChange",
-    "MigrationOutcome",
-    "MigrationPage",
-    "MigrationRequest",
-    "MigrationStatus",
-    "ReadyRequest",
-    "RollbackRequest",
     "Shape",
-    "TrialRequest",
 ]

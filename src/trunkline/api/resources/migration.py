@@ -1,0 +1,452 @@
+"""Agents' migrations: the plan, the state of each, what has happened, and what can be asked for."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, NotRequired, TypedDict, cast, get_args
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.agents.migration import MigrationStage, MigrationState
+from trunkline.agents.migration.blockers import BlockerCode, CutoverBlocker
+from trunkline.agents.migration.comparison import ComparisonVerdict
+from trunkline.agents.migration.transitions import LimitChanges
+from trunkline.api.resources.common import JsonMapping, NextCursor, Timestamp, stored_json
+from trunkline.clock import rfc3339
+from trunkline.jsontypes import JsonObject
+from trunkline.services.migration.output_changes import ChangedRead
+from trunkline.services.migration.plan import (
+    CheckOutcome,
+    EndpointCalls,
+    MigrationDetail,
+    MigrationPlanEntry,
+)
+from trunkline.services.migration.repository import BulkChangeResult, RefusedChange, StageChange
+from trunkline.services.migration.states import decode_migration
+from trunkline.services.migration.targets import RequestedTarget
+from trunkline.stores.port.agent_events import AgentEvent, AgentEventKind, ComparisonRecord
+
+# --- what a client sends; the bounds are only described here: the services say in words what is wrong
+
+_MAX_TEXT: JsonObject = {"maxLength": 2000}
+_NOT_BLANK: JsonObject = {**_MAX_TEXT, "pattern": r"\S"}
+_LATER = "For those who read it later."
+_Who = Annotated[
+    Annotated[str, Meta(extra_json_schema={"maxLength": 200, "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"})] | None,
+    Meta(description="Who asks, where no keys are in use; otherwise it is the key's name."),
+]
+_Share = Annotated[float, Meta(extra_json_schema={"minimum": 0, "maximum": 1})]
+_CallCount = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 1000})]
+
+
+class TargetRequest(RequestedTarget, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is left out is as it was named before; or the agent's own url, and `jsonrpc-2.0`."""
+
+    url: Annotated[str, Meta(extra_json_schema={"maxLength": 2048})] | None = None
+    protocol_config: (
+        Annotated[JsonObject, Meta(extra_json_schema={"$ref": "#/components/schemas/JsonRpcProtocolConfig"})]
+        | None
+    ) = None
+
+
+class LimitRequest(LimitChanges, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits by their names; those that are left out stay as they are."""
+
+    disagreement: _Share | UnsetType = UNSET
+    comparisons: Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": 1000})] | UnsetType = UNSET
+    error_rate: _Share | UnsetType = UNSET
+    window: _CallCount | UnsetType = UNSET
+    calls: _CallCount | UnsetType = UNSET
+    slowdown: Annotated[float, Meta(extra_json_schema={"minimum": 1, "maximum": 1000})] | UnsetType = UNSET
+    slowest_ms: (
+        Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 86_400_000})] | UnsetType | None
+    ) = UNSET
+
+
+class MigrationRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    why: Annotated[str, Meta(description=_LATER, extra_json_schema=_MAX_TEXT)] = ""
+    who: _Who = None
+
+
+class TrialRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
+    percent: Annotated[
+        float,
+        Meta(
+            description="Of the runs; the same ones for as long as it lasts.",
+            extra_json_schema={"exclusiveMinimum": 0, "maximum": 100},
+        ),
+    ]
+    target: TargetRequest = msgspec.field(default_factory=TargetRequest)
+    limits: LimitRequest = msgspec.field(default_factory=LimitRequest)
+
+
+class ReadyRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
+    note: Annotated[str, Meta(description=_LATER, extra_json_schema=_NOT_BLANK)]
+    target: TargetRequest | None = None
+
+
+class CutoverRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
+    force: Annotated[bool, Meta(description="Whatever is in the way; then `why` must be given.")] = False
+
+
+class RollbackRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
+    # The service refuses a request without a reason, and says why.
+    SCHEMA: ClassVar[JsonObject] = {"required": ["why"]}
+
+    why: Annotated[str, Meta(description=_LATER, extra_json_schema=_NOT_BLANK)] = ""
+
+
+# --- answers
+
+
+class MigrationTarget(TypedDict):
+    """The new side of an agent; its credentials and limits are the agent's own."""
+
+    url: str
+    protocol: str
+    protocol_config: JsonMapping | None
+
+
+class MigrationLimits(TypedDict):
+    """When the new side is not good enough."""
+
+    disagreement: Annotated[
+        float, Meta(ge=0, le=1, description="Share of comparisons that may disagree before a cutover.")
+    ]
+    comparisons: Annotated[
+        int, Meta(ge=0, le=1000, description="So many at least, while the agent is shadowed.")
+    ]
+    error_rate: Annotated[
+        float, Meta(ge=0, le=1, description="More failures than this share of calls roll back.")
+    ]
+    window: Annotated[int, Meta(ge=1, le=1000, description="Of the last so many calls.")]
+    calls: Annotated[int, Meta(ge=1, le=1000, description="Of so many at least.")]
+    slowdown: Annotated[
+        float, Meta(ge=1, le=1000, description="Times the old side's 95th percentile that roll back.")
+    ]
+    slowest_ms: Annotated[
+        Annotated[int, Meta(ge=1, le=86_400_000)] | None,
+        Meta(description="A 95th percentile that rolls back in any case."),
+    ]
+
+
+class MigrationAttestation(TypedDict):
+    who: str
+    at: Timestamp
+    note: str
+
+
+class MigrationStateResource(TypedDict):
+    """Where an agent's migration stands."""
+
+    stage: MigrationStage
+    target: MigrationTarget | None
+    percent: float
+    limits: MigrationLimits
+    ready: Annotated[
+        MigrationAttestation | None, Meta(description="Somebody's word for what no program can check.")
+    ]
+    forced: Annotated[bool, Meta(description="Whether a refusal was overruled.")]
+
+
+class AgentEventResource(TypedDict):
+    """Something that has happened to an agent."""
+
+    id: int
+    agent: Annotated[str, Meta(description="Its name at that time.")]
+    kind: AgentEventKind
+    at: Timestamp
+    who: str
+    why: str
+    data: Annotated[
+        JsonMapping,
+        Meta(
+            description="Of `migration`, how it stood from then on; of the others, what has changed.",
+            extra_json_schema={
+                "anyOf": [{"$ref": "#/components/schemas/MigrationState"}, {"type": "object"}]
+            },
+        ),
+    ]
+
+
+class AgentEventPage(TypedDict):
+    items: list[AgentEventResource]
+    next_cursor: NextCursor
+
+
+class MigrationChange(TypedDict):
+    agent: str
+    migration: MigrationStateResource
+    event: AgentEventResource | None
+
+
+class MigrationRefusal(TypedDict):
+    agent: str
+    message: str
+    fix: str
+
+
+class MigrationOutcome(TypedDict):
+    changed: list[MigrationChange]
+    refused: Annotated[
+        list[MigrationRefusal], Meta(description="Those that were meant and could not, and why.")
+    ]
+    left_alone: Annotated[
+        list[MigrationRefusal],
+        Meta(
+            description="Of a rollback: those whose migration is finished, so that there is no old side to go back to."
+        ),
+    ]
+
+
+class Offer(TypedDict):
+    protocol: str
+    evidence: str
+
+
+class MigrationCheck(TypedDict):
+    at: Timestamp
+    url: str
+    protocol: str
+    grade: str
+    passed: bool
+
+
+class Blocker(TypedDict):
+    """Why not, and what to do about it."""
+
+    code: BlockerCode
+    message: str
+    fix: str
+    fix_command: Annotated[str | None, Meta(description="The command in `fix`, if it has one.")]
+    blocks: Literal["shadow", "cutover"]
+
+
+class ChangedExpression(TypedDict):
+    """An expression of a workflow's latest version that would read something else after the migration."""
+
+    workflow: str
+    version: int
+    place: str
+    expression: str
+    step: Annotated[str, Meta(description="The step whose output it reads.")]
+    why: str
+
+
+class SideCalls(TypedDict):
+    """How the last calls of a side have ended."""
+
+    calls: int
+    failed: int
+    slowest_ms: int | None
+    median_ms: int | None
+
+
+class CallsOfSides(TypedDict):
+    old: NotRequired[SideCalls]
+    new: NotRequired[SideCalls]
+
+
+class MigrationEntry(TypedDict):
+    agent: str
+    url: str
+    protocol: Annotated[str, Meta(description="As it is registered.")]
+    in_use: Annotated[str | None, Meta(description="What is spoken in fact; null: nobody has looked yet.")]
+    offers: Annotated[list[Offer], Meta(description="What it speaks as far as a card or a check has shown.")]
+    workflows: Annotated[list[str], Meta(description="Those that call it, in their latest version.")]
+    migration: Annotated[MigrationStateResource | None, Meta(description="null: not begun.")]
+    event: Annotated[AgentEventResource | None, Meta(description="The last change.")]
+    last_check: Annotated[
+        MigrationCheck | None,
+        Meta(description="Of the new side; of the agent itself, where there is none."),
+    ]
+    blockers: list[Blocker]
+    expressions: list[ChangedExpression]
+    comparisons: Annotated[
+        dict[str, int],
+        Meta(
+            description="Of the present shadow.",
+            extra_json_schema={"propertyNames": {"enum": list(get_args(ComparisonVerdict))}},
+        ),
+    ]
+    calls: Annotated[CallsOfSides, Meta(description="While runs try the new side.")]
+
+
+class MigrationPage(TypedDict):
+    items: list[MigrationEntry]
+    next_cursor: NextCursor
+
+
+class MigrationStatus(MigrationEntry):
+    old_runs: Annotated[
+        int,
+        Meta(
+            description="After the cutover: unfinished runs of before it, without which it can be finished."
+        ),
+    ]
+
+
+class Comparison(TypedDict):
+    """What the two sides of a shadowed agent have answered to the same task."""
+
+    id: str
+    at: Timestamp
+    run: str
+    step: str
+    verdict: ComparisonVerdict
+    comparison: Annotated[
+        JsonMapping, Meta(description="Both protocols, and how the outputs differ, each by its path.")
+    ]
+
+
+class ComparisonPage(TypedDict):
+    items: list[Comparison]
+    next_cursor: NextCursor
+
+
+# --- what they are made from
+
+
+def migration_state(state: MigrationState | None) -> MigrationStateResource | None:
+    """Of an agent; None: it does not migrate."""
+    return None if state is None else _state(state)
+
+
+def migration_change(change: StageChange) -> MigrationChange:
+    event = change.event
+    return {
+        "agent": change.agent,
+        "migration": _state(change.state),
+        "event": None if event is None else agent_event(event),
+    }
+
+
+def migration_outcome(outcome: BulkChangeResult) -> MigrationOutcome:
+    return {
+        "changed": [migration_change(change) for change in outcome.changed],
+        "refused": [_refusal(each) for each in outcome.refused],
+        "left_alone": [_refusal(each) for each in outcome.left_alone],
+    }
+
+
+def migration_entry(entry: MigrationPlanEntry) -> MigrationEntry:
+    calls: CallsOfSides = {}
+    for side, ended in entry.calls.items():
+        calls[side] = _calls(ended)
+    return {
+        "agent": entry.agent,
+        "url": entry.url,
+        "protocol": entry.protocol,
+        "in_use": entry.in_use,
+        "offers": [{"protocol": offer.protocol, "evidence": offer.evidence} for offer in entry.offers],
+        "workflows": entry.workflows,
+        "migration": migration_state(entry.state),
+        "event": None if entry.event is None else agent_event(entry.event),
+        "last_check": None if entry.last_check is None else _check(entry.last_check),
+        "blockers": [_blocker(blocker) for blocker in entry.blockers],
+        "expressions": [_expression(read) for read in entry.expressions],
+        "comparisons": entry.comparisons,
+        "calls": calls,
+    }
+
+
+def migration_status(detail: MigrationDetail) -> MigrationStatus:
+    return {**migration_entry(detail.entry), "old_runs": detail.old_runs}
+
+
+def agent_event(event: AgentEvent) -> AgentEventResource:
+    state = decode_migration(event) if event.kind == "migration" else None
+    return {
+        "id": event.id,
+        "agent": event.agent,
+        "kind": event.kind,
+        "at": rfc3339(event.at),
+        "who": event.who,
+        "why": event.why,
+        "data": cast("JsonObject", stored_json(event.data) if state is None else _state(state)),
+    }
+
+
+def comparison_resource(record: ComparisonRecord) -> Comparison:
+    return {
+        "id": record.id,
+        "at": rfc3339(record.at),
+        "run": record.run_id,
+        "step": record.step,
+        # It was stored as one of these.
+        "verdict": cast("ComparisonVerdict", record.verdict),
+        "comparison": cast("JsonObject", stored_json(record.record)),
+    }
+
+
+def _state(state: MigrationState) -> MigrationStateResource:
+    target, ready, limits = state.target, state.ready, state.limits
+    resource: MigrationStateResource = {
+        "stage": state.stage,
+        "target": None,
+        "percent": state.percent,
+        "limits": {
+            "disagreement": limits.disagreement,
+            "comparisons": limits.comparisons,
+            "error_rate": limits.error_rate,
+            "window": limits.window,
+            "calls": limits.calls,
+            "slowdown": limits.slowdown,
+            "slowest_ms": limits.slowest_ms,
+        },
+        "ready": None,
+        "forced": state.forced,
+    }
+    if target is not None:
+        resource["target"] = {
+            "url": target.url,
+            "protocol": target.protocol,
+            "protocol_config": target.protocol_config,
+        }
+    if ready is not None:
+        resource["ready"] = {"who": ready.who, "at": rfc3339(ready.at), "note": ready.note}
+    return resource
+
+
+def _refusal(refused: RefusedChange) -> MigrationRefusal:
+    return {"agent": refused.agent, "message": refused.message, "fix": refused.fix}
+
+
+def _check(check: CheckOutcome) -> MigrationCheck:
+    return {
+        "at": rfc3339(check.at),
+        "url": check.url,
+        "protocol": check.protocol,
+        "grade": check.grade,
+        "passed": check.passed,
+    }
+
+
+def _blocker(blocker: CutoverBlocker) -> Blocker:
+    return {
+        "code": blocker.code,
+        "message": blocker.message,
+        "fix": blocker.fix,
+        "fix_command": blocker.fix_command,
+        "blocks": blocker.blocks,
+    }
+
+
+def _expression(read: ChangedRead) -> ChangedExpression:
+    return {
+        "workflow": read.workflow,
+        "version": read.version,
+        "place": read.place,
+        "expression": read.expression,
+        "step": read.step,
+        "why": read.why,
+    }
+
+
+def _calls(ended: EndpointCalls) -> SideCalls:
+    return {
+        "calls": ended.calls,
+        "failed": ended.failed,
+        "slowest_ms": ended.slowest_ms,
+        "median_ms": ended.median_ms,
+    }
