@@ -17,7 +17,7 @@ from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.activity import activity_operations
 from trunkline.api.routes.agent_test_calls import agent_test_call_operations
-from trunkline.api.routes.agents import add_agent_routes
+from trunkline.api.routes.agents import agent_operations
 from trunkline.api.routes.blobs import blob_operations
 from trunkline.api.routes.checks import check_operations
 from trunkline.api.routes.dead_letters import dead_letter_operations
@@ -42,9 +42,10 @@ def create_app(services: Services) -> ASGIApp:
     # No documentation pages: they would load scripts from another host.
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
-    add_agent_routes(app, services)
 
     operations = [
+        *agent_operations(services),
+        *migration_operations(services),
         *check_operations(services),
         *activity_operations(services),
         *agent_test_call_operations(services),
@@ -52,7 +53,6 @@ def create_app(services: Services) -> ASGIApp:
         *run_operations(services),
         *run_log_operations(services),
         *workflow_operations(services),
-        *migration_operations(services),
         *secret_operations(services),
         *inbox_operations(services),
         *blob_operations(services),

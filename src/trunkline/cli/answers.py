@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:
-    from trunkline.cli.migration_answers import Migration
     from trunkline.jsontypes import Json, JsonObject
 
 
@@ -132,62 +131,6 @@ class Event(TypedDict):
     type: str
     at: str
     data: JsonObject
-
-
-class Probe(TypedDict):
-    at: str
-    tried: str
-    answered: str
-
-
-class Dialect(TypedDict):
-    protocol: str
-    url: str
-    evidence: str
-    decided_at: str
-    card_url: str | None
-    card_etag: str | None
-    streams: bool
-    pushes: bool
-    tenant: str | None
-    tried: list[Probe]
-
-
-class BreakerState(TypedDict):
-    state: str
-    failures: int
-    opened_at: str | None
-    retry_at: str | None
-    reason: str | None
-
-
-class RateState(TypedDict):
-    per_second: float
-    burst: int
-    tokens: int
-
-
-class AgentLimits(TypedDict):
-    in_flight: int
-    queued: int
-    breaker: BreakerState | None
-    rate: RateState | None
-
-
-class Agent(TypedDict):
-    id: str
-    name: str
-    url: str
-    protocol: str
-    protocol_config: JsonObject | None
-    description: str | None
-    auth_type: str
-    timeout_ms: int
-    max_concurrency: int
-    dialect: Dialect | None
-    # Where one agent is read.
-    limits: NotRequired[AgentLimits]
-    migration: NotRequired[Migration | None]
 
 
 class SavedWorkflow(TypedDict):

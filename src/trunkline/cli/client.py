@@ -28,13 +28,13 @@ from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
     from trunkline.api.resources.agent_test_calls import AgentTrial
+    from trunkline.api.resources.agents import AgentMetadataResource
     from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
     from trunkline.api.resources.exchanges import ExchangeResource
     from trunkline.api.resources.run_logs import LogLineResource
     from trunkline.api.resources.secrets import SecretResource
     from trunkline.api.resources.system import AuditEntryResource, SystemState
     from trunkline.cli.answers import (
-        Agent,
         Event,
         InboxItem,
         Run,
@@ -98,27 +98,29 @@ class Client:
 
     # Agents
 
-    def agents(self, *, protocol: str | None = None, limit: int | None = None) -> Page[Agent]:
-        return cast("Page[Agent]", self._list("/agents", {"protocol": protocol}, limit))
+    def agents(self, *, protocol: str | None = None, limit: int | None = None) -> Page[AgentMetadataResource]:
+        return cast("Page[AgentMetadataResource]", self._list("/agents", {"protocol": protocol}, limit))
 
-    def agent(self, name: str) -> tuple[Agent, str | None]:
+    def agent(self, name: str) -> tuple[AgentMetadataResource, str | None]:
         """The agent and its ETag."""
         answer = self._http.send(RestRequest("GET", f"{API}/agents/{_segment(name)}"))
-        return cast("Agent", answer.value), answer.etag
+        return cast("AgentMetadataResource", answer.value), answer.etag
 
-    def create_agent(self, spec: JsonObject) -> Agent:
-        return cast("Agent", self._send("POST", "/agents", spec).value)
+    def create_agent(self, spec: JsonObject) -> AgentMetadataResource:
+        return cast("AgentMetadataResource", self._send("POST", "/agents", spec).value)
 
-    def patch_agent(self, name: str, patch: JsonObject, etag: str | None) -> tuple[Agent, str | None]:
+    def patch_agent(
+        self, name: str, patch: JsonObject, etag: str | None
+    ) -> tuple[AgentMetadataResource, str | None]:
         headers = {"If-Match": etag} if etag else {}
         answer = self._send("PATCH", f"/agents/{_segment(name)}", patch, headers)
-        return cast("Agent", answer.value), answer.etag
+        return cast("AgentMetadataResource", answer.value), answer.etag
 
     def remove_agent(self, name: str) -> None:
         self._send("DELETE", f"/agents/{_segment(name)}")
 
-    def refresh_agent(self, name: str) -> Agent:
-        return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/refresh").value)
+    def refresh_agent(self, name: str) -> AgentMetadataResource:
+        return cast("AgentMetadataResource", self._send("POST", f"/agents/{_segment(name)}/refresh").value)
 
     def agent_health(self, name: str) -> JsonObject:
         return cast("JsonObject", self.get(f"{API}/agents/{_segment(name)}/health"))
@@ -131,8 +133,8 @@ class Client:
         answer = self._send("POST", f"/agents/{_segment(name)}/try", message, seconds=TRIAL_SECONDS)
         return cast("AgentTrial", answer.value)
 
-    def reset_agent(self, name: str) -> Agent:
-        return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/reset").value)
+    def reset_agent(self, name: str) -> AgentMetadataResource:
+        return cast("AgentMetadataResource", self._send("POST", f"/agents/{_segment(name)}/reset").value)
 
     # Agents that move
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from tests.resources import read_resource
 
 from trunkline.api.resources.agent_test_calls import AgentTrial
-from trunkline.api.schemas import AgentCardView
+from trunkline.api.resources.agents import AgentCardView
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.telemetry import names
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, simple_error, simple_success
@@ -30,7 +30,7 @@ async def try_out(system: RunningSystem, name: str, body: Json) -> AgentTrial:
 async def look(system: RunningSystem, name: str) -> AgentCardView:
     answer = await system.call("GET", f"/agents/{name}/card")
     assert answer.status == 200, answer.body
-    return AgentCardView.model_validate_json(answer.body)
+    return read_resource(AgentCardView, answer.body)
 
 
 def card_at(url: str) -> JsonObject:
@@ -173,10 +173,10 @@ async def test_a_card_is_shown_as_the_agent_gives_it_without_its_secret(shared_s
         same = await look(system, "Cardholder")
         agent.publish({**card_at(agent.url), "name": "Another"})
         changed = await look(system, "Cardholder")
-    assert isinstance(unread.card, dict)
-    assert unread.card["name"] == "Cardholder"
-    assert SECRET not in str(unread.card)
-    assert (unread.changed, same.changed, changed.changed) == (None, False, True)
+    assert isinstance(unread["card"], dict)
+    assert unread["card"]["name"] == "Cardholder"
+    assert SECRET not in str(unread["card"])
+    assert (unread["changed"], same["changed"], changed["changed"]) == (None, False, True)
 
 
 async def test_an_agent_without_a_card_says_so(shared_system: RunningSystem) -> None:
@@ -186,7 +186,7 @@ async def test_an_agent_without_a_card_says_so(shared_system: RunningSystem) -> 
         await system.register("Pinned", agent.url, protocol="simple-a2a")
         cardless, pinned = await look(system, "Cardless"), await look(system, "Pinned")
     gone = await look(system, "Cardless")
-    assert (cardless.card, cardless.detail) == (None, "HTTP 405")
-    assert (pinned.card, pinned.url) == (None, None)
-    assert gone.card is None
-    assert "refused" in gone.detail.lower()
+    assert (cardless["card"], cardless["detail"]) == (None, "HTTP 405")
+    assert (pinned["card"], pinned["url"]) == (None, None)
+    assert gone["card"] is None
+    assert "refused" in gone["detail"].lower()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.resources import read_resource
 
-from trunkline.api.schemas import AgentHealth, AgentMetadata, AgentPage
+from trunkline.api.resources.agents import AgentHealth, AgentMetadataResource, AgentPage
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import Answer, RunningSystem, ScriptedAgent, simple_success
 
@@ -29,15 +30,15 @@ async def test_a_new_agent_is_answered_with_its_place_and_its_version(system: Ru
     answer = await system.call("POST", "/agents", {"name": "My Agent", "url": URL})
     assert answer.status == 201
     assert answer.headers["Location"] == "/api/v1/agents/My%20Agent"
-    agent = AgentMetadata.model_validate_json(answer.body)
-    assert (agent.protocol, agent.timeout_ms, agent.auth_type, agent.dialect) == (
+    agent = read_resource(AgentMetadataResource, answer.body)
+    assert (agent["protocol"], agent["timeout_ms"], agent["auth_type"], agent["dialect"]) == (
         "auto",
         30_000,
         "none",
         None,
     )
     by_name = await system.call("GET", "/agents/My%20Agent")
-    by_id = await system.call("GET", f"/agents/{agent.id}")
+    by_id = await system.call("GET", f"/agents/{agent['id']}")
     assert by_name.body == by_id.body == answer.body
     assert by_name.headers["ETag"] == answer.headers["ETag"]
 
@@ -127,7 +128,7 @@ async def test_a_list_is_paged_by_name_and_filtered_by_protocol(system: RunningS
     cursor = ""
     while True:
         answer = await system.call("GET", f"/agents?limit=2{cursor}")
-        AgentPage.model_validate_json(answer.body)
+        read_resource(AgentPage, answer.body)
         seen += [agent["name"] for agent in items(answer)]
         if answer.json["next_cursor"] is None:
             break
@@ -141,10 +142,10 @@ async def test_a_list_is_paged_by_name_and_filtered_by_protocol(system: RunningS
 async def test_health_tells_who_is_there(system: RunningSystem) -> None:
     async with ScriptedAgent(simple_success(None)) as agent:
         await system.register("There", agent.url, protocol="simple-a2a")
-        there = AgentHealth.model_validate_json((await system.call("GET", "/agents/There/health")).body)
+        there = read_resource(AgentHealth, (await system.call("GET", "/agents/There/health")).body)
         assert agent.calls == []
         gone = agent.url
     await system.register("Gone", gone, protocol="simple-a2a")
-    gone_health = AgentHealth.model_validate_json((await system.call("GET", "/agents/Gone/health")).body)
-    assert (there.status, gone_health.status) == ("healthy", "unhealthy")
-    assert gone_health.detail
+    gone_health = read_resource(AgentHealth, (await system.call("GET", "/agents/Gone/health")).body)
+    assert (there["status"], gone_health["status"]) == ("healthy", "unhealthy")
+    assert gone_health["detail"]

@@ -7,21 +7,30 @@ from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import FastAPI, Header, Path, Query
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.agents import Agent
-from trunkline.api.activity_views import card_json, overviews_json
 from trunkline.api.bodies import decode_object, read_body
-from trunkline.api.operations import ETAG, JSON, LOCATION, add_operation, answer, body, problems, ref
-from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
-from trunkline.api.parameters import Parameters
+from trunkline.api.paging import TextPageParameters, decode_cursor, page
+from trunkline.api.parameters import Parameters, in_header
 from trunkline.api.problems import AgentUnclear
-from trunkline.api.resources.migration import migration_state
+from trunkline.api.resources.agents import (
+    AgentCardView,
+    AgentHealth,
+    AgentMetadataResource,
+    AgentPage,
+    AgentPatch,
+    agent_card,
+    agent_health,
+    agent_overview,
+    agent_resource,
+    listed_agent,
+)
+from trunkline.api.resources.common import page_of
+from trunkline.api.routing import ETAG, JSON, LOCATION, Answer, Body, Operation, json_response, operation
 from trunkline.api.services import Services
-from trunkline.api.views import agent_json, agents_json, health_json
 from trunkline.errors import StaleVersion
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agents.activity import MAX_MINUTES_OF_MANY
@@ -29,21 +38,43 @@ from trunkline.services.agents.specs import parse_spec
 
 AGENTS = "/api/v1/agents"
 MERGE_PATCH = "application/merge-patch+json"
+# Python code that prepares a registration constructs it: `api.schemas` declares it.
+_AGENT_CREATE: JsonObject = {"$ref": "#/components/schemas/AgentCreate"}
 AgentParameter = Annotated[str, Meta(description="The agent's name or id.")]
-AgentPath = Annotated[str, Path(description="The agent's name or id.")]
-IfMatch = Annotated[
-    str | None,
-    Header(
-        alias="If-Match",
-        description="The `ETag` that was read; the call is refused if the agent has changed since.",
-    ),
-]
 # Strong tags only: If-Match never matches a weak one.
 _TAG = re.compile(r'(?<!W/)"([0-9]{1,18})"')
 
 
 class AgentParameters(Parameters, frozen=True, kw_only=True):
     agent: AgentParameter
+
+
+class ChangeAgentParameters(AgentParameters, frozen=True, kw_only=True):
+    if_match: (
+        Annotated[
+            str,
+            Meta(
+                description="The `ETag` that was read; the call is refused if the agent has changed since.",
+                extra=in_header("If-Match"),
+            ),
+        ]
+        | None
+    ) = None
+
+
+class ListAgentsParameters(TextPageParameters, frozen=True, kw_only=True):
+    protocol: Annotated[str, Meta(description="Only agents that are registered with this one.")] | None = None
+    activity: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=MAX_MINUTES_OF_MANY,
+                description="So many minutes of what each had to do, with its limits and its last check.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class AgentRoutes:
@@ -56,141 +87,131 @@ class AgentRoutes:
         agent = await self._registry.create(parse_spec(await self._document(request)))
         return await self._shown(agent, 201, {"Location": f"{AGENTS}/{quote(agent.name, safe='')}"})
 
-    async def list(
-        self,
-        limit: Limit = DEFAULT_LIMIT,
-        cursor: TextCursor = None,
-        protocol: Annotated[
-            str | None, Query(description="Only agents that are registered with this one.")
-        ] = None,
-        activity: Annotated[
-            int | None,
-            Query(
-                ge=1,
-                le=MAX_MINUTES_OF_MANY,
-                description="So many minutes of what each had to do, with its limits and its last check.",
-            ),
-        ] = None,
-    ) -> Response:
+    async def list(self, _request: Request, given: ListAgentsParameters) -> Response:
         """Agents by name."""
-        found = await self._registry.list(limit=limit + 1, after=decode_cursor(cursor), protocol=protocol)
-        agents, next_cursor = page(found, limit, lambda agent: agent.name)
-        if activity is None:
-            return Response(agents_json(agents, next_cursor), media_type=JSON)
-        overviews = await self._services.agent_activity.overviews(agents, activity)
-        return Response(overviews_json(overviews, next_cursor), media_type=JSON)
+        found = await self._registry.list(
+            limit=given.limit + 1, after=decode_cursor(given.cursor), protocol=given.protocol
+        )
+        agents, next_cursor = page(found, given.limit, lambda agent: agent.name)
+        if given.activity is None:
+            return json_response(page_of([listed_agent(agent) for agent in agents], next_cursor))
+        overviews = await self._services.agent_activity.overviews(agents, given.activity)
+        return json_response(page_of([agent_overview(each) for each in overviews], next_cursor))
 
-    async def get(self, agent: AgentPath) -> Response:
+    async def get(self, _request: Request, given: AgentParameters) -> Response:
         """One agent; its secret is never shown."""
-        return await self._shown(await self._registry.get(agent))
+        return await self._shown(await self._registry.get(given.agent))
 
-    async def replace(self, request: Request, agent: AgentPath, if_match: IfMatch = None) -> Response:
+    async def replace(self, request: Request, given: ChangeAgentParameters) -> Response:
         """Describes an agent anew; a secret that is not given stays."""
         spec = parse_spec(await self._document(request))
-        expected = await self._expected_version(agent, if_match)
-        return await self._shown(await self._registry.replace(agent, spec, if_match=expected))
+        expected = await self._expected_version(given)
+        return await self._shown(await self._registry.replace(given.agent, spec, if_match=expected))
 
-    async def patch(self, request: Request, agent: AgentPath, if_match: IfMatch = None) -> Response:
+    async def patch(self, request: Request, given: ChangeAgentParameters) -> Response:
         """Changes what the JSON merge patch names."""
         document = await self._document(request)
-        expected = await self._expected_version(agent, if_match)
-        return await self._shown(await self._registry.patch(agent, document, if_match=expected))
+        expected = await self._expected_version(given)
+        return await self._shown(await self._registry.patch(given.agent, document, if_match=expected))
 
-    async def delete(self, agent: AgentPath, if_match: IfMatch = None) -> Response:
+    async def delete(self, _request: Request, given: ChangeAgentParameters) -> Response:
         """Removes an agent."""
-        await self._registry.delete(agent, if_match=await self._expected_version(agent, if_match))
+        await self._registry.delete(given.agent, if_match=await self._expected_version(given))
         return Response(status_code=204)
 
-    async def health(self, agent: AgentPath) -> Response:
+    async def health(self, _request: Request, given: AgentParameters) -> Response:
         """Asks the agent whether it is there, without giving it work."""
-        report = await self._services.check_health(await self._registry.get(agent))
-        return Response(health_json(report), media_type=JSON)
+        report = await self._services.check_health(await self._registry.get(given.agent))
+        return json_response(agent_health(report))
 
-    async def card(self, agent: AgentPath) -> Response:
+    async def card(self, _request: Request, given: AgentParameters) -> Response:
         """The agent's card as it is now; nothing is decided or kept by it."""
-        known = await self._registry.get(agent)
-        return Response(card_json(known, await self._services.view_card(known)), media_type=JSON)
+        known = await self._registry.get(given.agent)
+        return json_response(agent_card(known, await self._services.view_card(known)))
 
-    async def refresh(self, agent: AgentPath) -> Response:
+    async def refresh(self, _request: Request, given: AgentParameters) -> Response:
         """Looks now what the agent speaks, instead of when it is called next."""
-        unclear = await self._services.refresh_dialect(await self._registry.get(agent))
+        unclear = await self._services.refresh_dialect(await self._registry.get(given.agent))
         if unclear is not None:
             raise AgentUnclear(unclear.message, fix=unclear.fix)
-        return await self._shown(await self._registry.get(agent))
+        return await self._shown(await self._registry.get(given.agent))
 
-    async def reset(self, agent: AgentPath) -> Response:
+    async def reset(self, _request: Request, given: AgentParameters) -> Response:
         """Closes the agent's breaker and fills its bucket: tasks that wait for it may go at once."""
-        return await self._shown(await self._registry.reset(agent))
+        return await self._shown(await self._registry.reset(given.agent))
 
     async def _shown(
         self, agent: Agent, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Response:
         """With what it has to do, and where its migration stands."""
         state = await self._services.migration_plan.state(agent)
-        document = agent_json(agent, await self._registry.load_of(agent), migration_state(state))
-        return Response(document, status, {"ETag": _etag(agent), **(headers or {})}, media_type=JSON)
+        resource = agent_resource(agent, await self._registry.load_of(agent), state)
+        return json_response(resource, status, {"ETag": _etag(agent), **(headers or {})})
 
     async def _document(self, request: Request) -> JsonObject:
         return decode_object(await read_body(request, self._services.limits.max_body_bytes))
 
-    async def _expected_version(self, agent: str, if_match: str | None) -> int | None:
+    async def _expected_version(self, given: ChangeAgentParameters) -> int | None:
         """The version that the caller has read, out of all those it would accept."""
-        if if_match is None or if_match.strip() == "*":
+        if given.if_match is None or given.if_match.strip() == "*":
             return None
-        present = await self._registry.get(agent)
-        if str(present.version) in _TAG.findall(if_match):
+        present = await self._registry.get(given.agent)
+        if str(present.version) in _TAG.findall(given.if_match):
             return present.version
-        raise StaleVersion(f"The agent is at version {_etag(present)}, If-Match says {if_match}.")
+        raise StaleVersion(f"The agent is at version {_etag(present)}, If-Match says {given.if_match}.")
 
 
 def _etag(agent: Agent) -> str:
     return f'"{agent.version}"'
 
 
-def add_agent_routes(app: FastAPI, services: Services) -> None:
+def agent_operations(services: Services) -> list[Operation]:
     routes = AgentRoutes(services)
-    shown = answer("AgentMetadata", "The agent.", headers=ETAG)
-    add_operation(
-        app, f"POST {AGENTS}", routes.create, name="create_agent", tag="agents", extra=body(ref("AgentCreate")),
-        responses={
-            201: answer("AgentMetadata", "The agent, registered.", headers={**ETAG, **LOCATION}),
-            **problems(400, 409, 413, 422),
-        },
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {AGENTS}", routes.list, name="list_agents", tag="agents",
-        responses={200: answer("AgentPage", "A page of agents."), **problems(422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {AGENTS}/{{agent}}", routes.get, name="get_agent", tag="agents",
-        responses={200: shown, **problems(404)},
-    )  # fmt: skip
-    add_operation(
-        app, f"PUT {AGENTS}/{{agent}}", routes.replace, name="replace_agent", tag="agents",
-        extra=body(ref("AgentCreate")), responses={200: shown, **problems(400, 404, 409, 412, 413, 422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"PATCH {AGENTS}/{{agent}}", routes.patch, name="patch_agent", tag="agents",
-        extra=body(ref("AgentPatch"), media_types=(MERGE_PATCH, JSON)),
-        responses={200: shown, **problems(400, 404, 409, 412, 413, 422)},
-    )  # fmt: skip
-    add_operation(
-        app, f"DELETE {AGENTS}/{{agent}}", routes.delete, name="delete_agent", tag="agents",
-        responses={204: answer(None, "The agent is gone."), **problems(404, 409, 412)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {AGENTS}/{{agent}}/health", routes.health, name="check_agent_health", tag="agents",
-        responses={200: answer("AgentHealth", "What the check has found."), **problems(404)},
-    )  # fmt: skip
-    add_operation(
-        app, f"GET {AGENTS}/{{agent}}/card", routes.card, name="get_agent_card", tag="agents",
-        responses={200: answer("AgentCardView", "The card, or why there is none."), **problems(404)},
-    )  # fmt: skip
-    add_operation(
-        app, f"POST {AGENTS}/{{agent}}/refresh", routes.refresh, name="refresh_agent", tag="agents",
-        responses={200: shown, **problems(404)},
-    )  # fmt: skip
-    add_operation(
-        app, f"POST {AGENTS}/{{agent}}/reset", routes.reset, name="reset_agent", tag="agents",
-        responses={200: shown, **problems(404)},
-    )  # fmt: skip
+    one = f"{AGENTS}/{{agent}}"
+    shown = {200: Answer("The agent.", AgentMetadataResource, headers=ETAG)}
+    return [
+        operation(
+            f"POST {AGENTS}", routes.create, name="create_agent", tag="agents", body=Body(_AGENT_CREATE),
+            answers={
+                201: Answer("The agent, registered.", AgentMetadataResource, headers={**ETAG, **LOCATION})
+            },
+            problems=(400, 409, 413, 422),
+        ),
+        operation(
+            f"GET {AGENTS}", routes.list, ListAgentsParameters, name="list_agents", tag="agents",
+            answers={200: Answer("A page of agents.", AgentPage)}, problems=(422,),
+        ),
+        operation(
+            f"GET {one}", routes.get, AgentParameters, name="get_agent", tag="agents",
+            answers=shown, problems=(404,),
+        ),
+        operation(
+            f"PUT {one}", routes.replace, ChangeAgentParameters, name="replace_agent", tag="agents",
+            body=Body(_AGENT_CREATE), answers=shown, problems=(400, 404, 409, 412, 413, 422),
+        ),
+        operation(
+            f"PATCH {one}", routes.patch, ChangeAgentParameters, name="patch_agent", tag="agents",
+            body=Body(AgentPatch, media_types=(MERGE_PATCH, JSON)), answers=shown,
+            problems=(400, 404, 409, 412, 413, 422),
+        ),
+        operation(
+            f"DELETE {one}", routes.delete, ChangeAgentParameters, name="delete_agent", tag="agents",
+            answers={204: Answer("The agent is gone.")}, problems=(404, 409, 412),
+        ),
+        operation(
+            f"GET {one}/health", routes.health, AgentParameters, name="check_agent_health", tag="agents",
+            answers={200: Answer("What the check has found.", AgentHealth)}, problems=(404,),
+        ),
+        operation(
+            f"GET {one}/card", routes.card, AgentParameters, name="get_agent_card", tag="agents",
+            answers={200: Answer("The card, or why there is none.", AgentCardView)}, problems=(404,),
+        ),
+        operation(
+            f"POST {one}/refresh", routes.refresh, AgentParameters, name="refresh_agent", tag="agents",
+            answers=shown, problems=(404,),
+        ),
+        operation(
+            f"POST {one}/reset", routes.reset, AgentParameters, name="reset_agent", tag="agents",
+            answers=shown, problems=(404,),
+        ),
+    ]  # fmt: skip

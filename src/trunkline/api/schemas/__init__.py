@@ -1,29 +1,15 @@
 """
-The shapes of requests and answers, for OpenAPI and for Python code that talks to the API.
+What an agent is registered with and shown as, for Python code that prepares a registration.
 
-Descriptions only: requests are read by the services, answers are written by `views.py`.
+OpenAPI takes the body of a registration from here; every other shape is in `api.resources`.
 """
 
-from trunkline.api.schemas.activity import AgentCardView
 from trunkline.api.schemas.agents import (
     AgentCreate,
-    AgentHealth,
     AgentMetadata,
-    AgentPage,
-    AgentPatch,
     AgentProtocol,
     JsonRpcProtocolConfig,
+    Shape,
 )
-from trunkline.api.schemas.common import Shape
 
-__all__ = [
-    "AgentCardView",
-    "AgentCreate",
-    "AgentHealth",
-    "AgentMetadata",
-    "AgentPage",
-    "AgentPatch",
-    "AgentProtocol",
-    "JsonRpcProtocolConfig",
-    "Shape",
-]
+__all__ = ["AgentCreate", "AgentMetadata", "AgentProtocol", "JsonRpcProtocolConfig", "Shape"]

@@ -7,46 +7,45 @@ readers of OpenAPI and to Python code that wants to prepare a registration.
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic.fields import FieldInfo
 
 from trunkline.agents import AuthType, Resend, TransportName
 from trunkline.agents.authentication.credentials import MAX_TOKEN_SECONDS
-from trunkline.api.schemas.activity import AgentActivity, LastCheck
-from trunkline.api.schemas.common import Duration, JsonObject, NextCursor, Shape, Time, optional
+from trunkline.api.resources.agent_limits import DURATION_PATTERN
+from trunkline.api.resources.agents import (
+    AGENT_URL_PATTERN,
+    AGENT_URL_RULE,
+    CARD_ORIGIN_EXAMPLE,
+    CARD_ORIGINS_RULE,
+    NAME_PATTERN,
+    NAME_RULE,
+    POOL_PATTERN,
+    URL_EXAMPLE,
+    URL_PATTERN,
+)
 
-Name = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=255,
-        description="Unique among the agents; no slash, no control character, no space at either end.",
-        pattern=r"^[^\s/\x00-\x1f\x7f-\x9f]([^/\x00-\x1f\x7f-\x9f]*[^\s/\x00-\x1f\x7f-\x9f])?$",
-    ),
-]
-Pool = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
-Url = Annotated[
-    str,
-    Field(
-        max_length=2048,
-        pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]",
-        examples=["http://localhost:8080/agent"],
-    ),
-]
+Name = Annotated[str, Field(min_length=1, max_length=255, description=NAME_RULE, pattern=NAME_PATTERN)]
+Pool = Annotated[str, Field(min_length=1, max_length=255, pattern=POOL_PATTERN)]
+Url = Annotated[str, Field(max_length=2048, pattern=URL_PATTERN, examples=[URL_EXAMPLE])]
 AgentUrl = Annotated[
     str,
+    Field(max_length=2048, pattern=AGENT_URL_PATTERN, description=AGENT_URL_RULE, examples=[URL_EXAMPLE]),
+]
+Time = Annotated[datetime, Field(description="RFC 3339, UTC.", examples=["2026-03-01T12:00:00.123456Z"])]
+Duration = Annotated[
+    str,
     Field(
-        max_length=2048,
-        pattern=r"^([Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]|arn:aws[a-z-]*:bedrock-agentcore:|stdio:)",
-        description=(
-            "By `transport`: an http or https URL; the ARN of an AgentCore runtime, with `?qualifier=` if needed; "
-            "or `stdio:` and the name of a program in the bridge's settings."
-        ),
-        examples=["http://localhost:8080/agent"],
+        description="A number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.",
+        pattern=DURATION_PATTERN,
+        examples=["25s"],
     ),
 ]
+JsonObject = dict[str, JsonValue]
 ProtocolConfig = Annotated[
     JsonObject,
     Field(description="Settings of the dialect; a dialect that was added has its own."),
@@ -79,19 +78,28 @@ AuthConfig = Annotated[
         }
     ),
 ]
-CardOrigins = Annotated[
-    str | list[str],
-    Field(
-        description="Origins that the agent's card may name beside the agent's own.",
-        examples=["https://agents.example.org"],
-    ),
-]
+CardOrigins = Annotated[str | list[str], Field(description=CARD_ORIGINS_RULE, examples=[CARD_ORIGIN_EXAMPLE])]
 # A status or class, a code of JSON-RPC, a code of ours.
 RetryCondition = (
     Annotated[int, Field(ge=100, le=599)]
     | Annotated[int, Field(le=-1)]
     | Annotated[str, Field(pattern="^(any|no_answer|[1-5]xx|[a-z]+(_[a-z]+)*)$")]
 )
+
+
+def _optional(description: str | None = None) -> FieldInfo:
+    """A field that may be left out, but not be null; its default is nobody's business."""
+    return Field(description=description, json_schema_extra=_without_default)
+
+
+def _without_default(schema: JsonObject) -> None:
+    schema.pop("default", None)
+
+
+class Shape(BaseModel):
+    """A JSON object with these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class RetryPolicy(Shape):
@@ -147,12 +155,12 @@ class JsonRpcProtocolConfig(Shape):
     batch: Batch | None = Field(default=None, description="Requests in one, for dialects in JSON-RPC.")
     profile: Annotated[
         str | JsonObject,
-        optional("The agent is a zone: the profile of its params, by name or as a JSON Schema."),
+        _optional("The agent is a zone: the profile of its params, by name or as a JSON Schema."),
     ] = ""
     poll_method: str = Field(
         default="get_task_result", min_length=1, description="Asks for the result of work that was accepted."
     )
-    tenant: Annotated[str, optional("Part of every request of A2A 1.0; the card's own unless given.")] = ""
+    tenant: Annotated[str, _optional("Part of every request of A2A 1.0; the card's own unless given.")] = ""
 
 
 class RateLimit(Shape):
@@ -208,78 +216,6 @@ class AgentCreate(Shape):
         return self
 
 
-class AgentPatch(Shape):
-    """A JSON merge patch of an agent: what is left out stays, null goes back to the default."""
-
-    name: Annotated[Name, optional()] = ""
-    url: Annotated[AgentUrl, optional()] = ""
-    description: str | None = Field(default=None, max_length=10_000)
-    protocol: AgentProtocol | None = None
-    protocol_config: Annotated[JsonObject, Field(description="Merged with the present one.")] | None = None
-    auth_type: AuthType | None = None
-    auth_config: JsonObject | None = None
-    timeout_ms: int | None = Field(default=None, ge=1, le=86_400_000)
-    retry: JsonObject | None = None
-    max_concurrency: int | None = Field(default=None, ge=1, le=10_000)
-    pool: Pool | None = None
-    transport: TransportName | None = None
-    resend: Resend | None = None
-    endpoint_override: Url | None = None
-    allow_card_origin: CardOrigins | None = None
-    rate: JsonObject | None = None
-    breaker: JsonObject | bool | None = None
-    repeatable: bool | None = None
-
-
-class Probe(Shape):
-    """One thing that was tried in order to find out what an agent speaks, and what came of it."""
-
-    at: Time
-    tried: str
-    answered: str
-
-
-class Dialect(Shape):
-    """What an agent speaks in fact, and how we know."""
-
-    protocol: str
-    url: str = Field(description="Where it is spoken.")
-    evidence: str
-    decided_at: Time
-    card_url: str | None = Field(description="The card that said so; null: there is none.")
-    card_etag: str | None
-    card_digest: str | None
-    streams: bool = Field(description="Whether the card offers streams.")
-    pushes: bool = Field(description="Whether the card offers push notifications.")
-    tenant: str | None
-    tried: list[Probe]
-
-
-class BreakerState(Shape):
-    """How an agent's breaker stands."""
-
-    state: Literal["closed", "open", "half_open"]
-    failures: int = Field(description="In a row.")
-    opened_at: Time | None
-    retry_at: Time | None = Field(description="When calls are let through again, to see whether it works.")
-    reason: str | None = Field(description="Why it is open.")
-
-
-class RateState(Shape):
-    per_second: float
-    burst: int
-    tokens: int = Field(description="Calls that may begin at once.")
-
-
-class AgentLimits(Shape):
-    """What an agent has to do, over all bridges, and how its limits stand."""
-
-    in_flight: int
-    queued: int = Field(description="Tasks that wait for a slot, for a token or for the breaker.")
-    breaker: BreakerState | None = Field(description="null: the agent has none.")
-    rate: RateState | None = Field(description="null: the agent has none.")
-
-
 class AgentMetadata(Shape):
     """An agent as it is shown."""
 
@@ -301,36 +237,11 @@ class AgentMetadata(Shape):
     rate: RateLimit | None
     breaker: BreakerPolicy | None
     repeatable: bool
-    dialect: Dialect | None = Field(description="What is spoken in fact; null: not known yet.")
+    # What the server knows beyond the registration, as it answers it.
+    dialect: JsonObject | None
     created_at: Time
     updated_at: Time
-    limits: Annotated[
-        AgentLimits | None, Field(description="In lists only where `activity` is asked for.")
-    ] = None
-    activity: Annotated[AgentActivity | None, Field(description="Only in lists, where it is asked for.")] = (
-        None
-    )
-    last_check: Annotated[LastCheck | None, Field(description="As `activity`; null: never checked.")] = None
-    migration: Annotated[
-        JsonObject | None,
-        Field(description="Where the agent's migration stands; null: it does not move. Not in lists."),
-        WithJsonSchema(
-            {"anyOf": [{"$ref": "#/components/schemas/MigrationState"}, {"type": "null"}], "default": None}
-        ),
-    ] = None
-
-
-class AgentPage(Shape):
-    items: list[AgentMetadata]
-    next_cursor: NextCursor
-
-
-class AgentHealth(Shape):
-    status: Literal["healthy", "unhealthy", "unknown"] = Field(
-        description="`unknown`: the agent cannot be asked without giving it work."
-    )
-    checked_at: Time
-    detail: str
-    protocol: str | None
-    http_status: int | None
-    duration_ms: float
+    limits: JsonObject | None = None
+    activity: JsonObject | None = None
+    last_check: JsonObject | None = None
+    migration: JsonObject | None = None

@@ -10,14 +10,16 @@ from trunkline.cli.rendering.migration import migration_fields
 from trunkline.cli.rendering.output import print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Agent, AgentLimits, BreakerState, Dialect
+    from trunkline.api.resources.agent_limits import AgentLimits, BreakerState
+    from trunkline.api.resources.agents import AgentMetadataResource, DialectResource
+    from trunkline.cli.migration_answers import Migration
     from trunkline.jsontypes import Json, JsonObject
 
 # Shown below the fields.
 _APART = frozenset({"dialect", "limits", "migration"})
 
 
-def print_agent(agent: Agent, server: Server) -> None:
+def print_agent(agent: AgentMetadataResource, server: Server) -> None:
     if server.json:
         print_json(agent)
         return
@@ -29,7 +31,7 @@ def print_agent(agent: Agent, server: Server) -> None:
         _print_dialect(agent["dialect"])
     if (migration := agent.get("migration")) is not None:
         print_text("")
-        print_fields(migration_fields(migration))
+        print_fields(migration_fields(cast("Migration", migration)))
 
 
 def print_limits(limits: AgentLimits) -> None:
@@ -42,7 +44,7 @@ def print_limits(limits: AgentLimits) -> None:
     print_fields(fields)
 
 
-def _print_dialect(dialect: Dialect) -> None:
+def _print_dialect(dialect: DialectResource) -> None:
     print_text("")
     print_fields(
         [

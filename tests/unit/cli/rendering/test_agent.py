@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
-from trunkline.cli.answers import Agent
+from trunkline.api.resources.agents import AgentMetadataResource
 from trunkline.cli.options import Server
 from trunkline.cli.rendering.agent import print_agent
 
-AGENT: Agent = {
+AGENT: AgentMetadataResource = {
     "id": "1",
     "name": "Agent",
     "url": "http://a.example/x",
@@ -19,7 +19,18 @@ AGENT: Agent = {
     "description": None,
     "auth_type": "none",
     "timeout_ms": 30_000,
+    "retry": None,
     "max_concurrency": 100,
+    "pool": None,
+    "transport": "https",
+    "resend": "ask_first",
+    "endpoint_override": None,
+    "allow_card_origin": [],
+    "rate": None,
+    "breaker": None,
+    "repeatable": False,
+    "created_at": "2026-03-01T11:00:00.000000Z",
+    "updated_at": "2026-03-01T12:00:00.000000Z",
     "dialect": {
         "protocol": "a2a-1.0",
         "url": "http://a.example/rpc",
@@ -27,6 +38,7 @@ AGENT: Agent = {
         "decided_at": "2026-03-01T12:00:00.000000Z",
         "card_url": "http://a.example/.well-known/agent-card.json",
         "card_etag": 'W/"7"',
+        "card_digest": None,
         "streams": True,
         "pushes": False,
         "tenant": None,
@@ -38,7 +50,7 @@ AGENT: Agent = {
 }
 
 
-def lines_of(agent: Agent, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def lines_of(agent: AgentMetadataResource, capsys: pytest.CaptureFixture[str]) -> list[str]:
     print_agent(agent, Server())
     return capsys.readouterr().out.splitlines()
 
@@ -58,9 +70,10 @@ def test_the_evidence_is_a_table_of_what_was_tried(capsys: pytest.CaptureFixture
 
 
 def test_fields_that_hold_more_than_a_word_are_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
-    told: Agent = {**AGENT, "protocol_config": {"input_mode": "json"}}
+    told: AgentMetadataResource = {**AGENT, "protocol_config": {"input_mode": "json"}}
     lines = lines_of(
-        cast("Agent", {**told, "allow_card_origin": ["http://b", "http://c"], "none": []}), capsys
+        cast("AgentMetadataResource", {**told, "allow_card_origin": ["http://b", "http://c"], "none": []}),
+        capsys,
     )
     assert 'protocol config    {"input_mode": "json"}' in lines
     assert "allow card origin  http://b, http://c" in lines

@@ -15,7 +15,7 @@ from trunkline.cli.rendering.agent import print_agent
 from trunkline.cli.rendering.output import note, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Agent
+    from trunkline.api.resources.agents import AgentMetadataResource
     from trunkline.jsontypes import JsonObject
 
 Resend = Literal["same_message", "ask_first", "never"]
@@ -204,6 +204,6 @@ def _rate(per_second: float | None, burst: int | None) -> JsonObject | None:
     return {"per_second": per_second} if burst is None else {"per_second": per_second, "burst": burst}
 
 
-def _dialect(agent: Agent) -> str:
+def _dialect(agent: AgentMetadataResource) -> str:
     dialect = agent["dialect"]
     return dialect["protocol"] if dialect else ""
