@@ -78,7 +78,8 @@ def row(page: Page, agent: str) -> Locator:
 
 def state_of_breaker(demo: DemoSystem, agent: str) -> str | None:
     found, _ = demo.client.agent(agent)
-    breaker = found["limits"]["breaker"] if "limits" in found else None
+    limits = found.get("limits")
+    breaker = None if limits is None else limits["breaker"]
     return None if breaker is None else breaker["state"]
 
 

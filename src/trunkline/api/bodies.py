@@ -7,7 +7,8 @@ otherwise).
 
 from __future__ import annotations
 
-from typing import TypeVar
+from functools import cache
+from typing import TypeVar, cast
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -69,6 +70,28 @@ def decode_object(body: bytes) -> JsonObject:
     if not isinstance(value, dict):
         raise Invalid("The body must be a JSON object.", fix="Send an object: {…}.")
     return value
+
+
+def with_whole_numbers(body: JsonObject, form: type[msgspec.Struct]) -> JsonObject:
+    """`body` with 434.0 as 434 where `form` has an integer: both are integers to JSON Schema, but not to msgspec."""
+    names = _integer_fields(form)
+    whole = {
+        name: int(value)
+        for name in names
+        if isinstance(value := body.get(name), float) and value.is_integer()
+    }
+    return {**body, **whole} if whole else body
+
+
+@cache
+def _integer_fields(form: type[msgspec.Struct]) -> frozenset[str]:
+    fields = msgspec.json.schema(form)["$defs"][form.__name__]["properties"]
+    return frozenset(name for name, schema in fields.items() if _is_integer(schema))
+
+
+def _is_integer(schema: dict[str, object]) -> bool:
+    kinds = [schema, *cast("list[dict[str, object]]", schema.get("anyOf", []))]
+    return any(kind.get("type") == "integer" for kind in kinds)
 
 
 def convert(value: Json, type_: type[T]) -> T:

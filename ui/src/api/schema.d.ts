@@ -1352,22 +1352,15 @@ export interface components {
          */
         ActivityMinute: {
             /**
-             * At
              * Format: date-time
              * @description When the minute began.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** Calls */
             calls: number;
-            /** Failures */
             failures: number;
-            /** Longest Ms */
             longest_ms: number;
-            /**
-             * Mean Ms
-             * @description From the beginning of a call to its end.
-             */
+            /** @description From the beginning of a call to its end. */
             mean_ms: number;
         };
         /**
@@ -1376,7 +1369,6 @@ export interface components {
          */
         AgentActivity: {
             /**
-             * From
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
@@ -1384,13 +1376,9 @@ export interface components {
             from: string;
             /** @description The last that has ended, however long ago. */
             last_call: components["schemas"]["AgentCall"] | null;
-            /**
-             * Minutes
-             * @description Oldest first; minutes without a call are left out.
-             */
+            /** @description Oldest first; minutes without a call are left out. */
             minutes: components["schemas"]["ActivityMinute"][];
             /**
-             * To
              * Format: date-time
              * @description The end of the minute that is under way.
              * @example 2026-03-01T12:00:00.123456Z
@@ -1402,43 +1390,29 @@ export interface components {
          * @description An attempt of a step on an agent, and how it has ended.
          */
         AgentCall: {
-            /** Attempt */
             attempt: number;
-            /** Duration Ms */
             duration_ms: number | null;
             /**
-             * Ended At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             ended_at: string;
-            /** Error Code */
             error_code: string | null;
             /**
-             * Outcome
              * @description `interrupted`: the agent asks something; `unknown`: nobody knows what it has done.
              * @enum {string}
              */
-            outcome: "success" | "error" | "interrupted" | "cancelled" | "unknown";
-            /** Run */
+            outcome: "cancelled" | "error" | "interrupted" | "success" | "unknown";
             run: string;
-            /**
-             * Started At
-             * @description null: it was broken off before it had begun.
-             */
+            /** @description null: it was broken off before it had begun. */
             started_at: string | null;
-            /** Step */
             step: string;
         };
         /** AgentCallPage */
         AgentCallPage: {
-            /** Items */
             items: components["schemas"]["AgentCall"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /**
@@ -1447,7 +1421,6 @@ export interface components {
          */
         AgentCardView: {
             /**
-             * Asked At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
@@ -1455,20 +1428,11 @@ export interface components {
             asked_at: string;
             /** @description The whole card, redacted; null: there is none. */
             card: components["schemas"]["JsonValue"];
-            /**
-             * Changed
-             * @description Whether it is another than the one that the dialect is from.
-             */
+            /** @description Whether it is another than the one that the dialect is from. */
             changed: boolean | null;
-            /**
-             * Detail
-             * @description What the agent has answered, or why it was not asked.
-             */
+            /** @description What the agent has answered, or why it was not asked. */
             detail: string;
-            /**
-             * Url
-             * @description Where it was looked for last.
-             */
+            /** @description Where it was looked for last. */
             url: string | null;
         };
         /**
@@ -1591,66 +1555,43 @@ export interface components {
          * @description Something that has happened to an agent.
          */
         AgentEvent: {
-            /**
-             * Agent
-             * @description Its name at that time.
-             */
+            /** @description Its name at that time. */
             agent: string;
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /**
-             * Data
-             * @description Of `migration`, how it stood from then on; of the others, what has changed.
-             */
-            data: components["schemas"]["MigrationState"] | {
+            /** @description Of `migration`, how it stood from then on; of the others, what has changed. */
+            data: {
                 [key: string]: components["schemas"]["JsonValue"];
-            };
-            /** Id */
+            } | components["schemas"]["MigrationState"] | Record<string, never>;
             id: number;
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "migration" | "card_changed" | "grade_changed";
-            /** Who */
+            /** @enum {string} */
+            kind: "card_changed" | "grade_changed" | "migration";
             who: string;
-            /** Why */
             why: string;
         };
         /** AgentEventPage */
         AgentEventPage: {
-            /** Items */
             items: components["schemas"]["AgentEvent"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /** AgentHealth */
         AgentHealth: {
             /**
-             * Checked At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             checked_at: string;
-            /** Detail */
             detail: string;
-            /** Duration Ms */
             duration_ms: number;
-            /** Http Status */
             http_status: number | null;
-            /** Protocol */
             protocol: string | null;
             /**
-             * Status
              * @description `unknown`: the agent cannot be asked without giving it work.
              * @enum {string}
              */
@@ -1663,12 +1604,8 @@ export interface components {
         AgentLimits: {
             /** @description null: the agent has none. */
             breaker: components["schemas"]["BreakerState"] | null;
-            /** In Flight */
             in_flight: number;
-            /**
-             * Queued
-             * @description Tasks that wait for a slot, for a token or for the breaker.
-             */
+            /** @description Tasks that wait for a slot, for a token or for the breaker. */
             queued: number;
             /** @description null: the agent has none. */
             rate: components["schemas"]["RateState"] | null;
@@ -1680,15 +1617,9 @@ export interface components {
         AgentMessage: {
             /** @description What a step of a workflow would give to the agent as its `input`. */
             input?: components["schemas"]["JsonValue"];
-            /**
-             * Text
-             * @description The same as the input `{text}`.
-             */
+            /** @description The same as the input `{text}`. */
             text?: string;
-            /**
-             * Timeout Ms
-             * @description The agent's own unless given.
-             */
+            /** @description The agent's own unless given. */
             timeout_ms?: number;
         } & (unknown | unknown);
         /**
@@ -1696,96 +1627,56 @@ export interface components {
          * @description An agent as it is shown.
          */
         AgentMetadata: {
-            /**
-             * @description Only in lists, where it is asked for.
-             * @default null
-             */
-            activity: components["schemas"]["AgentActivity"] | null;
-            /** Allow Card Origin */
+            /** @description Only in lists, where it is asked for. */
+            activity?: components["schemas"]["AgentActivity"] | null;
             allow_card_origin: string[];
-            /**
-             * Auth Type
-             * @enum {string}
-             */
-            auth_type: "none" | "bearer" | "api_key" | "basic" | "headers" | "oauth2" | "signed" | "mtls";
+            /** @enum {string} */
+            auth_type: "api_key" | "basic" | "bearer" | "headers" | "mtls" | "none" | "oauth2" | "signed";
             breaker: components["schemas"]["BreakerPolicy"] | null;
             /**
-             * Created At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
-            /** Description */
             description: string | null;
             /** @description What is spoken in fact; null: not known yet. */
             dialect: components["schemas"]["Dialect"] | null;
-            /** Endpoint Override */
             endpoint_override: string | null;
-            /** Id */
             id: string;
-            /**
-             * @description As `activity`; null: never checked.
-             * @default null
-             */
-            last_check: components["schemas"]["LastCheck"] | null;
-            /**
-             * @description In lists only where `activity` is asked for.
-             * @default null
-             */
-            limits: components["schemas"]["AgentLimits"] | null;
-            /** Max Concurrency */
+            /** @description As `activity`; null: never checked. */
+            last_check?: components["schemas"]["LastCheck"] | null;
+            /** @description In lists only where `activity` is asked for. */
+            limits?: components["schemas"]["AgentLimits"] | null;
             max_concurrency: number;
-            /**
-             * Migration
-             * @description Where the agent's migration stands; null: it does not move. Not in lists.
-             * @default null
-             */
-            migration: components["schemas"]["MigrationState"] | null;
-            /** Name */
+            /** @description Where the agent's migration stands; null: it does not move. Not in lists. */
+            migration?: components["schemas"]["MigrationState"] | null;
             name: string;
-            /** Pool */
             pool: string | null;
-            /** Protocol */
             protocol: string;
-            /** Protocol Config */
             protocol_config: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
             rate: components["schemas"]["RateLimit"] | null;
-            /** Repeatable */
             repeatable: boolean;
-            /**
-             * Resend
-             * @enum {string}
-             */
-            resend: "same_message" | "ask_first" | "never";
+            /** @enum {string} */
+            resend: "ask_first" | "never" | "same_message";
             retry: components["schemas"]["RetryPolicy"] | null;
-            /** Timeout Ms */
             timeout_ms: number;
+            /** @enum {string} */
+            transport: "aws-agentcore" | "https" | "stdio";
             /**
-             * Transport
-             * @enum {string}
-             */
-            transport: "https" | "aws-agentcore" | "stdio";
-            /**
-             * Updated At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             updated_at: string;
-            /** Url */
             url: string;
         };
         /** AgentPage */
         AgentPage: {
-            /** Items */
             items: components["schemas"]["AgentMetadata"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /**
@@ -1794,96 +1685,55 @@ export interface components {
          */
         AgentPatch: {
             /**
-             * Allow Card Origin
+             * @description Origins that the agent's card may name beside the agent's own.
              * @default null
+             * @example https://agents.example.org
              */
-            allow_card_origin: (string | string[]) | null;
-            /**
-             * Auth Config
-             * @default null
-             */
+            allow_card_origin: string | string[] | null;
+            /** @default null */
             auth_config: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
-            /**
-             * Auth Type
-             * @default null
-             */
-            auth_type: ("none" | "bearer" | "api_key" | "basic" | "headers" | "oauth2" | "signed" | "mtls") | null;
-            /**
-             * Breaker
-             * @default null
-             */
+            /** @default null */
+            auth_type: ("api_key" | "basic" | "bearer" | "headers" | "mtls" | "none" | "oauth2" | "signed") | null;
+            /** @default null */
             breaker: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | boolean | null;
-            /**
-             * Description
-             * @default null
-             */
+            /** @default null */
             description: string | null;
-            /**
-             * Endpoint Override
-             * @default null
-             */
+            /** @default null */
             endpoint_override: string | null;
-            /**
-             * Max Concurrency
-             * @default null
-             */
+            /** @default null */
             max_concurrency: number | null;
-            /** Name */
+            /** @description Unique among the agents; no slash, no control character, no space at either end. */
             name?: string;
-            /**
-             * Pool
-             * @default null
-             */
+            /** @default null */
             pool: string | null;
             /** @default null */
             protocol: components["schemas"]["AgentProtocol"] | null;
-            /**
-             * Protocol Config
-             * @default null
-             */
+            /** @default null */
             protocol_config: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
-            /**
-             * Rate
-             * @default null
-             */
+            /** @default null */
             rate: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
-            /**
-             * Repeatable
-             * @default null
-             */
+            /** @default null */
             repeatable: boolean | null;
-            /**
-             * Resend
-             * @default null
-             */
-            resend: ("same_message" | "ask_first" | "never") | null;
-            /**
-             * Retry
-             * @default null
-             */
+            /** @default null */
+            resend: ("ask_first" | "never" | "same_message") | null;
+            /** @default null */
             retry: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
-            /**
-             * Timeout Ms
-             * @default null
-             */
+            /** @default null */
             timeout_ms: number | null;
+            /** @default null */
+            transport: ("aws-agentcore" | "https" | "stdio") | null;
             /**
-             * Transport
-             * @default null
-             */
-            transport: ("https" | "aws-agentcore" | "stdio") | null;
-            /**
-             * Url
+             * @description By `transport`: an http or https URL; the ARN of an AgentCore runtime, with `?qualifier=` if needed; or `stdio:` and the name of a program in the bridge's settings.
              * @example http://localhost:8080/agent
              */
             url?: string;
@@ -1897,12 +1747,8 @@ export interface components {
         /** AgentQuestion */
         AgentQuestion: {
             data: components["schemas"]["JsonValue"];
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "input" | "auth";
-            /** Text */
+            /** @enum {string} */
+            kind: "auth" | "input";
             text: string;
         };
         /**
@@ -1910,85 +1756,56 @@ export interface components {
          * @description What has come of one message.
          */
         AgentTrial: {
-            /** Duration Ms */
             duration_ms: number;
             error: components["schemas"]["StepFailure"] | null;
-            /**
-             * Exchanges
-             * @description Every request to the agent, oldest first.
-             */
+            /** @description Every request to the agent, oldest first. */
             exchanges: components["schemas"]["Exchange"][];
             /**
-             * Outcome
              * @description `interrupted`: the agent asks something, and was told that nobody answers.
              * @enum {string}
              */
-            outcome: "success" | "error" | "interrupted";
+            outcome: "error" | "interrupted" | "success";
             output: components["schemas"]["JsonValue"];
-            /**
-             * Protocol
-             * @description What was spoken; null: nobody knows how to speak to the agent.
-             */
+            /** @description What was spoken; null: nobody knows how to speak to the agent. */
             protocol: string | null;
             question: components["schemas"]["AgentQuestion"] | null;
             /**
-             * Started At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             started_at: string;
-            /** Warnings */
             warnings: string[];
         };
         /** AuditEntry */
         AuditEntry: {
             /**
-             * Action
              * @description What was done to it.
              * @example cancel
              */
             action: string;
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /**
-             * Detail
-             * @description What else there is to say; never a secret, never what was sent.
-             */
+            /** @description What else there is to say; never a secret, never what was sent. */
             detail: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            /** Id */
             id: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "run" | "workflow" | "agent" | "migration" | "key" | "secret" | "dead_letter";
-            /**
-             * Subject
-             * @description What it was done to: a run's or a dead letter's id, or a name.
-             */
+            /** @enum {string} */
+            kind: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
+            /** @description What it was done to: a run's or a dead letter's id, or a name. */
             subject: string;
-            /**
-             * Who
-             * @description The name of the key; null: no keys are in use, or none was needed.
-             */
+            /** @description The name of the key; null: no keys are in use, or none was needed. */
             who: string | null;
         };
         /** AuditPage */
         AuditPage: {
-            /** Items */
             items: components["schemas"]["AuditEntry"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /**
@@ -2009,24 +1826,13 @@ export interface components {
          * @description Why not, and what to do about it.
          */
         Blocker: {
-            /**
-             * Blocks
-             * @enum {string}
-             */
-            blocks: "shadow" | "cutover";
-            /**
-             * Code
-             * @enum {string}
-             */
-            code: "no_target" | "protocol_unknown" | "check_missing" | "check_failed" | "too_few_comparisons" | "disagreement" | "not_attested" | "not_repeatable";
-            /** Fix */
+            /** @enum {string} */
+            blocks: "cutover" | "shadow";
+            /** @enum {string} */
+            code: "check_failed" | "check_missing" | "disagreement" | "no_target" | "not_attested" | "not_repeatable" | "protocol_unknown" | "too_few_comparisons";
             fix: string;
-            /**
-             * Fix Command
-             * @description The command in `fix`, if it has one.
-             */
+            /** @description The command in `fix`, if it has one. */
             fix_command: string | null;
-            /** Message */
             message: string;
         };
         /**
@@ -2035,39 +1841,31 @@ export interface components {
          */
         BreakerPolicy: {
             /**
-             * Failures
              * @description So many in a row open it.
              * @default 5
              */
             failures: number;
             /**
-             * Jsonrpc Errors
              * @description Whether a JSON-RPC error counts as a failure.
              * @default false
              */
             jsonrpc_errors: boolean;
             /**
-             * Open Ms
              * @description How long it stays open.
              * @default 30000
              */
             open_ms: number;
             /**
-             * Probes
              * @description Calls let through to see whether it works.
              * @default 1
              */
             probes: number;
             /**
-             * Rate
              * @description This share of the last `window` calls too.
              * @default 0.5
              */
             rate: number;
-            /**
-             * Window
-             * @default 20
-             */
+            /** @default 20 */
             window: number;
         };
         /**
@@ -2075,45 +1873,28 @@ export interface components {
          * @description How an agent's breaker stands.
          */
         BreakerState: {
-            /**
-             * Failures
-             * @description In a row.
-             */
+            /** @description In a row. */
             failures: number;
-            /** Opened At */
             opened_at: string | null;
-            /**
-             * Reason
-             * @description Why it is open.
-             */
+            /** @description Why it is open. */
             reason: string | null;
-            /**
-             * Retry At
-             * @description When calls are let through again, to see whether it works.
-             */
+            /** @description When calls are let through again, to see whether it works. */
             retry_at: string | null;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "closed" | "open" | "half_open";
+            /** @enum {string} */
+            state: "closed" | "half_open" | "open";
         };
         /**
          * Caller
          * @description Who is asking.
          */
         Caller: {
-            /**
-             * Name
-             * @description The name of the key; null: no keys are in use.
-             */
+            /** @description The name of the key; null: no keys are in use. */
             name: string | null;
             /**
-             * Role
              * @description What the key may do; without keys everything.
              * @enum {string}
              */
-            role: "viewer" | "operator" | "admin";
+            role: "admin" | "operator" | "viewer";
         };
         /** CallsOfSides */
         CallsOfSides: {
@@ -2125,20 +1906,12 @@ export interface components {
          * @description An expression of a workflow's latest version that would read something else after the migration.
          */
         ChangedExpression: {
-            /** Expression */
             expression: string;
-            /** Place */
             place: string;
-            /**
-             * Step
-             * @description The step whose output it reads.
-             */
+            /** @description The step whose output it reads. */
             step: string;
-            /** Version */
             version: number;
-            /** Why */
             why: string;
-            /** Workflow */
             workflow: string;
         };
         /**
@@ -2146,15 +1919,10 @@ export interface components {
          * @description What no program can see.
          */
         CheckAttestation: {
-            /** Attested */
             attested: boolean;
-            /** How */
             how: string;
-            /** Id */
             id: string;
-            /** Note */
             note: string | null;
-            /** Title */
             title: string;
         };
         /**
@@ -2162,17 +1930,10 @@ export interface components {
          * @description One exchange with the agent, redacted and cut.
          */
         CheckEvidence: {
-            /** Duration Ms */
             duration_ms: number;
-            /**
-             * Error
-             * @description Why not.
-             */
+            /** @description Why not. */
             error: string | null;
-            /**
-             * Notes
-             * @description What is cut, or cannot be shown.
-             */
+            /** @description What is cut, or cannot be shown. */
             notes: string[];
             request: components["schemas"]["CheckedRequest"];
             /** @description null: no whole answer came. */
@@ -2180,111 +1941,62 @@ export interface components {
         };
         /** CheckFinding */
         CheckFinding: {
-            /** Evidence */
             evidence: components["schemas"]["CheckEvidence"][];
-            /** Expected */
             expected: string;
-            /** Fix */
             fix: string;
-            /** Group */
             group: string;
-            /**
-             * Guide
-             * @description Where it is explained.
-             */
+            /** @description Where it is explained. */
             guide: string;
-            /**
-             * Id
-             * @description Which check it was; docs/reference/checks.md lists them.
-             */
+            /** @description Which check it was; docs/reference/checks.md lists them. */
             id: string;
-            /**
-             * Level
-             * @enum {string}
-             */
-            level: "required" | "recommended";
-            /**
-             * Seen
-             * @description What was seen, or why it was skipped.
-             */
+            /** @enum {string} */
+            level: "recommended" | "required";
+            /** @description What was seen, or why it was skipped. */
             seen: string;
-            /** Title */
             title: string;
-            /**
-             * Verdict
-             * @enum {string}
-             */
-            verdict: "passed" | "failed" | "warning" | "skipped";
+            /** @enum {string} */
+            verdict: "failed" | "passed" | "skipped" | "warning";
         };
         /** CheckPage */
         CheckPage: {
-            /** Items */
             items: components["schemas"]["CheckSummary"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /** CheckReport */
         CheckReport: {
-            /** Active */
             active: boolean;
-            /** Agent */
             agent: string | null;
-            /** Attestations */
             attestations: components["schemas"]["CheckAttestation"][];
-            /**
-             * Card Digest
-             * @description Of the card's bytes; null: it has none.
-             */
+            /** @description Of the card's bytes; null: it has none. */
             card_digest: string | null;
-            /**
-             * Chosen
-             * @description Why in that.
-             */
+            /** @description Why in that. */
             chosen: string;
-            /** Duration Ms */
             duration_ms: number;
-            /** Findings */
             findings: components["schemas"]["CheckFinding"][];
-            /**
-             * Grade
-             * @enum {string}
-             */
+            /** @enum {string} */
             grade: "A" | "B" | "C" | "D" | "F";
-            /** Id */
             id: string;
-            /**
-             * Passed
-             * @description Whether nothing has failed that is required.
-             */
+            /** @description Whether nothing has failed that is required. */
             passed: boolean;
-            /**
-             * Protocol
-             * @description What it was checked in.
-             */
+            /** @description What it was checked in. */
             protocol: string;
             /**
-             * Started At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             started_at: string;
-            /** Url */
             url: string;
         };
         /** CheckRequest */
         CheckRequest: {
             /**
-             * Active
              * @description Whether messages may be sent, which an agent takes for work.
              * @default false
              */
             active: boolean;
             /**
-             * Input
              * @description What the messages say, for an agent that can do nothing with the usual query.
              * @default null
              */
@@ -2292,13 +2004,11 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
             /**
-             * Protocol
              * @description What to check it in, at the same address; null: what it is registered with.
              * @default null
              */
             protocol: string | null;
             /**
-             * Text
              * @description What the messages say that are plain text.
              * @default null
              */
@@ -2306,58 +2016,38 @@ export interface components {
         };
         /** CheckSummary */
         CheckSummary: {
-            /** Active */
             active: boolean;
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /**
-             * Failed
-             * @description Ids of the checks that have failed.
-             */
+            /** @description Ids of the checks that have failed. */
             failed: string[];
-            /**
-             * Grade
-             * @enum {string}
-             */
+            /** @enum {string} */
             grade: "A" | "B" | "C" | "D" | "F";
-            /** Id */
             id: string;
-            /** Passed */
             passed: boolean;
-            /** Protocol */
             protocol: string;
-            /** Url */
             url: string;
-            /** Warnings */
             warnings: string[];
         };
         /** CheckedRequest */
         CheckedRequest: {
-            /** Body */
             body: string;
-            /** Headers */
             headers: {
                 [key: string]: string;
             };
-            /** Method */
             method: string;
-            /** Url */
             url: string;
         };
         /** CheckedResponse */
         CheckedResponse: {
-            /** Body */
             body: string;
-            /** Headers */
             headers: {
                 [key: string]: string;
             };
-            /** Status */
             status: number;
         };
         /**
@@ -2365,14 +2055,9 @@ export interface components {
          * @description The run that a step has begun last.
          */
         Child: {
-            /** Run Id */
             run_id: string;
-            /**
-             * Status
-             * @description Left out: the run was deleted, or this is one of many items.
-             * @default null
-             */
-            status: ("PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED") | null;
+            /** @description Left out: the run was deleted, or this is one of many items. */
+            status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING") | null;
         };
         /**
          * Comparison
@@ -2380,39 +2065,25 @@ export interface components {
          */
         Comparison: {
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /**
-             * Comparison
-             * @description Both protocols, and how the outputs differ, each by its path.
-             */
+            /** @description Both protocols, and how the outputs differ, each by its path. */
             comparison: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            /** Id */
             id: string;
-            /** Run */
             run: string;
-            /** Step */
             step: string;
-            /**
-             * Verdict
-             * @enum {string}
-             */
-            verdict: "agree" | "differ" | "new_failed" | "old_failed" | "both_failed";
+            /** @enum {string} */
+            verdict: "agree" | "both_failed" | "differ" | "new_failed" | "old_failed";
         };
         /** ComparisonPage */
         ComparisonPage: {
-            /** Items */
             items: components["schemas"]["Comparison"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /**
@@ -2420,68 +2091,43 @@ export interface components {
          * @description Processes that share the records of a topic of Kafka's among them.
          */
         Consumers: {
-            /**
-             * Detail
-             * @description Why it is not known; null where it is.
-             */
+            /** @description Why it is not known; null where it is. */
             detail: string | null;
-            /**
-             * Group
-             * @description Their consumer group.
-             */
+            /** @description Their consumer group. */
             group: string;
-            /**
-             * Partitions
-             * @description Of the topic; null: not known.
-             */
+            /** @description Of the topic; null: not known. */
             partitions: number | null;
-            /**
-             * Pool
-             * @description Of bridges: the pool whose tasks they take.
-             */
+            /** @description Of bridges: the pool whose tasks they take. */
             pool: string | null;
             /**
-             * Role
              * @description Of these processes.
              * @enum {string}
              */
             role: "api" | "bridge" | "executor";
-            /** Topic */
             topic: string;
-            /**
-             * Waiting
-             * @description Records that the group has not settled, over all partitions; null: not known.
-             */
+            /** @description Records that the group has not settled, over all partitions; null: not known. */
             waiting: number | null;
         };
         /** Count */
         Count: {
-            /** Count */
             count: number;
-            /**
-             * Exact
-             * @description False: there are at least as many; they are not counted any further.
-             */
+            /** @description False: there are at least as many; they are not counted any further. */
             exact: boolean;
-            /** Name */
             name: string;
         };
         /** CutoverRequest */
         CutoverRequest: {
             /**
-             * Force
              * @description Whatever is in the way; then `why` must be given.
              * @default false
              */
             force: boolean;
             /**
-             * Who
              * @description Who asks, where no keys are in use; otherwise it is the key's name.
              * @default null
              */
             who: string | null;
             /**
-             * Why
              * @description For those who read it later.
              * @default
              */
@@ -2490,128 +2136,75 @@ export interface components {
         /** DeadLetter */
         DeadLetter: {
             /**
-             * At
              * Format: date-time
              * @description When it was put here.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /**
-             * Cut
-             * @description Whether `value` is only the beginning of it.
-             */
+            /** @description Whether `value` is only the beginning of it. */
             cut: boolean;
             /**
-             * Encoding
              * @description `base64` where the value is no text.
              * @enum {string}
              */
-            encoding: "utf-8" | "base64";
-            /**
-             * Headers
-             * @description Those that may hold secrets are redacted.
-             */
+            encoding: "base64" | "utf-8";
+            /** @description Those that may hold secrets are redacted. */
             headers: components["schemas"]["LetterHeader"][];
-            /** Id */
             id: string;
-            /**
-             * Key
-             * @description The record's key; null: it has none.
-             */
+            /** @description The record's key; null: it has none. */
             key: string | null;
             /**
-             * Key Encoding
              * @description `base64` where the key is no text.
              * @enum {string}
              */
-            key_encoding: "utf-8" | "base64";
-            /** Offset */
+            key_encoding: "base64" | "utf-8";
             offset: number;
-            /** Partition */
             partition: number;
-            /**
-             * Reason
-             * @description Why it is here, and what to do about it.
-             */
+            /** @description Why it is here, and what to do about it. */
             reason: string;
-            /**
-             * Size
-             * @description The value's length in bytes.
-             */
+            /** @description The value's length in bytes. */
             size: number;
-            /**
-             * Topic
-             * @description Where the record was, and where a replay sends it.
-             */
+            /** @description Where the record was, and where a replay sends it. */
             topic: string;
-            /**
-             * Value
-             * @description The record's value; null: it has none.
-             */
+            /** @description The record's value; null: it has none. */
             value: string | null;
         };
         /** DeadLetterPage */
         DeadLetterPage: {
-            /** Items */
             items: components["schemas"]["DeadLetterSummary"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /** DeadLetterSummary */
         DeadLetterSummary: {
             /**
-             * At
              * Format: date-time
              * @description When it was put here.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** Id */
             id: string;
-            /**
-             * Key
-             * @description The record's key; null: it has none.
-             */
+            /** @description The record's key; null: it has none. */
             key: string | null;
             /**
-             * Key Encoding
              * @description `base64` where the key is no text.
              * @enum {string}
              */
-            key_encoding: "utf-8" | "base64";
-            /** Offset */
+            key_encoding: "base64" | "utf-8";
             offset: number;
-            /** Partition */
             partition: number;
-            /**
-             * Reason
-             * @description Why it is here, and what to do about it.
-             */
+            /** @description Why it is here, and what to do about it. */
             reason: string;
-            /**
-             * Size
-             * @description The value's length in bytes.
-             */
+            /** @description The value's length in bytes. */
             size: number;
-            /**
-             * Topic
-             * @description Where the record was, and where a replay sends it.
-             */
+            /** @description Where the record was, and where a replay sends it. */
             topic: string;
         };
         /** Dependency */
         Dependency: {
-            /**
-             * Detail
-             * @description Why it is not; null where it is.
-             */
+            /** @description Why it is not; null where it is. */
             detail: string | null;
-            /** Name */
             name: string;
-            /** Ok */
             ok: boolean;
         };
         /**
@@ -2619,44 +2212,25 @@ export interface components {
          * @description What an agent speaks in fact, and how we know.
          */
         Dialect: {
-            /** Card Digest */
             card_digest: string | null;
-            /** Card Etag */
             card_etag: string | null;
-            /**
-             * Card Url
-             * @description The card that said so; null: there is none.
-             */
+            /** @description The card that said so; null: there is none. */
             card_url: string | null;
             /**
-             * Decided At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             decided_at: string;
-            /** Evidence */
             evidence: string;
-            /** Protocol */
             protocol: string;
-            /**
-             * Pushes
-             * @description Whether the card offers push notifications.
-             */
+            /** @description Whether the card offers push notifications. */
             pushes: boolean;
-            /**
-             * Streams
-             * @description Whether the card offers streams.
-             */
+            /** @description Whether the card offers streams. */
             streams: boolean;
-            /** Tenant */
             tenant: string | null;
-            /** Tried */
             tried: components["schemas"]["Probe"][];
-            /**
-             * Url
-             * @description Where it is spoken.
-             */
+            /** @description Where it is spoken. */
             url: string;
         };
         /**
@@ -2664,56 +2238,36 @@ export interface components {
          * @description What is known of every failure with this code.
          */
         ErrorCode: {
-            /** Code */
             code: string;
-            /**
-             * Fix
-             * @description What an error says unless the place that raises it knows better.
-             */
+            /** @description What an error says unless the place that raises it knows better. */
             fix: string;
             /**
-             * Fix Command
-             * @description The command in `fix`, if it has one; RUN, STEP, AGENT and SECRET stand for what has failed.
-             */
-            fix_command: string | null;
-            /**
-             * Reached Agent
              * @description `maybe`: the request was sent and no answer came; another attempt repeats the same message.
              * @enum {string}
              */
-            reached_agent: "no" | "maybe" | "yes";
+            reached_agent: "maybe" | "no" | "yes";
         };
         /** ErrorCodeList */
         ErrorCodeList: {
-            /** Items */
             items: components["schemas"]["ErrorCode"][];
         };
         /** Event */
         Event: {
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
             data: components["schemas"]["JsonValue"];
-            /**
-             * Seq
-             * @description Counts the run's events from 1, without a gap.
-             */
+            /** @description Counts the run's events from 1, without a gap. */
             seq: number;
-            /** Type */
             type: string;
         };
         /** EventPage */
         EventPage: {
-            /** Items */
             items: components["schemas"]["Event"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /**
@@ -2721,52 +2275,31 @@ export interface components {
          * @description One HTTP exchange with an agent, redacted and cut.
          */
         Exchange: {
-            /** Attempt */
             attempt: number;
-            /**
-             * Connect Ms
-             * @description When a connection to the agent was there, in milliseconds after the beginning; null: not known.
-             * @default null
-             */
-            connect_ms: number | null;
-            /** Duration Ms */
+            /** @description When a connection to the agent was there, in milliseconds after the beginning; null: not known. */
+            connect_ms?: number | null;
             duration_ms: number;
             error: components["schemas"]["JsonValue"];
-            /**
-             * First Byte Ms
-             * @description When the head of the answer was there, likewise; null: not known.
-             * @default null
-             */
-            first_byte_ms: number | null;
-            /**
-             * Frames
-             * @description The events of a stream; the response's body has the same ones.
-             * @default null
-             */
-            frames: components["schemas"]["Frame"][] | null;
-            /**
-             * Id
-             * @description Its number, which stays; one that belongs to no run has none.
-             */
+            /** @description When the head of the answer was there, likewise; null: not known. */
+            first_byte_ms?: number | null;
+            /** @description The events of a stream; the response's body has the same ones. */
+            frames?: components["schemas"]["Frame"][] | null;
+            /** @description Its number, which stays; one that belongs to no run has none. */
             id?: number;
             /**
-             * Kind
              * @description What it was for; `push`: the agent has called Trunkline.
              * @enum {string}
              */
-            kind?: "send" | "stream" | "poll" | "cancel" | "find" | "card" | "token" | "push";
-            /** Notes */
+            kind?: "cancel" | "card" | "find" | "poll" | "push" | "send" | "stream" | "token";
             notes: string[];
             request: components["schemas"]["WireRequest"];
             response: components["schemas"]["WireResponse"] | null;
             /**
-             * Started At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             started_at: string;
-            /** Step */
             step: string;
         };
         /**
@@ -2789,25 +2322,15 @@ export interface components {
          * @description One event of a stream.
          */
         Frame: {
-            /**
-             * At Ms
-             * @description When it came, in milliseconds after the request.
-             */
+            /** @description When it came, in milliseconds after the request. */
             at_ms: number;
-            /** Data */
             data: string;
         };
         /** Graph */
         Graph: {
-            /**
-             * Edges
-             * @description Everything that a step waits for, also by a longer way.
-             */
+            /** @description Everything that a step waits for, also by a longer way. */
             edges: components["schemas"]["GraphEdge"][];
-            /**
-             * Steps
-             * @description In the order of the definition.
-             */
+            /** @description In the order of the definition. */
             steps: components["schemas"]["GraphStep"][];
         };
         /**
@@ -2815,84 +2338,47 @@ export interface components {
          * @description `to` waits for `from`.
          */
         GraphEdge: {
-            /** From */
             from: string;
-            /** To */
             to: string;
             /**
-             * Why
              * @description `needs`: written so. `reads`: an expression reads the output. `on_error`: the failure of `from` leads to `to`.
              * @enum {string}
              */
-            why: "needs" | "reads" | "on_error";
+            why: "needs" | "on_error" | "reads";
         };
         /** GraphJoin */
         GraphJoin: {
-            /**
-             * Cancel Rest
-             * @description Whether the others are stopped then.
-             */
+            /** @description Whether the others are stopped then. */
             cancel_rest: boolean;
-            /**
-             * Of
-             * @description The steps that are joined.
-             */
+            /** @description The steps that are joined. */
             of: string[];
-            /**
-             * Quorum
-             * @description So many of them have to complete.
-             */
+            /** @description So many of them have to complete. */
             quorum: number;
         };
         /** GraphLoop */
         GraphLoop: {
-            /**
-             * At Once
-             * @description How many items are worked on at the same time.
-             */
+            /** @description How many items are worked on at the same time. */
             at_once: number;
-            /**
-             * Items
-             * @description What it is called once for each of, as written.
-             */
+            /** @description What it is called once for each of, as written. */
             items: string;
-            /**
-             * Mode
-             * @enum {string}
-             */
+            /** @enum {string} */
             mode: "parallel" | "sequential";
         };
         /** GraphStep */
         GraphStep: {
-            /**
-             * Agent
-             * @description Null where the step is a run of another workflow.
-             */
+            /** @description Null where the step is a run of another workflow. */
             agent: string | null;
             for_each: components["schemas"]["GraphLoop"] | null;
             /** @description Null: it waits until all it needs is over. */
             join: components["schemas"]["GraphJoin"] | null;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "agent" | "workflow";
-            /** Name */
             name: string;
-            /**
-             * Version
-             * @description Of that workflow; null: the latest when the step begins.
-             */
+            /** @description Of that workflow; null: the latest when the step begins. */
             version: number | null;
-            /**
-             * When
-             * @description The condition in CEL; null: always.
-             */
+            /** @description The condition in CEL; null: always. */
             when: string | null;
-            /**
-             * Workflow
-             * @description Null where the step calls an agent.
-             */
+            /** @description Null where the step calls an agent. */
             workflow: string | null;
         };
         /**
@@ -2900,64 +2386,39 @@ export interface components {
          * @description One thing that waits for a person.
          */
         InboxItem: {
-            /** Agent */
             agent: string;
-            /** Attempt */
             attempt: number;
             /** @description What the agent has said with its question that is no text. */
             data: components["schemas"]["JsonValue"];
-            /**
-             * Id
-             * @description Of this question: the next one of the same step has another.
-             */
+            /** @description Of this question: the next one of the same step has another. */
             id: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "input" | "auth" | "outcome";
-            /**
-             * Protocol
-             * @description The dialect that was spoken.
-             */
+            /** @enum {string} */
+            kind: "auth" | "input" | "outcome";
+            /** @description The dialect that was spoken. */
             protocol: string | null;
             /**
-             * Reply Url
              * @description Where it is answered: a `reply`, or for an outcome a `resolve`.
              * @example /api/v1/runs/018f…/steps/approve/reply
              */
             reply_url: string;
-            /** Run Id */
             run_id: string;
             /**
-             * Since
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             since: string;
-            /** Step */
             step: string;
-            /**
-             * Text
-             * @description What the agent asks, or what is not known.
-             */
+            /** @description What the agent asks, or what is not known. */
             text: string;
-            /**
-             * Until
-             * @description When the step fails unless somebody has answered; null: never.
-             */
+            /** @description When the step fails unless somebody has answered; null: never. */
             until: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /** InboxPage */
         InboxPage: {
-            /** Items */
             items: components["schemas"]["InboxItem"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /**
@@ -2965,27 +2426,15 @@ export interface components {
          * @description How far a step with `for_each` is: how many of its items are in which state.
          */
         Items: {
-            /** Cancelled */
             cancelled: number;
-            /** Completed */
             completed: number;
-            /** Failed */
             failed: number;
-            /**
-             * Pending
-             * @description Not begun, or not called again yet.
-             */
+            /** @description Not begun, or not called again yet. */
             pending: number;
-            /** Running */
             running: number;
-            /** Skipped */
             skipped: number;
-            /** Total */
             total: number;
-            /**
-             * Waiting
-             * @description For their next attempt, or for a person.
-             */
+            /** @description For their next attempt, or for a person. */
             waiting: number;
         };
         /**
@@ -3058,46 +2507,32 @@ export interface components {
          */
         LastCheck: {
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** Grade */
             grade: string;
-            /** Id */
             id: string;
-            /** Passed */
             passed: boolean;
         };
         /** LastRun */
         LastRun: {
             /**
-             * Created At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
-            /** Id */
             id: string;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
+            /** @enum {string} */
+            status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
         };
         /** LetterHeader */
         LetterHeader: {
-            /**
-             * Encoding
-             * @enum {string}
-             */
-            encoding: "utf-8" | "base64";
-            /** Name */
+            /** @enum {string} */
+            encoding: "base64" | "utf-8";
             name: string;
-            /** Value */
             value: string;
         };
         /**
@@ -3105,91 +2540,59 @@ export interface components {
          * @description Limits by their names; those that are left out stay as they are.
          */
         LimitRequest: {
-            /** Calls */
             calls?: number;
-            /** Comparisons */
             comparisons?: number;
-            /** Disagreement */
             disagreement?: number;
-            /** Error Rate */
             error_rate?: number;
-            /** Slowdown */
             slowdown?: number;
-            /**
-             * Slowest Ms
-             * @default null
-             */
-            slowest_ms: number | null;
-            /** Window */
+            slowest_ms?: number | null;
             window?: number;
         };
         /** Liveness */
         Liveness: {
-            /** Status */
             status: string;
         };
         /** LogLine */
         LogLine: {
             /**
-             * At
              * Format: date-time
              * @description When it happened; of an exchange, when it had ended.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** Attempt */
             attempt: number | null;
-            /**
-             * Event
-             * @description The type of the event, or what the exchange was for.
-             */
+            /** @description The type of the event, or what the exchange was for. */
             event: string;
+            /** @enum {string} */
+            level: "error" | "info" | "warning";
             /**
-             * Level
-             * @enum {string}
-             */
-            level: "info" | "warning" | "error";
-            /**
-             * Source
              * @description `run`: its history; `agent`: what an agent has said meanwhile; `wire`: an exchange with one.
              * @enum {string}
              */
-            source: "run" | "agent" | "wire";
-            /** Step */
+            source: "agent" | "run" | "wire";
             step: string | null;
-            /**
-             * Text
-             * @description What there is to say; it may have several lines.
-             */
+            /** @description What there is to say; it may have several lines. */
             text: string;
         };
         /** LogPage */
         LogPage: {
-            /** Items */
             items: components["schemas"]["LogLine"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /** MigrationAttestation */
         MigrationAttestation: {
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** Note */
             note: string;
-            /** Who */
             who: string;
         };
         /** MigrationChange */
         MigrationChange: {
-            /** Agent */
             agent: string;
             event: components["schemas"]["AgentEvent"] | null;
             migration: components["schemas"]["MigrationState"];
@@ -3197,65 +2600,41 @@ export interface components {
         /** MigrationCheck */
         MigrationCheck: {
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** Grade */
             grade: string;
-            /** Passed */
             passed: boolean;
-            /** Protocol */
             protocol: string;
-            /** Url */
             url: string;
         };
         /** MigrationEntry */
         MigrationEntry: {
-            /** Agent */
             agent: string;
-            /** Blockers */
             blockers: components["schemas"]["Blocker"][];
             /** @description While runs try the new side. */
             calls: components["schemas"]["CallsOfSides"];
-            /**
-             * Comparisons
-             * @description Of the present shadow.
-             */
+            /** @description Of the present shadow. */
             comparisons: {
                 [key: string]: number;
             };
             /** @description The last change. */
             event: components["schemas"]["AgentEvent"] | null;
-            /** Expressions */
             expressions: components["schemas"]["ChangedExpression"][];
-            /**
-             * In Use
-             * @description What is spoken in fact; null: nobody has looked yet.
-             */
+            /** @description What is spoken in fact; null: nobody has looked yet. */
             in_use: string | null;
             /** @description Of the new side; of the agent itself, where there is none. */
             last_check: components["schemas"]["MigrationCheck"] | null;
             /** @description null: not begun. */
             migration: components["schemas"]["MigrationState"] | null;
-            /**
-             * Offers
-             * @description What it speaks as far as a card or a check has shown.
-             */
+            /** @description What it speaks as far as a card or a check has shown. */
             offers: components["schemas"]["Offer"][];
-            /**
-             * Protocol
-             * @description As it is registered.
-             */
+            /** @description As it is registered. */
             protocol: string;
-            /** Url */
             url: string;
-            /**
-             * Workflows
-             * @description Those that call it, in their latest version.
-             */
+            /** @description Those that call it, in their latest version. */
             workflows: string[];
         };
         /**
@@ -3263,93 +2642,49 @@ export interface components {
          * @description When the new side is not good enough.
          */
         MigrationLimits: {
-            /**
-             * Calls
-             * @description Of so many at least.
-             * @default 10
-             */
+            /** @description Of so many at least. */
             calls: number;
-            /**
-             * Comparisons
-             * @description So many at least, while the agent is shadowed.
-             * @default 20
-             */
+            /** @description So many at least, while the agent is shadowed. */
             comparisons: number;
-            /**
-             * Disagreement
-             * @description Share of comparisons that may disagree before a cutover.
-             * @default 0.01
-             */
+            /** @description Share of comparisons that may disagree before a cutover. */
             disagreement: number;
-            /**
-             * Error Rate
-             * @description More failures than this share of calls roll back.
-             * @default 0.1
-             */
+            /** @description More failures than this share of calls roll back. */
             error_rate: number;
-            /**
-             * Slowdown
-             * @description Times the old side's 95th percentile that roll back.
-             * @default 3
-             */
+            /** @description Times the old side's 95th percentile that roll back. */
             slowdown: number;
-            /**
-             * Slowest Ms
-             * @description A 95th percentile that rolls back in any case.
-             * @default null
-             */
+            /** @description A 95th percentile that rolls back in any case. */
             slowest_ms: number | null;
-            /**
-             * Window
-             * @description Of the last so many calls.
-             * @default 50
-             */
+            /** @description Of the last so many calls. */
             window: number;
         };
         /** MigrationOutcome */
         MigrationOutcome: {
-            /** Changed */
             changed: components["schemas"]["MigrationChange"][];
-            /**
-             * Left Alone
-             * @description Of a rollback: those whose migration is finished, so that there is no old side to go back to.
-             */
+            /** @description Of a rollback: those whose migration is finished, so that there is no old side to go back to. */
             left_alone: components["schemas"]["MigrationRefusal"][];
-            /**
-             * Refused
-             * @description Those that were meant and could not, and why.
-             */
+            /** @description Those that were meant and could not, and why. */
             refused: components["schemas"]["MigrationRefusal"][];
         };
         /** MigrationPage */
         MigrationPage: {
-            /** Items */
             items: components["schemas"]["MigrationEntry"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /** MigrationRefusal */
         MigrationRefusal: {
-            /** Agent */
             agent: string;
-            /** Fix */
             fix: string;
-            /** Message */
             message: string;
         };
         /** MigrationRequest */
         MigrationRequest: {
             /**
-             * Who
              * @description Who asks, where no keys are in use; otherwise it is the key's name.
              * @default null
              */
             who: string | null;
             /**
-             * Why
              * @description For those who read it later.
              * @default
              */
@@ -3360,72 +2695,43 @@ export interface components {
          * @description Where an agent's migration stands.
          */
         MigrationState: {
-            /**
-             * Forced
-             * @description Whether a refusal was overruled.
-             */
+            /** @description Whether a refusal was overruled. */
             forced: boolean;
             limits: components["schemas"]["MigrationLimits"];
-            /** Percent */
             percent: number;
             /** @description Somebody's word for what no program can check. */
             ready: components["schemas"]["MigrationAttestation"] | null;
-            /**
-             * Stage
-             * @enum {string}
-             */
-            stage: "planned" | "shadow" | "canary" | "cut_over" | "finished" | "rolled_back";
+            /** @enum {string} */
+            stage: "canary" | "cut_over" | "finished" | "planned" | "rolled_back" | "shadow";
             target: components["schemas"]["MigrationTarget"] | null;
         };
         /** MigrationStatus */
         MigrationStatus: {
-            /** Agent */
             agent: string;
-            /** Blockers */
             blockers: components["schemas"]["Blocker"][];
             /** @description While runs try the new side. */
             calls: components["schemas"]["CallsOfSides"];
-            /**
-             * Comparisons
-             * @description Of the present shadow.
-             */
+            /** @description Of the present shadow. */
             comparisons: {
                 [key: string]: number;
             };
             /** @description The last change. */
             event: components["schemas"]["AgentEvent"] | null;
-            /** Expressions */
             expressions: components["schemas"]["ChangedExpression"][];
-            /**
-             * In Use
-             * @description What is spoken in fact; null: nobody has looked yet.
-             */
+            /** @description What is spoken in fact; null: nobody has looked yet. */
             in_use: string | null;
             /** @description Of the new side; of the agent itself, where there is none. */
             last_check: components["schemas"]["MigrationCheck"] | null;
             /** @description null: not begun. */
             migration: components["schemas"]["MigrationState"] | null;
-            /**
-             * Offers
-             * @description What it speaks as far as a card or a check has shown.
-             */
+            /** @description What it speaks as far as a card or a check has shown. */
             offers: components["schemas"]["Offer"][];
-            /**
-             * Old Runs
-             * @description After the cutover: unfinished runs of before it, without which it can be finished.
-             */
+            /** @description After the cutover: unfinished runs of before it, without which it can be finished. */
             old_runs: number;
-            /**
-             * Protocol
-             * @description As it is registered.
-             */
+            /** @description As it is registered. */
             protocol: string;
-            /** Url */
             url: string;
-            /**
-             * Workflows
-             * @description Those that call it, in their latest version.
-             */
+            /** @description Those that call it, in their latest version. */
             workflows: string[];
         };
         /**
@@ -3433,20 +2739,15 @@ export interface components {
          * @description The new side of an agent; its credentials and limits are the agent's own.
          */
         MigrationTarget: {
-            /** Protocol */
             protocol: string;
-            /** Protocol Config */
             protocol_config: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
-            /** Url */
             url: string;
         };
         /** Offer */
         Offer: {
-            /** Evidence */
             evidence: string;
-            /** Protocol */
             protocol: string;
         };
         /**
@@ -3454,9 +2755,7 @@ export interface components {
          * @description The step of another run that has begun a run.
          */
         Parent: {
-            /** Run Id */
             run_id: string;
-            /** Step */
             step: string;
         };
         /**
@@ -3464,16 +2763,13 @@ export interface components {
          * @description One thing that was tried in order to find out what an agent speaks, and what came of it.
          */
         Probe: {
-            /** Answered */
             answered: string;
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** Tried */
             tried: string;
         };
         /**
@@ -3497,45 +2793,28 @@ export interface components {
         };
         /** Process */
         Process: {
-            /**
-             * Alive
-             * @description False: it should have said so again by now.
-             */
+            /** @description False: it should have said so again by now. */
             alive: boolean;
-            /** Id */
             id: string;
-            /**
-             * Name
-             * @description Host and process id.
-             */
+            /** @description Host and process id. */
             name: string;
-            /**
-             * Pool
-             * @description Of bridges: it takes the tasks of that pool alone.
-             */
+            /** @description Of bridges: it takes the tasks of that pool alone. */
             pool: string | null;
-            /** Roles */
             roles: string[];
             /**
-             * Seen At
              * Format: date-time
              * @description When it has last said that it lives.
              * @example 2026-03-01T12:00:00.123456Z
              */
             seen_at: string;
             /**
-             * Started At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             started_at: string;
-            /**
-             * This
-             * @description It is the one that answers.
-             */
+            /** @description It is the one that answers. */
             this: boolean;
-            /** Version */
             version: string;
         };
         /**
@@ -3543,60 +2822,39 @@ export interface components {
          * @description At most so many calls a second over all bridges; so many at once after a quiet time.
          */
         RateLimit: {
-            /**
-             * Burst
-             * @default 1
-             */
+            /** @default 1 */
             burst: number;
-            /** Per Second */
             per_second: number;
         };
         /** RateState */
         RateState: {
-            /** Burst */
             burst: number;
-            /** Per Second */
             per_second: number;
-            /**
-             * Tokens
-             * @description Calls that may begin at once.
-             */
+            /** @description Calls that may begin at once. */
             tokens: number;
         };
         /** Readiness */
         Readiness: {
-            /**
-             * Dependencies
-             * @description Each dependency, with `ok`.
-             */
+            /** @description Each dependency, with `ok`. */
             dependencies: {
                 [key: string]: string;
             };
-            /** Status */
             status: string;
-            /**
-             * Warnings
-             * @description What stops no work, and should not stay as it is.
-             */
+            /** @description What stops no work, and should not stay as it is. */
             warnings: string[];
         };
         /** ReadyRequest */
         ReadyRequest: {
-            /**
-             * Note
-             * @description For those who read it later.
-             */
+            /** @description For those who read it later. */
             note: string;
             /** @default null */
             target: components["schemas"]["TargetRequest"] | null;
             /**
-             * Who
              * @description Who asks, where no keys are in use; otherwise it is the key's name.
              * @default null
              */
             who: string | null;
             /**
-             * Why
              * @description For those who read it later.
              * @default
              */
@@ -3607,32 +2865,21 @@ export interface components {
          * @description At least one of `text`, `data` and `parts`.
          */
         ReplyRequest: {
-            /** Data */
             data?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | components["schemas"]["JsonValue"][] | string | number | boolean;
-            /**
-             * Item
-             * @description The question that is meant, by its id in the inbox; another one is not answered.
-             */
+            /** @description The question that is meant, by its id in the inbox; another one is not answered. */
             item?: string;
-            /**
-             * Parts
-             * @description Parts as in a step's input: {text}, {data}, {raw, mediaType}, {url, mediaType}.
-             */
+            /** @description Parts as in a step's input: {text}, {data}, {raw, mediaType}, {url, mediaType}. */
             parts?: {
                 [key: string]: components["schemas"]["JsonValue"];
             }[];
-            /** Text */
             text?: string;
         } | unknown | unknown | unknown;
         /** ResolveRequest */
         ResolveRequest: {
-            /**
-             * Outcome
-             * @enum {string}
-             */
-            outcome: "succeeded" | "failed" | "call_again";
+            /** @enum {string} */
+            outcome: "call_again" | "failed" | "succeeded";
             /**
              * @description The step's output, where it succeeded.
              * @default null
@@ -3645,37 +2892,27 @@ export interface components {
          */
         RetryPolicy: {
             /**
-             * Backoff
              * @default exponential
              * @enum {string}
              */
-            backoff: "fixed" | "linear" | "exponential";
+            backoff: "exponential" | "fixed" | "linear";
             /**
-             * First Delay
              * @description A number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.
              * @default 1s
              * @example 25s
              */
             first_delay: string;
-            /**
-             * Jitter
-             * @default true
-             */
+            /** @default true */
             jitter: boolean;
-            /**
-             * Max Attempts
-             * @default 3
-             */
+            /** @default 3 */
             max_attempts: number;
             /**
-             * Max Delay
              * @description A number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.
              * @default 1m
              * @example 25s
              */
             max_delay: string;
             /**
-             * On
              * @description `no_answer`, an HTTP status or class (`5xx`), a JSON-RPC code, an error code, or `any`.
              * @default [
              *       "no_answer",
@@ -3690,15 +2927,15 @@ export interface components {
         /** RetryRequest */
         RetryRequest: {
             /**
-             * From Start
              * @description Keep nothing: run every step again.
+             * @default false
              */
-            from_start?: boolean;
+            from_start: boolean;
             /**
-             * From Step
              * @description Run this step and all after it again.
+             * @default null
              */
-            from_step?: string | null;
+            from_step: string | null;
             /** @description Another input for the run; left out: the same one. */
             input?: components["schemas"]["JsonValue"];
             /** @description What `from_step` is given, in place of what the workflow makes for it; not for a step with `for_each`. */
@@ -3707,86 +2944,51 @@ export interface components {
         /** RollbackRequest */
         RollbackRequest: {
             /**
-             * Who
              * @description Who asks, where no keys are in use; otherwise it is the key's name.
              * @default null
              */
             who: string | null;
             /**
-             * Why
              * @description For those who read it later.
+             * @default
              */
             why: string;
         };
         /** Run */
         Run: {
-            /**
-             * Agents
-             * @description Those that its workflow's steps call, each once.
-             */
+            /** @description Those that its workflow's steps call, each once. */
             agents: string[];
-            /**
-             * Cancel Requested At
-             * @default null
-             */
-            cancel_requested_at: string | null;
-            /** Correlation Id */
+            cancel_requested_at?: string | null;
             correlation_id: string;
             /**
-             * Created At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
             error: components["schemas"]["StepFailure"] | null;
-            /** Finished At */
             finished_at: string | null;
-            /** Id */
             id: string;
             input: components["schemas"]["JsonValue"];
-            /**
-             * Last Seq
-             * @description The number of its last event: what is told here is how it stood then. 0: it has not begun.
-             */
+            /** @description The number of its last event: what is told here is how it stood then. 0: it has not begun. */
             last_seq: number;
             output: components["schemas"]["JsonValue"];
-            /**
-             * @description Only of a run that a step has begun.
-             * @default null
-             */
-            parent: components["schemas"]["Parent"] | null;
-            /**
-             * Retry Of
-             * @description The run that this one repeats.
-             * @default null
-             */
-            retry_of: string | null;
-            /** Started At */
+            /** @description Only of a run that a step has begun. */
+            parent?: components["schemas"]["Parent"] | null;
+            /** @description The run that this one repeats. */
+            retry_of?: string | null;
             started_at: string | null;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
-            /** Steps */
+            /** @enum {string} */
+            status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
             steps: components["schemas"]["Step"][];
-            /**
-             * Trace Id
-             * @description Of the trace that it is part of; left out: nobody traces it.
-             * @default null
-             */
-            trace_id: string | null;
+            /** @description Of the trace that it is part of; left out: nobody traces it. */
+            trace_id?: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /** RunPage */
         RunPage: {
-            /** Items */
             items: components["schemas"]["RunSummary"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /**
@@ -3794,58 +2996,32 @@ export interface components {
          * @description A run without its steps.
          */
         RunSummary: {
-            /**
-             * Agents
-             * @description Those that its workflow's steps call, each once.
-             */
+            /** @description Those that its workflow's steps call, each once. */
             agents: string[];
-            /**
-             * Cancel Requested At
-             * @default null
-             */
-            cancel_requested_at: string | null;
-            /** Correlation Id */
+            cancel_requested_at?: string | null;
             correlation_id: string;
             /**
-             * Created At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
             error: components["schemas"]["StepFailure"] | null;
-            /** Finished At */
             finished_at: string | null;
-            /** Id */
             id: string;
             /** @description Left out of a list with `payloads=false`. */
             input?: components["schemas"]["JsonValue"];
             /** @description Left out of a list with `payloads=false`. */
             output?: components["schemas"]["JsonValue"];
-            /**
-             * @description Only of a run that a step has begun.
-             * @default null
-             */
-            parent: components["schemas"]["Parent"] | null;
-            /**
-             * Retry Of
-             * @description The run that this one repeats.
-             * @default null
-             */
-            retry_of: string | null;
-            /** Started At */
+            /** @description Only of a run that a step has begun. */
+            parent?: components["schemas"]["Parent"] | null;
+            /** @description The run that this one repeats. */
+            retry_of?: string | null;
             started_at: string | null;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
-            /**
-             * Trace Id
-             * @description Of the trace that it is part of; left out: nobody traces it.
-             * @default null
-             */
-            trace_id: string | null;
+            /** @enum {string} */
+            status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
+            /** @description Of the trace that it is part of; left out: nobody traces it. */
+            trace_id?: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /**
@@ -3853,16 +3029,10 @@ export interface components {
          * @description What saving a definition came to.
          */
         SavedWorkflow: {
-            /** Id */
             id: string;
-            /** Name */
             name: string;
-            /** Version */
             version: number;
-            /**
-             * Warnings
-             * @description What is allowed, but probably not meant.
-             */
+            /** @description What is allowed, but probably not meant. */
             warnings: components["schemas"]["Finding"][];
         };
         /**
@@ -3902,131 +3072,63 @@ export interface components {
          * @description How the last calls of a side have ended.
          */
         SideCalls: {
-            /** Calls */
             calls: number;
-            /** Failed */
             failed: number;
-            /** Median Ms */
             median_ms: number | null;
-            /** Slowest Ms */
             slowest_ms: number | null;
         };
         /** Step */
         Step: {
-            /**
-             * Agent
-             * @description Empty where the step is a run of another workflow.
-             */
+            /** @description Empty where the step is a run of another workflow. */
             agent: string;
-            /** Attempts */
             attempts: number;
-            /**
-             * @description Only of such a step that has begun.
-             * @default null
-             */
-            child: components["schemas"]["Child"] | null;
+            /** @description Only of such a step that has begun. */
+            child?: components["schemas"]["Child"] | null;
             error: components["schemas"]["StepFailure"] | null;
-            /** Finished At */
             finished_at: string | null;
             /** @description Left out where steps are asked for without their payloads. */
             input?: components["schemas"]["JsonValue"];
-            /**
-             * @description Only of a step with `for_each` that has begun; its input is null then.
-             * @default null
-             */
-            items: components["schemas"]["Items"] | null;
-            /** Name */
+            /** @description Only of a step with `for_each` that has begun; its input is null then. */
+            items?: components["schemas"]["Items"] | null;
             name: string;
             /** @description Left out where steps are asked for without their payloads. */
             output?: components["schemas"]["JsonValue"];
-            /**
-             * Protocol
-             * @description The dialect that was spoken.
-             */
+            /** @description The dialect that was spoken. */
             protocol: string | null;
-            /** Started At */
             started_at: string | null;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "PENDING" | "RUNNING" | "WAITING" | "COMPLETED" | "FAILED" | "SKIPPED" | "CANCELLED" | "OUTCOME_UNKNOWN";
+            /** @enum {string} */
+            status: "CANCELLED" | "COMPLETED" | "FAILED" | "OUTCOME_UNKNOWN" | "PENDING" | "RUNNING" | "SKIPPED" | "WAITING";
             waiting_for: components["schemas"]["WaitingFor"] | null;
-            /**
-             * Warnings
-             * @description What is odd about an answer that was taken all the same.
-             */
+            /** @description What is odd about an answer that was taken all the same. */
             warnings: string[];
-            /**
-             * Workflow
-             * @description Only of a step that is a run of another workflow: that one's name.
-             * @default null
-             */
-            workflow: string | null;
+            /** @description Only of a step that is a run of another workflow: that one's name. */
+            workflow?: string | null;
         };
         /**
          * StepFailure
          * @description Why a step or run failed.
          */
         StepFailure: {
-            /**
-             * Attempt
-             * @default null
-             */
-            attempt: number | null;
-            /**
-             * Cause Item
-             * @description Of a step with for_each: the index of the item that failed it.
-             * @default null
-             */
-            cause_item: number | null;
-            /**
-             * Code
-             * @description One of a published list.
-             */
+            attempt?: number | null;
+            /** @description Of a step with for_each: the index of the item that failed it. */
+            cause_item?: number | null;
+            /** @description One of a published list. */
             code: string;
-            /**
-             * @description What could be extracted from the agent's answer all the same.
-             * @default null
-             */
-            detail: components["schemas"]["JsonValue"];
-            /**
-             * Fix
-             * @description What to do about it.
-             */
+            /** @description What could be extracted from the agent's answer all the same. */
+            detail?: components["schemas"]["JsonValue"];
+            /** @description What to do about it. */
             fix: string;
-            /**
-             * Fix Command
-             * @description The command in `fix`, if it has one that can be typed as it is.
-             * @default null
-             */
-            fix_command: string | null;
-            /**
-             * Http Status
-             * @default null
-             */
-            http_status: number | null;
-            /**
-             * Jsonrpc Code
-             * @default null
-             */
-            jsonrpc_code: number | null;
-            /** Message */
+            /** @description The command in `fix`, if it has one that can be typed as it is. */
+            fix_command?: string | null;
+            http_status?: number | null;
+            jsonrpc_code?: number | null;
             message: string;
-            /**
-             * Step
-             * @default null
-             */
-            step: string | null;
+            step?: string | null;
         };
         /** StepPage */
         StepPage: {
-            /** Items */
             items: components["schemas"]["Step"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /**
@@ -4035,67 +3137,35 @@ export interface components {
          */
         SystemState: {
             /**
-             * At
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /**
-             * Broker
-             * @enum {string}
-             */
-            broker: "memory" | "kafka";
-            /**
-             * Consumers
-             * @description How far those are behind that take records from Kafka, as it was at most five seconds ago; null: there is no Kafka.
-             */
+            /** @enum {string} */
+            broker: "kafka" | "memory";
+            /** @description How far those are behind that take records from Kafka, as it was at most five seconds ago; null: there is no Kafka. */
             consumers: components["schemas"]["Consumers"][] | null;
-            /**
-             * Dependencies
-             * @description Of the process that answers.
-             */
+            /** @description Of the process that answers. */
             dependencies: components["schemas"]["Dependency"][];
             /**
-             * Mode
              * @description `embedded`: one process is all of it.
              * @enum {string}
              */
-            mode: "embedded" | "distributed";
-            /**
-             * Processes
-             * @description Those that live, and those that have not said good-bye; null: the store cannot be asked.
-             */
+            mode: "distributed" | "embedded";
+            /** @description Those that live, and those that have not said good-bye; null: the store cannot be asked. */
             processes: components["schemas"]["Process"][] | null;
-            /**
-             * Queues
-             * @description How much waits, and where; null as above.
-             */
+            /** @description How much waits, and where; null as above. */
             queues: components["schemas"]["Count"][] | null;
-            /**
-             * Ready
-             * @description Work can be taken by the process that answers.
-             */
+            /** @description Work can be taken by the process that answers. */
             ready: boolean;
-            /**
-             * Runs
-             * @description How many runs there are, by their status; null as above.
-             */
+            /** @description How many runs there are, by their status; null as above. */
             runs: components["schemas"]["Count"][] | null;
-            /**
-             * Store
-             * @enum {string}
-             */
-            store: "sqlite" | "postgresql";
-            /**
-             * Version
-             * @description Of the process that answers.
-             */
+            /** @enum {string} */
+            store: "postgresql" | "sqlite";
+            /** @description Of the process that answers. */
             version: string;
-            /**
-             * Warnings
-             * @description What stops no work, and should not stay as it is.
-             */
+            /** @description What stops no work, and should not stay as it is. */
             warnings: string[];
         };
         /**
@@ -4103,39 +3173,25 @@ export interface components {
          * @description What is left out is as it was named before; or the agent's own url, and `jsonrpc-2.0`.
          */
         TargetRequest: {
-            /**
-             * Protocol
-             * @default null
-             */
+            /** @default null */
             protocol: string | null;
-            /**
-             * Protocol Config
-             * @default null
-             */
+            /** @default null */
             protocol_config: components["schemas"]["JsonRpcProtocolConfig"] | null;
-            /**
-             * Url
-             * @default null
-             */
+            /** @default null */
             url: string | null;
         };
         /** TrialRequest */
         TrialRequest: {
             limits?: components["schemas"]["LimitRequest"];
-            /**
-             * Percent
-             * @description Of the runs; the same ones for as long as it lasts.
-             */
+            /** @description Of the runs; the same ones for as long as it lasts. */
             percent: number;
             target?: components["schemas"]["TargetRequest"];
             /**
-             * Who
              * @description Who asks, where no keys are in use; otherwise it is the key's name.
              * @default null
              */
             who: string | null;
             /**
-             * Why
              * @description For those who read it later.
              * @default
              */
@@ -4146,115 +3202,61 @@ export interface components {
          * @description What a step that is not done waits for.
          */
         WaitingFor: {
-            /**
-             * @description What the agent has said with its question that is no text; left out: nothing.
-             * @default null
-             */
-            data: components["schemas"]["JsonValue"];
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "input" | "auth" | "retry" | "remote" | "outcome";
-            /** Text */
+            /** @description What the agent has said with its question that is no text; left out: nothing. */
+            data?: components["schemas"]["JsonValue"];
+            /** @enum {string} */
+            kind: "auth" | "input" | "outcome" | "remote" | "retry";
             text: string;
-            /** Until */
             until: string | null;
         };
         /** WirePage */
         WirePage: {
-            /** Items */
             items: components["schemas"]["Exchange"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /** WireRequest */
         WireRequest: {
-            /** Body */
             body: string;
-            /**
-             * Body Cut
-             * @description True: the body is longer than what is kept of it.
-             * @default null
-             */
-            body_cut: boolean | null;
-            /**
-             * Body Notes
-             * @description What `body` does not show of the body, in words; `notes` has it, too.
-             * @default null
-             */
-            body_notes: string[] | null;
-            /** Headers */
             headers: {
                 [key: string]: string;
             };
-            /** Method */
             method: string;
-            /** Url */
             url: string;
         };
         /** WireResponse */
         WireResponse: {
-            /** Body */
             body: string;
-            /** Headers */
             headers: {
                 [key: string]: string;
             };
-            /** Status */
             status: number;
         };
         /** Workflow */
         Workflow: {
-            /**
-             * Agents
-             * @description Those that its steps call, by name.
-             */
+            /** @description Those that its steps call, by name. */
             agents: string[];
             /**
-             * Created At
              * Format: date-time
              * @description When this version was saved.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
-            /**
-             * Definition
-             * @description The definition in its canonical form.
-             */
+            /** @description The definition in its canonical form. */
             definition: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
-            /** Description */
             description: string | null;
-            /** Id */
             id: string;
-            /** Name */
             name: string;
-            /**
-             * Source
-             * @description The definition as it was written.
-             */
+            /** @description The definition as it was written. */
             source: string;
-            /**
-             * Steps
-             * @description How many it has.
-             */
+            /** @description How many it has. */
             steps: number;
-            /** Version */
             version: number;
-            /**
-             * Workflows
-             * @description Those that its steps are runs of, by name.
-             */
+            /** @description Those that its steps are runs of, by name. */
             workflows: string[];
-            /**
-             * Yaml
-             * @description The same as YAML, for whoever reads it; null where `source` is no JSON, or too long for that.
-             */
+            /** @description The same as YAML, for whoever reads it; null where `source` is no JSON, or too long for that. */
             yaml: string | null;
         };
         /**
@@ -4437,74 +3439,43 @@ export interface components {
         };
         /** WorkflowGraph */
         WorkflowGraph: {
-            /**
-             * Edges
-             * @description Everything that a step waits for, also by a longer way.
-             */
+            /** @description Everything that a step waits for, also by a longer way. */
             edges: components["schemas"]["GraphEdge"][];
-            /**
-             * Steps
-             * @description In the order of the definition.
-             */
+            /** @description In the order of the definition. */
             steps: components["schemas"]["GraphStep"][];
-            /** Version */
             version: number;
-            /** Workflow */
             workflow: string;
         };
         /** WorkflowItem */
         WorkflowItem: {
-            /**
-             * Agents
-             * @description Those that its steps call, by name.
-             */
+            /** @description Those that its steps call, by name. */
             agents: string[];
             /**
-             * Created At
              * Format: date-time
              * @description When this version was saved.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
-            /** Description */
             description: string | null;
-            /** Id */
             id: string;
-            /**
-             * Last Runs
-             * @description Newest first; there where `last_runs` asks for them.
-             */
+            /** @description Newest first; there where `last_runs` asks for them. */
             last_runs?: components["schemas"]["LastRun"][];
-            /** Name */
             name: string;
-            /**
-             * Steps
-             * @description How many it has.
-             */
+            /** @description How many it has. */
             steps: number;
-            /** Version */
             version: number;
-            /**
-             * Workflows
-             * @description Those that its steps are runs of, by name.
-             */
+            /** @description Those that its steps are runs of, by name. */
             workflows: string[];
         };
         /** WorkflowPage */
         WorkflowPage: {
-            /** Items */
             items: components["schemas"]["WorkflowItem"][];
-            /**
-             * Next Cursor
-             * @description `cursor` of the next page; null: there is none.
-             */
+            /** @description `cursor` of the next page; null: there is none. */
             next_cursor: string | null;
         };
         /** WorkflowReference */
         WorkflowReference: {
-            /** Name */
             name: string;
-            /** Version */
             version: number;
         };
         /**
@@ -4512,24 +3483,14 @@ export interface components {
          * @description What saving a definition would come to.
          */
         WorkflowValidation: {
-            /**
-             * Errors
-             * @description Why it would be refused; at most 100.
-             */
+            /** @description Why it would be refused; at most 100. */
             errors: components["schemas"]["Finding"][];
             /** @description Null while it is not valid. */
             graph: components["schemas"]["Graph"] | null;
-            /**
-             * Name
-             * @description Null while it is not valid.
-             */
+            /** @description Null while it is not valid. */
             name: string | null;
-            /** Valid */
             valid: boolean;
-            /**
-             * Warnings
-             * @description What is allowed, but probably not meant.
-             */
+            /** @description What is allowed, but probably not meant. */
             warnings: components["schemas"]["Finding"][];
         };
     };
@@ -6035,7 +4996,7 @@ export interface operations {
                 /** @description Only what the key of this name has changed. */
                 who?: string;
                 /** @description Only changes of this kind of thing. */
-                kind?: "run" | "workflow" | "agent" | "migration" | "key" | "secret" | "dead_letter";
+                kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
                 /** @description Only changes of this one. */
                 subject?: string;
             };
@@ -6470,7 +5431,7 @@ export interface operations {
                 /** @description `next_cursor` of the page before; leave it out for the first page. */
                 cursor?: string;
                 /** @description Only questions, wishes to log in, or outcomes that nobody knows. */
-                kind?: "input" | "auth" | "outcome";
+                kind?: "auth" | "input" | "outcome";
                 /** @description Only what runs of this workflow wait for: its name or id. */
                 workflow?: string;
             };
@@ -7038,7 +5999,7 @@ export interface operations {
                 /** @description `next_cursor` of the page before; leave it out for the first page. */
                 cursor?: string;
                 /** @description Only those with this one. */
-                verdict?: "agree" | "differ" | "new_failed" | "old_failed" | "both_failed";
+                verdict?: "agree" | "both_failed" | "differ" | "new_failed" | "old_failed";
             };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
@@ -8135,7 +7096,7 @@ export interface operations {
                 /** @description `false`: without input and output, which may be long. */
                 payloads?: boolean;
                 /** @description Only runs in this state; several: in any of them. */
-                status?: ("PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED")[];
+                status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING")[];
                 /** @description Only runs of this workflow: its name or id. */
                 workflow?: string;
                 /** @description Only runs of workflows that call this agent, in the version that ran. */
@@ -9014,7 +7975,7 @@ export interface operations {
                 /** @description A step with `for_each`: its items that have begun, instead of the run's steps. */
                 of?: string;
                 /** @description Only those in this state; several: in any of them. All steps and items of the run are looked through for each page, as they are without it. */
-                status?: ("PENDING" | "RUNNING" | "WAITING" | "COMPLETED" | "FAILED" | "SKIPPED" | "CANCELLED" | "OUTCOME_UNKNOWN")[];
+                status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "OUTCOME_UNKNOWN" | "PENDING" | "RUNNING" | "SKIPPED" | "WAITING")[];
                 /** @description `false`: without input and output, which may be long. */
                 payloads?: boolean;
             };
@@ -9432,7 +8393,7 @@ export interface operations {
                 /** @description Only exchanges of this attempt, likewise. */
                 attempt?: number;
                 /** @description `har`: an HTTP Archive 1.2; `log._next_cursor` leads on. */
-                format?: "json" | "har";
+                format?: "har" | "json";
                 /** @description `false`: with empty headers and bodies, and without frames; not of a HAR. */
                 payloads?: boolean;
             };

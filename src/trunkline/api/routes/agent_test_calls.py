@@ -6,7 +6,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.api.bodies import decode_object, read_body
+from trunkline.api.bodies import decode_object, read_body, with_whole_numbers
 from trunkline.api.headers import correlation_id_of
 from trunkline.api.resources.agent_test_calls import AgentMessage, AgentTrial, agent_trial
 from trunkline.api.routes.agents import AGENTS, AgentParameters
@@ -42,7 +42,7 @@ class AgentTestCallRoutes:
 
 def _read(body: JsonObject) -> AgentMessage:
     try:
-        message = msgspec.convert(body, AgentMessage)
+        message = msgspec.convert(with_whole_numbers(body, AgentMessage), AgentMessage)
     except msgspec.ValidationError as exc:
         raise Invalid(f"The message is not valid: {exc}", fix=_FIX) from exc
     if ("text" in body) == ("input" in body):
