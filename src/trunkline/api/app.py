@@ -13,7 +13,6 @@ from trunkline.api.middleware.auth import ApiKeyCheck
 from trunkline.api.middleware.correlation import CorrelationMiddleware
 from trunkline.api.middleware.origin_check import OriginCheck
 from trunkline.api.middleware.web_ui import WebUi
-from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.activity import activity_operations
 from trunkline.api.routes.agent_test_calls import agent_test_call_operations
@@ -30,7 +29,7 @@ from trunkline.api.routes.runs import run_operations
 from trunkline.api.routes.secrets import secret_operations
 from trunkline.api.routes.system import probe_operations, system_operations
 from trunkline.api.routes.workflows import workflow_operations
-from trunkline.api.routing import Operation, OperationRouter
+from trunkline.api.routing import JSON, Operation, OperationRouter
 from trunkline.api.services import HealthReport, Limits, Probes, Services
 from trunkline.jsontypes import encode
 

@@ -12,21 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 
 import msgspec
-from fastapi import Query
 
 from trunkline.api.parameters import Parameters
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
-Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items at most.")]
 CURSOR = "`next_cursor` of the page before; leave it out for the first page."
-# Base64 (RFC 4648, section 5) without padding: every text of this form is a place in the list.
-TextCursor = Annotated[
-    str | None, Query(description=CURSOR, pattern="^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$", max_length=2048)
-]
-# 18 digits fit the 64 bits of every store.
-NumberCursor = Annotated[str | None, Query(description=CURSOR, pattern="^[0-9]{1,18}$")]
 
 T = TypeVar("T")
 

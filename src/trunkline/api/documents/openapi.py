@@ -14,7 +14,6 @@ from trunkline import __version__
 from trunkline.api import schemas
 from trunkline.api.documents.json_schemas import component_schemas, reference_to, schema_of
 from trunkline.api.headers import HEADER
-from trunkline.api.operations import problems
 from trunkline.api.parameters import Parameter
 from trunkline.api.problems import PROBLEM_JSON
 from trunkline.api.resources.common import Problem
@@ -23,7 +22,6 @@ from trunkline.api.roles import ROLES
 from trunkline.api.routing import JSON, Answer, Body, Operation
 from trunkline.api.schemas import Shape
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.stores.base import KeyRole
 from trunkline.workflow import workflow_json_schema
 
 DESCRIPTION = """\
@@ -47,8 +45,6 @@ TAGS = [
     {"name": "dead letters", "description": "Records that could not be read or applied."},
     {"name": "system", "description": "The process itself."},
 ]
-# The framework's own shape of an invalid request, which is never answered.
-_UNUSED = "HTTPValidationError"
 _CORRELATION_PARAMETER: JsonObject = {
     "name": HEADER,
     "in": "header",
@@ -165,46 +161,10 @@ def build_openapi(app: FastAPI, operations: Sequence[Operation]) -> JsonObject:
         "securitySchemes": _SECURITY_SCHEMES,
     }
     document["security"] = _SECURITY
-    for path, methods in _object(document["paths"]).items():
-        for method, operation in _object(methods).items():
-            _complete(_object(operation))
-            _secure(_object(operation), ROLES[f"{method.upper()} {path}"])
     paths = _object(document["paths"])
     for each in operations:
         _object(paths.setdefault(each.path, {}))[each.method.lower()] = _operation(each)
     return document
-
-
-def _secure(operation: JsonObject, role: KeyRole | None) -> None:
-    if role is None:
-        operation["security"] = []
-        return
-    operation["x-trunkline-role"] = role
-    refusals = {str(status): response for status, response in problems(401, 403).items()}
-    operation["responses"] = {**_object(refusals), **_object(operation["responses"])}
-
-
-def _complete(operation: JsonObject) -> None:
-    parameters = operation.setdefault("parameters", [])
-    if not isinstance(parameters, list):
-        raise TypeError("an operation's parameters are not a list")
-    for parameter in parameters:
-        parameter_ = _object(parameter)
-        parameter_["schema"] = _without_null(_object(parameter_["schema"]))
-    parameters.append(_CORRELATION_PARAMETER)
-    responses = _object(operation["responses"])
-    # Added by the framework wherever there is a parameter, also where any value of it is valid.
-    if _UNUSED in str(responses.get("422")):
-        del responses["422"]
-
-
-def _without_null(schema: JsonObject) -> JsonObject:
-    """A query or a header cannot be null, it can only be left out."""
-    match schema:
-        case {"anyOf": [dict(given), {"type": "null"}], **rest}:
-            return {**rest, **given}
-        case _:
-            return schema
 
 
 def _shapes() -> JsonObject:

@@ -1,4 +1,14 @@
-"""What the demo agents share: HTTP around a function that answers JSON with JSON."""
+"""
+What the demo agents share: HTTP around a function that answers JSON with JSON, and the JSON-RPC 2.0 shapes of two of them.
+
+    request   {"jsonrpc": "2.0", "id": "…", "method": "message/send",
+               "params": {"message": {"role": "user", "messageId": "…",
+                                      "parts": [{"kind": "text", "text": "…"}]}}}
+    answer    {"jsonrpc": "2.0", "id": "…",
+               "result": {"kind": "task", "id": "…", "status": {"state": "completed"},
+                          "artifacts": [{"parts": [{"kind": "text", "text": "…"}]}]}}
+    error     {"jsonrpc": "2.0", "id": "…", "error": {"code": -32601, "message": "Method not found: …"}}
+"""
 
 from __future__ import annotations
 
@@ -75,3 +85,26 @@ def _handler(agent: Agent) -> type[BaseHTTPRequestHandler]:
             del format, args
 
     return DemoRequestHandler
+
+
+def text_of(request: DemoRequest) -> str:
+    """The text of the message's first part; raises `ValueError` when there is none."""
+    try:
+        params = cast("dict[str, dict[str, list[dict[str, object]]]]", request["params"])
+        return str(params["message"]["parts"][0]["text"])
+    except (KeyError, IndexError, TypeError) as error:
+        raise ValueError("params.message.parts must hold a text") from error
+
+
+def task_result(task_id: str, state: str, text: str | None = None) -> dict[str, object]:
+    artifacts = [] if text is None else [{"artifactId": "answer", "parts": [{"kind": "text", "text": text}]}]
+    return {"kind": "task", "id": task_id, "status": {"state": state}, "artifacts": artifacts}
+
+
+def rpc_result(request: DemoRequest, value: dict[str, object]) -> DemoReply:
+    return DemoReply(200, {"jsonrpc": "2.0", "id": request.get("id"), "result": value})
+
+
+def rpc_error(request: DemoRequest, code: int, message: str) -> DemoReply:
+    body = {"jsonrpc": "2.0", "id": request.get("id"), "error": {"code": code, "message": message}}
+    return DemoReply(200, body)

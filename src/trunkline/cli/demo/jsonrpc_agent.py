@@ -1,12 +1,19 @@
-"""The Researcher: an agent that speaks JSON-RPC 2.0 and answers at once. `demo.jsonrpc` shows the shapes."""
+"""The Researcher: an agent that speaks JSON-RPC 2.0 and answers at once. `agent_server` shows the shapes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
-from trunkline.cli.demo import jsonrpc
-from trunkline.cli.demo.agent_server import DemoReply, DemoRequest, serve
+from trunkline.cli.demo.agent_server import (
+    DemoReply,
+    DemoRequest,
+    rpc_error,
+    rpc_result,
+    serve,
+    task_result,
+    text_of,
+)
 
 
 def research(query: str) -> dict[str, object]:
@@ -17,15 +24,15 @@ def research(query: str) -> dict[str, object]:
 def answer(request: DemoRequest, headers: Mapping[str, str]) -> DemoReply:
     del headers
     if request.get("jsonrpc") != "2.0":
-        return jsonrpc.error(request, -32600, "Invalid Request: jsonrpc must be 2.0")
+        return rpc_error(request, -32600, "Invalid Request: jsonrpc must be 2.0")
     if request.get("method") != "message/send":
-        return jsonrpc.error(request, -32601, f"Method not found: {request.get('method')}")
+        return rpc_error(request, -32601, f"Method not found: {request.get('method')}")
     try:
-        query = jsonrpc.text_of(request)
+        query = text_of(request)
     except ValueError as error:
-        return jsonrpc.error(request, -32602, f"Invalid params: {error}")
+        return rpc_error(request, -32602, f"Invalid params: {error}")
     found = json.dumps(research(query))
-    return jsonrpc.result(request, jsonrpc.task(f"research-{request.get('id')}", "completed", found))
+    return rpc_result(request, task_result(f"research-{request.get('id')}", "completed", found))
 
 
 if __name__ == "__main__":

@@ -11,8 +11,15 @@ import time
 from collections.abc import Mapping
 from typing import cast
 
-from trunkline.cli.demo import jsonrpc
-from trunkline.cli.demo.agent_server import DemoReply, DemoRequest, serve
+from trunkline.cli.demo.agent_server import (
+    DemoReply,
+    DemoRequest,
+    rpc_error,
+    rpc_result,
+    serve,
+    task_result,
+    text_of,
+)
 
 WORK_SECONDS = 2.0
 
@@ -28,30 +35,30 @@ def answer(request: DemoRequest, headers: Mapping[str, str]) -> DemoReply:
         case "tasks/get":
             return _look(request)
         case method:
-            return jsonrpc.error(request, -32601, f"Method not found: {method}")
+            return rpc_error(request, -32601, f"Method not found: {method}")
 
 
 def _begin(request: DemoRequest) -> DemoReply:
     try:
-        question = jsonrpc.text_of(request)
+        question = text_of(request)
     except ValueError as error:
-        return jsonrpc.error(request, -32602, f"Invalid params: {error}")
+        return rpc_error(request, -32602, f"Invalid params: {error}")
     task_id = f"figures-{request.get('id')}"
     # The same message sent again is the same task, not a second one.
     _tasks.setdefault(task_id, (question, time.monotonic() + WORK_SECONDS))
-    return jsonrpc.result(request, jsonrpc.task(task_id, "working"))
+    return rpc_result(request, task_result(task_id, "working"))
 
 
 def _look(request: DemoRequest) -> DemoReply:
     params = request.get("params")
     task_id = str(cast("Mapping[str, object]", params).get("id")) if isinstance(params, dict) else ""
     if task_id not in _tasks:
-        return jsonrpc.error(request, -32001, f"Task not found: {task_id}")
+        return rpc_error(request, -32001, f"Task not found: {task_id}")
     question, done_at = _tasks[task_id]
     if time.monotonic() < done_at:
-        return jsonrpc.result(request, jsonrpc.task(task_id, "working"))
+        return rpc_result(request, task_result(task_id, "working"))
     text = f"{len(question)} characters were asked about, 42 per cent of them twice."
-    return jsonrpc.result(request, jsonrpc.task(task_id, "completed", text))
+    return rpc_result(request, task_result(task_id, "completed", text))
 
 
 if __name__ == "__main__":

@@ -42,8 +42,8 @@ CHECKS: Sequence[Rule] = (
     Rule(
         name="check-sends-secrets-nowhere-else",
         breaks="Whoever may ask for a check lets an agent's credentials be sent to an address of their own.",
-        symbol="trunkline.api.routes.checks:_Wish",
-        change=Drop("keyword", 2, of=2),
+        symbol="trunkline.api.resources.checks:CheckRequest",
+        change=Drop("keyword", 2, of=6),
         caught_by=(f"{_REGISTERED}::test_what_cannot_be_checked_is_refused",),
     ),
     Rule(
