@@ -1,5 +1,5 @@
 """
-What the demo agents share: HTTP around a function that answers JSON with JSON, and the JSON-RPC 2.0 shapes of two of them.
+What the demo agents share: HTTP around a function that answers JSON with JSON, and JSON-RPC 2.0 for two of them.
 
     request   {"jsonrpc": "2.0", "id": "…", "method": "message/send",
                "params": {"message": {"role": "user", "messageId": "…",
