@@ -2241,6 +2241,8 @@ export interface components {
             code: string;
             /** @description What an error says unless the place that raises it knows better. */
             fix: string;
+            /** @description The command in `fix`, if it has one; RUN, STEP, AGENT and SECRET stand for what has failed. */
+            fix_command: string | null;
             /**
              * @description `maybe`: the request was sent and no answer came; another attempt repeats the same message.
              * @enum {string}
@@ -2931,11 +2933,8 @@ export interface components {
              * @default false
              */
             from_start: boolean;
-            /**
-             * @description Run this step and all after it again.
-             * @default null
-             */
-            from_step: string | null;
+            /** @description Run this step and all after it again. */
+            from_step?: string | null;
             /** @description Another input for the run; left out: the same one. */
             input?: components["schemas"]["JsonValue"];
             /** @description What `from_step` is given, in place of what the workflow makes for it; not for a step with `for_each`. */
@@ -3218,6 +3217,10 @@ export interface components {
         /** WireRequest */
         WireRequest: {
             body: string;
+            /** @description True: the body is longer than what is kept of it. */
+            body_cut?: boolean | null;
+            /** @description What `body` does not show of the body, in words; `notes` has it, too. */
+            body_notes?: string[] | null;
             headers: {
                 [key: string]: string;
             };

@@ -17,6 +17,15 @@ class WireRequest(TypedDict):
     url: str
     headers: dict[str, str]
     body: str
+    body_cut: NotRequired[
+        Annotated[bool | None, Meta(description="True: the body is longer than what is kept of it.")]
+    ]
+    body_notes: NotRequired[
+        Annotated[
+            list[str] | None,
+            Meta(description="What `body` does not show of the body, in words; `notes` has it, too."),
+        ]
+    ]
 
 
 class WireResponse(TypedDict):

@@ -76,6 +76,12 @@ class ErrorCode(TypedDict):
         ),
     ]
     fix: Annotated[str, Meta(description="What an error says unless the place that raises it knows better.")]
+    fix_command: Annotated[
+        str | None,
+        Meta(
+            description="The command in `fix`, if it has one; RUN, STEP, AGENT and SECRET stand for what has failed."
+        ),
+    ]
 
 
 class ErrorCodeList(TypedDict):
@@ -230,7 +236,9 @@ class EventPage(TypedDict):
 
 
 class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
-    from_step: Annotated[str | None, Meta(description="Run this step and all after it again.")] = None
+    from_step: (
+        Annotated[str | None, Meta(description="Run this step and all after it again.")] | UnsetType
+    ) = UNSET
     from_start: Annotated[bool, Meta(description="Keep nothing: run every step again.")] = False
     input: (
         Annotated[JsonValue, Meta(description="Another input for the run; left out: the same one.")]
@@ -418,6 +426,7 @@ def error_codes() -> ErrorCodeList:
                 "code": code,
                 "reached_agent": "yes" if known.answered else "maybe" if known.sent else "no",
                 "fix": known.fix,
+                "fix_command": known.command,
             }
             for code, known in ERROR_CODES.items()
         ]

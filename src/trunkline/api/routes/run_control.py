@@ -117,12 +117,13 @@ class RunControlRoutes:
     async def retry(self, request: Request, given: RetryParameters) -> Response:
         """Starts a new run that keeps the completed outputs of a finished one, as far as it is not told otherwise."""
         asked = convert(decode_object(await self._body(request) or b"{}"), RetryRequest)
-        if asked.from_start and asked.from_step is not None:
+        from_step = None if asked.from_step is msgspec.UNSET else asked.from_step
+        if asked.from_start and from_step is not None:
             raise Invalid("from_start and from_step exclude each other.", fix="Send one of them.")
         with _begin_span(self._services.traces, request.scope, f"{RUNS}/{{run}}/retry") as segment:
             started = await self._runs.retry(
                 RunId(given.run),
-                from_step=asked.from_step,
+                from_step=from_step,
                 from_start=asked.from_start,
                 run_input=asked.input,
                 step_input=asked.step_input,
