@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trunkline.cli.commands.agents import local_check
     from trunkline.jsontypes import JsonObject
 else:
-    address_check = lazy_module("trunkline.cli.commands.agents.local_check")
+    local_check = lazy_module("trunkline.cli.commands.agents.local_check")
 
 DEFAULT_SECONDS = 10.0
 
