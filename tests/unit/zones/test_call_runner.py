@@ -28,6 +28,9 @@ from trunkline.zones.thread_pool import DaemonThreadPool
 
 pytestmark = pytest.mark.anyio
 
+# A deadline in seconds, on a busy machine too: a handler that never started could not be cancelled.
+HANDLER_STARTS_WITHIN = 1.0
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Generator[ZoneStore]:
@@ -161,19 +164,18 @@ async def test_accepted_work_that_fails_is_an_error_when_it_is_asked_for(hasty: 
 
 async def test_work_is_cancelled_at_its_deadline_and_answered_with_a_timeout(patient: WorkHarness) -> None:
     handler = GatedHandler()
-    error = error_of(await patient.answer(patient.job(handler, deadline=0.01)))
+    error = error_of(await patient.answer(patient.job(handler, deadline=HANDLER_STARTS_WITHIN)))
     assert error == {
         "code": -32001,
         "message": "Timeout",
-        "data": {"deadline_seconds": 0.01, "correlation_id": "c-1"},
+        "data": {"deadline_seconds": HANDLER_STARTS_WITHIN, "correlation_id": "c-1"},
     }
     while not handler.cancelled:
         await asyncio.sleep(0)
 
 
 async def test_accepted_work_has_a_deadline_too(hasty: WorkHarness) -> None:
-    # Long enough to be accepted first, on a busy machine too.
-    task_id = task_of(await hasty.answer(hasty.job(GatedHandler(), deadline=1.0)))
+    task_id = task_of(await hasty.answer(hasty.job(GatedHandler(), deadline=HANDLER_STARTS_WITHIN)))
     assert error_of(await hasty.end_of(task_id))["code"] == -32001
 
 
@@ -187,8 +189,7 @@ async def test_what_a_handler_returns_after_its_deadline_does_not_count(patient:
             ended.set()
         return HELLO
 
-    # Long enough for the handler to start on a busy machine: one that never started would not end either.
-    job = patient.job(stubborn, deadline=1.0)
+    job = patient.job(stubborn, deadline=HANDLER_STARTS_WITHIN)
     assert error_of(await patient.answer(job))["code"] == -32001
     await ended.wait()
     await asyncio.sleep(0)
@@ -208,7 +209,7 @@ async def test_a_handler_in_a_thread_is_answered_for_at_its_deadline_and_what_it
     async def perform() -> bytes:
         return await asyncio.get_running_loop().run_in_executor(threads, block)
 
-    job = patient.job(perform, deadline=0.01)
+    job = patient.job(perform, deadline=HANDLER_STARTS_WITHIN)
     assert error_of(await patient.answer(job))["code"] == -32001
     gate.set()
     assert left.wait(20)
