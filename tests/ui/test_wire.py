@@ -400,7 +400,14 @@ CUT = "The request body is cut: it has 300,074 bytes, 65,536 are kept. The setti
 def test_a_request_that_is_cut_is_copied_with_a_file_for_its_body(
     page: Page, inspected: InspectedRun, captured: RequestCapture, tmp_path: Path, form: str
 ) -> None:
-    request: JsonObject = {"method": "POST", "url": f"{captured.url}/agent", "headers": {}, "body": "half of"}
+    request: JsonObject = {
+        "method": "POST",
+        "url": f"{captured.url}/agent",
+        "headers": {},
+        "body": "half of",
+        "body_cut": True,
+        "body_notes": [CUT],
+    }
     exchange: JsonObject = {**exchange_of(request), "notes": [CUT]}
     show_instead(page, [exchange])
     rows = open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
