@@ -60,8 +60,10 @@ POINTS = (
     "post.after",
     *AGENT_POINTS,
 )
-# They come once or twice in a story, or not at all unless something has been lost; a lease is held every few seconds.
+# They come once or twice in a story, or not at all unless something has been lost; a lease is held, and tasks are
+# reclaimed, every few seconds.
 SELDOM = {
+    "tasks.reclaim",
     "timers.fire_due",
     "tasks.stop",
     "agents.record_calls",
