@@ -28,29 +28,31 @@ class ConnectionOwners:
             return self._ghost()
         known = self._known.get(id(transport))
         if known is None:
-            address: tuple[str, int] | None = transport.get_extra_info("peername")
-            found = None if address is None else self._find(address[1])
+            caller: tuple[str, int] | None = transport.get_extra_info("peername")
+            own: tuple[str, int] | None = transport.get_extra_info("sockname")
+            found = None if caller is None or own is None else self._find(caller[1], own[1])
             known = (transport, self._ghost() if found is None else found)
             if len(self._known) > _MOST_KNOWN:
                 self._known = {key: kept for key, kept in self._known.items() if not kept[0].is_closing()}
             self._known[id(transport)] = known
         return known[1]
 
-    def _find(self, port: int) -> int | None:
-        wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
+    def _find(self, port: int, to: int) -> int | None:
+        wanted = {f"socket:[{inode}]" for inode in _inodes(port, to)}
         return next((life for pid, life in self._lives.items() if wanted & _open_files(pid)), None)
 
 
-def _inodes(port: int) -> Iterator[str]:
-    """The sockets that have this port on their own side."""
-    # A line begins with a number, a colon and the own address; there may be thousands.
-    own = f": 0100007F:{port:04X} "
+def _inodes(port: int, to: int) -> Iterator[str]:
+    """The sockets with this port on their own side and that one on the other."""
+    # A line begins with a number, a colon, the own address and the other one; there may be thousands of lines. The own
+    # port alone is not enough: the kernel gives one port to several connections that lead to different places.
+    both = f": 0100007F:{port:04X} 0100007F:{to:04X} "
     sockets = Path("/proc/net/tcp").read_text()
-    place = sockets.find(own)
+    place = sockets.find(both)
     while place >= 0:
         # The first of them is the number's end.
         yield sockets[place : place + _LINE].split()[_INODE]
-        place = sockets.find(own, place + 1)
+        place = sockets.find(both, place + 1)
 
 
 def _open_files(pid: int) -> set[str]:
