@@ -226,14 +226,14 @@ def test_what_a_look_has_found_is_shown_beside_how_the_agent_stands(page: Page, 
     demo.client.create_agent({"name": "nobody-there", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"})
     page.goto("/agents/nobody-there")
     expect(page.get_by_test_id("standing")).to_have_text("Not called yet")
-    expect(page.get_by_test_id("look")).to_have_count(0)
+    expect(page.get_by_test_id("health-check")).to_have_count(0)
     page.get_by_test_id("ask-health").click()
     expect(page.get_by_test_id("health")).to_have_attribute("data-value", "unhealthy")
     page.keyboard.press("Escape")
-    expect(page.get_by_test_id("look")).to_contain_text("No answer")
+    expect(page.get_by_test_id("health-check")).to_contain_text("No answer")
     look_at(page, "agent-looked-at")
     page.get_by_test_id("nav-agents").click()
-    expect(row(page, "nobody-there").get_by_test_id("look")).to_contain_text("No answer")
+    expect(row(page, "nobody-there").get_by_test_id("health-check")).to_contain_text("No answer")
 
 
 def test_a_card_is_shown_as_text_whatever_it_says(page: Page, agents_system: AgentsSystem) -> None:

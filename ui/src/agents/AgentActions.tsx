@@ -12,7 +12,7 @@ import { lasting } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
-import { rememberLook } from "./looks.ts";
+import { rememberHealthCheck } from "./healthChecks.ts";
 import { Note } from "./Note.tsx";
 import type { Agent, Health } from "./queries.ts";
 
@@ -32,7 +32,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
   const [removing, { open: beginRemoving, close: endRemoving }] = useDisclosure();
   const health = useMutation({
     mutationFn: () => body(api.GET("/api/v1/agents/{agent}/health", path)),
-    onSuccess: (found) => rememberLook(queries, agent.name, found),
+    onSuccess: (found) => rememberHealthCheck(queries, agent.name, found),
   });
   const refresh = useMutation({
     mutationFn: () => body(api.POST("/api/v1/agents/{agent}/refresh", path)),

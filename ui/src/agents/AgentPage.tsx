@@ -6,7 +6,7 @@ import { useNavigate } from "@tanstack/react-router";
 
 import { Loading } from "../app/Loading.tsx";
 import { AnchorLink } from "../app/links.tsx";
-import { plain } from "../app/plain.ts";
+import { escapeBidi } from "../app/bidi.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentRoute, type AgentSearch } from "../app/router.tsx";
 import { TabStrip } from "../app/TabStrip.tsx";
@@ -16,7 +16,7 @@ import classes from "./agents.module.css";
 import { CallsPanel } from "./CallsPanel.tsx";
 import { CardPanel } from "./CardPanel.tsx";
 import { ChecksPanel } from "./ChecksPanel.tsx";
-import { LookMark } from "./LookMark.tsx";
+import { HealthCheckMark } from "./HealthCheckMark.tsx";
 import { BreakerBadge, HealthBadge } from "./Badges.tsx";
 import { Overview } from "./Overview.tsx";
 import { activityQuery, type Agent, agentQuery, HOUR } from "./queries.ts";
@@ -81,9 +81,9 @@ function Head({ agent }: { agent: Agent }) {
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
         <Group gap="md">
-          <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">{plain(agent.name)}</Title>
+          <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">{escapeBidi(agent.name)}</Title>
           {activity.data !== undefined && <HealthBadge standing={healthOf(activity.data)} />}
-          <LookMark agent={agent.name} />
+          <HealthCheckMark agent={agent.name} />
           <BreakerBadge breaker={breakerOf(agent)} />
         </Group>
         <AgentActions agent={agent} />

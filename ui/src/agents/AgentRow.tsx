@@ -5,7 +5,7 @@ import { Stack, Table, Text } from "@mantine/core";
 import { AnchorLink } from "../app/links.tsx";
 import { lasting, Timestamp } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
-import { LookMark } from "./LookMark.tsx";
+import { HealthCheckMark } from "./HealthCheckMark.tsx";
 import { BreakerBadge, GradeBadge, OutcomeBadge, HealthBadge } from "./Badges.tsx";
 import type { Activity, Agent } from "./queries.ts";
 import { CallBars, LatencyLine } from "./Sparkline.tsx";
@@ -28,7 +28,7 @@ export function AgentRow({ agent }: { agent: Agent }) {
       <Table.Td>
         <Stack gap={0} align="flex-start">
           {activity !== null && <HealthBadge standing={healthOf(activity)} />}
-          <LookMark agent={agent.name} />
+          <HealthCheckMark agent={agent.name} />
           <BreakerBadge breaker={breakerOf(agent)} />
         </Stack>
       </Table.Td>

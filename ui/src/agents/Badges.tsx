@@ -10,14 +10,14 @@ import classes from "./agents.module.css";
 import type { AgentCall, CheckFinding } from "./queries.ts";
 import type { BreakerWord, AgentHealth } from "./health.ts";
 
-interface Look {
+interface Appearance {
   readonly icon: LucideIcon;
   readonly word: string;
   readonly color: string;
   readonly told: string;
 }
 
-const STANDING: Record<AgentHealth, Look> = {
+const STANDING: Record<AgentHealth, Appearance> = {
   healthy: {
     icon: CircleCheck, word: "Healthy", color: "var(--status-completed)",
     told: "Every call of the last hour has ended well.",
@@ -40,7 +40,7 @@ const STANDING: Record<AgentHealth, Look> = {
   },
 };
 
-const BREAKER: Record<Exclude<BreakerWord, "none">, Look> = {
+const BREAKER: Record<Exclude<BreakerWord, "none">, Appearance> = {
   closed: {
     icon: ShieldCheck, word: "Closed", color: "var(--status-completed)", told: "Its calls go through.",
   },
@@ -54,7 +54,7 @@ const BREAKER: Record<Exclude<BreakerWord, "none">, Look> = {
   },
 };
 
-const OUTCOME: Record<AgentCall["outcome"], Look> = {
+const OUTCOME: Record<AgentCall["outcome"], Appearance> = {
   success: { icon: CircleCheck, word: "Success", color: "var(--status-completed)", told: "" },
   error: { icon: CircleX, word: "Error", color: "var(--status-failed)", told: "" },
   interrupted: {
@@ -66,7 +66,7 @@ const OUTCOME: Record<AgentCall["outcome"], Look> = {
   },
 };
 
-const VERDICT: Record<CheckFinding["verdict"], Look> = {
+const VERDICT: Record<CheckFinding["verdict"], Appearance> = {
   failed: { icon: CircleX, word: "Failed", color: "var(--status-failed)", told: "" },
   warning: { icon: TriangleAlert, word: "Warning", color: "var(--status-waiting)", told: "" },
   passed: { icon: CircleCheck, word: "Passed", color: "var(--status-completed)", told: "" },
@@ -81,8 +81,8 @@ const GRADE_COLORS: Record<string, string> = {
   F: "var(--status-failed)",
 };
 
-function Mark({ look, testId, value }: { look: Look; testId: string; value: string }) {
-  const { icon: Icon, word, color, told } = look;
+function Mark({ appearance, testId, value }: { appearance: Appearance; testId: string; value: string }) {
+  const { icon: Icon, word, color, told } = appearance;
   const mark = (
     <span className={classes["mark"]} style={{ color }} data-testid={testId} data-value={value}>
       <Icon size={15} aria-hidden />
@@ -93,7 +93,7 @@ function Mark({ look, testId, value }: { look: Look; testId: string; value: stri
 }
 
 export function HealthBadge({ standing }: { standing: AgentHealth }) {
-  return <Mark look={STANDING[standing]} testId="standing" value={standing} />;
+  return <Mark appearance={STANDING[standing]} testId="standing" value={standing} />;
 }
 
 export function healthLabel(standing: AgentHealth): string {
@@ -102,16 +102,16 @@ export function healthLabel(standing: AgentHealth): string {
 
 export function BreakerBadge({ breaker }: { breaker: BreakerWord }) {
   if (breaker === "none") return null;
-  const look = BREAKER[breaker];
-  return <Mark look={{ ...look, word: `Breaker ${look.word.toLowerCase()}` }} testId="breaker" value={breaker} />;
+  const appearance = BREAKER[breaker];
+  return <Mark appearance={{ ...appearance, word: `Breaker ${appearance.word.toLowerCase()}` }} testId="breaker" value={breaker} />;
 }
 
 export function OutcomeBadge({ outcome }: { outcome: AgentCall["outcome"] }) {
-  return <Mark look={OUTCOME[outcome]} testId="outcome" value={outcome} />;
+  return <Mark appearance={OUTCOME[outcome]} testId="outcome" value={outcome} />;
 }
 
 export function VerdictBadge({ verdict }: { verdict: CheckFinding["verdict"] }) {
-  return <Mark look={VERDICT[verdict]} testId="verdict" value={verdict} />;
+  return <Mark appearance={VERDICT[verdict]} testId="verdict" value={verdict} />;
 }
 
 export function GradeBadge({ grade, passed }: { grade: string; passed: boolean }) {

@@ -8,13 +8,13 @@ import {
 import type { RunStatus, StepStatus } from "../runs/model.ts";
 import classes from "./StatusBadge.module.css";
 
-interface Look {
+interface Appearance {
   readonly icon: LucideIcon;
   readonly word: string;
   readonly color: string;
 }
 
-const LOOKS: Record<RunStatus | StepStatus, Look> = {
+const APPEARANCES: Record<RunStatus | StepStatus, Appearance> = {
   PENDING: { icon: CircleDashed, word: "Pending", color: "var(--status-pending)" },
   RUNNING: { icon: LoaderCircle, word: "Running", color: "var(--status-running)" },
   WAITING: { icon: Hourglass, word: "Waiting", color: "var(--status-waiting)" },
@@ -26,12 +26,12 @@ const LOOKS: Record<RunStatus | StepStatus, Look> = {
   OUTCOME_UNKNOWN: { icon: CircleHelp, word: "Outcome unknown", color: "var(--status-waiting)" },
 };
 
-export function lookOf(status: RunStatus | StepStatus): Look {
-  return LOOKS[status];
+export function appearanceOf(status: RunStatus | StepStatus): Appearance {
+  return APPEARANCES[status];
 }
 
 export function StatusBadge({ status }: { status: RunStatus | StepStatus }) {
-  const { icon: Icon, word, color } = LOOKS[status];
+  const { icon: Icon, word, color } = APPEARANCES[status];
   return (
     <span className={classes["badge"]} style={{ color }} data-status={status} data-testid="status">
       <Icon size={15} aria-hidden className={status === "RUNNING" ? classes["turning"] : undefined} />

@@ -4,7 +4,7 @@ import { UnstyledButton } from "@mantine/core";
 import type { ReactNode } from "react";
 
 import type { RunStatus, StepStatus } from "../runs/model.ts";
-import { lookOf } from "./StatusBadge.tsx";
+import { appearanceOf } from "./StatusBadge.tsx";
 import classes from "./StatusToggle.module.css";
 
 export function StatusToggle({ status, isPressed, onPress, testId, children }: {
@@ -14,7 +14,7 @@ export function StatusToggle({ status, isPressed, onPress, testId, children }: {
   readonly testId: string;
   readonly children: ReactNode;
 }) {
-  const { icon: Icon, color } = lookOf(status);
+  const { icon: Icon, color } = appearanceOf(status);
   return (
     <UnstyledButton className={classes["toggle"]!} aria-pressed={isPressed} onClick={onPress} data-testid={testId}>
       <Icon size={14} aria-hidden color={color} />

@@ -4,13 +4,13 @@ import { Anchor, type AnchorProps, Button, type ButtonProps } from "@mantine/cor
 import { createLink } from "@tanstack/react-router";
 import { type AnchorHTMLAttributes, forwardRef } from "react";
 
-import { plain } from "./plain.ts";
+import { escapeBidi } from "./bidi.ts";
 
 type Plain<Props> = Props & Omit<AnchorHTMLAttributes<HTMLAnchorElement>, keyof Props>;
 
 export const AnchorLink = createLink(
   forwardRef<HTMLAnchorElement, Plain<AnchorProps>>(function AnchorLink({ children, ...props }, ref) {
-    return <Anchor ref={ref} {...props}>{typeof children === "string" ? plain(children) : children}</Anchor>;
+    return <Anchor ref={ref} {...props}>{typeof children === "string" ? escapeBidi(children) : children}</Anchor>;
   }),
 );
 

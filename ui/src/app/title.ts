@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect } from "react";
 
 import { navigationItemOf } from "./navigationItems.ts";
-import { plain } from "./plain.ts";
+import { escapeBidi } from "./bidi.ts";
 
 const BRAND = "Trunkline";
 
@@ -19,7 +19,7 @@ let title = BRAND;
 let count: string | null = null;
 
 function show(): void {
-  document.title = plain(count === null ? title : `(${count}) ${title}`);
+  document.title = escapeBidi(count === null ? title : `(${count}) ${title}`);
 }
 
 /** For the shell: what the address says. Set before the effects of pages, so that theirs stay. */

@@ -3,7 +3,7 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
 
-import { lookOf } from "../app/StatusBadge.tsx";
+import { appearanceOf } from "../app/StatusBadge.tsx";
 import { indexOf } from "../runs/model.ts";
 import classes from "./graph.module.css";
 import { useActs, useIsSelected, useIsStop, useStatus, useStepState } from "./live.ts";
@@ -17,7 +17,7 @@ export const ItemNode = memo(function ItemNode({ id }: NodeProps<ItemNodeType>) 
   const stop = useIsStop(id);
   const selected = useIsSelected(id);
   if (state === null || state === undefined) return null;
-  const { icon: Icon, word, color } = lookOf(status ?? state.status);
+  const { icon: Icon, word, color } = appearanceOf(status ?? state.status);
   return (
     <button
       type="button"

@@ -6,8 +6,8 @@ import { ChevronsDownUp, ChevronsUpDown, ExternalLink, Layers, Split, Workflow }
 import { memo } from "react";
 
 import type { components } from "../api/schema.d.ts";
-import { plain } from "../app/plain.ts";
-import { lookOf } from "../app/StatusBadge.tsx";
+import { escapeBidi } from "../app/bidi.ts";
+import { appearanceOf } from "../app/StatusBadge.tsx";
 import type { StepModel, StepStatus } from "../runs/model.ts";
 import classes from "./graph.module.css";
 import { useActs, useIsSelected, useIsStop, useStatus, useStepState } from "./live.ts";
@@ -31,7 +31,7 @@ export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeT
   const { step, across, open, shown } = data;
   const state = useStepState(id);
   const status = useStatus(id);
-  const look = status === null ? null : lookOf(status);
+  const appearance = status === null ? null : appearanceOf(status);
   return (
     <div
       className={open ? classes["group"] : classes["step"]}
@@ -39,7 +39,7 @@ export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeT
       data-selected={useIsSelected(id) || undefined}
       data-testid={`graph-step-${step.name}`}
       title={state?.reason ?? undefined}
-      style={{ "--status": look?.color ?? "var(--mantine-color-default-border)" } as React.CSSProperties}
+      style={{ "--status": appearance?.color ?? "var(--mantine-color-default-border)" } as React.CSSProperties}
     >
       <Handle type="target" position={across ? Position.Left : Position.Top} className={classes["handle"]!} />
       <Face id={id} step={step} status={status} state={state ?? null} shown={shown} />
@@ -67,8 +67,8 @@ function Face({
   const { select } = useActs();
   const stop = useIsStop(id);
   const selected = useIsSelected(id);
-  const look = status === null ? null : lookOf(status);
-  const Icon = look?.icon;
+  const appearance = status === null ? null : appearanceOf(status);
+  const Icon = appearance?.icon;
   const progress = status === null ? null : progressOf(status, state);
   const count = countOf(state);
   const who = step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent;
@@ -84,7 +84,7 @@ function Face({
       <span className={classes["name"]}>{step.name}</span>
       <span className={classes["agent"]}>
         <Kind step={step} />
-        <span className={classes["words"]}>{who === null ? null : plain(who)}</span>
+        <span className={classes["words"]}>{who === null ? null : escapeBidi(who)}</span>
         {count !== null && <span className={classes["count"]}>{count}</span>}
       </span>
       {progress !== null && Icon !== undefined && (
@@ -96,7 +96,7 @@ function Face({
           )}
         </span>
       )}
-      {look === null && step.when !== null && <span className={classes["condition"]}>if {step.when}</span>}
+      {appearance === null && step.when !== null && <span className={classes["condition"]}>if {step.when}</span>}
     </button>
   );
 }
@@ -163,7 +163,7 @@ function ItemsBar({ state }: { state: StepModel }) {
   return (
     <span className={classes["items"]} aria-hidden>
       {parts.map(([status, count]) => (
-        <span key={status} style={{ width: `${(count / total) * 100}%`, background: lookOf(status).color }} />
+        <span key={status} style={{ width: `${(count / total) * 100}%`, background: appearanceOf(status).color }} />
       ))}
     </span>
   );

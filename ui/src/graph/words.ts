@@ -1,10 +1,10 @@
 /** How a step stands, in few words: a step of the graph has room for about twenty letters in each of its lines. */
 
-import { lookOf } from "../app/StatusBadge.tsx";
+import { appearanceOf } from "../app/StatusBadge.tsx";
 import type { StepModel, StepStatus } from "../runs/model.ts";
 
 export function progressOf(status: StepStatus, state: StepModel | null): string {
-  const { word } = lookOf(status);
+  const { word } = appearanceOf(status);
   if (status === "CANCELLED" && state?.finishedAt == null) return "Never began";
   if (state === null) return word;
   const running = state.counts?.RUNNING ?? 0;

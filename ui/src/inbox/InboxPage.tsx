@@ -6,7 +6,7 @@ import { ArrowLeft, CircleCheck } from "lucide-react";
 
 import { Loading } from "../app/Loading.tsx";
 import { Timestamp } from "../app/Timestamp.tsx";
-import { plain } from "../app/plain.ts";
+import { escapeBidi } from "../app/bidi.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { inboxRoute } from "../app/router.tsx";
 import classes from "./InboxPage.module.css";
@@ -104,9 +104,9 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
     >
       <Icon size={18} aria-hidden className={classes["icon"]} />
       <div className={classes["words"]}>
-        <Text size="sm" fw={600} truncate>{plain(title(item.agent))}</Text>
+        <Text size="sm" fw={600} truncate>{escapeBidi(title(item.agent))}</Text>
         <Text size="sm" lineClamp={2}>{item.text}</Text>
-        <Text size="xs" c="dimmed" truncate>{plain(`${item.workflow.name} · ${item.step}`)}</Text>
+        <Text size="xs" c="dimmed" truncate>{escapeBidi(`${item.workflow.name} · ${item.step}`)}</Text>
         <Text size="xs" c="dimmed" truncate>
           <Text span inherit ff="monospace" title={item.run_id}>…{item.run_id.slice(-TAIL)}</Text> · <Timestamp at={item.since} />
         </Text>

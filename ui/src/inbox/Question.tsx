@@ -7,7 +7,7 @@ import { type ReactNode, useState } from "react";
 import { Problem } from "../api/problem.ts";
 import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
-import { plain } from "../app/plain.ts";
+import { escapeBidi } from "../app/bidi.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { Answer } from "./Answer.tsx";
 import { KINDS } from "./kinds.ts";
@@ -43,7 +43,7 @@ export function Question({ id, where, onDone, onChoose }: {
   return (
     <Stack gap="xs" onInput={() => setBegun(true)}>
       {gone}
-      <Title order={HEADING[where]} size="h4">{plain(KINDS[item.kind].title(item.agent))}</Title>
+      <Title order={HEADING[where]} size="h4">{escapeBidi(KINDS[item.kind].title(item.agent))}</Title>
       <Answer
         item={item}
         onDone={() => {

@@ -9,7 +9,7 @@ import type { components } from "../api/schema.d.ts";
 import { Loading } from "../app/Loading.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { runRoute } from "../app/router.tsx";
-import { lookOf } from "../app/StatusBadge.tsx";
+import { appearanceOf } from "../app/StatusBadge.tsx";
 import { usePageTitle } from "../app/title.ts";
 import { Gantt } from "./gantt/Gantt.tsx";
 import { Inspector } from "./inspector/Inspector.tsx";
@@ -51,7 +51,7 @@ function KnownRun({ run, isLatest, again }: { run: Run; isLatest: boolean; again
   useEffect(() => {
     if (!isFinal(run.status) && run.status !== model.status) void again();
   }, [model.status, run, again]);
-  usePageTitle(`${lookOf(model.status).word} · ${run.workflow.name}`);
+  usePageTitle(`${appearanceOf(model.status).word} · ${run.workflow.name}`);
   return (
     <Stack gap="xs" className={classes["page"]!} data-testid="run-page">
       <RunHeader run={run} model={model} connection={connection} problem={problem} />

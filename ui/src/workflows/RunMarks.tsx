@@ -3,7 +3,7 @@
 import { Tooltip } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 
-import { lookOf } from "../app/StatusBadge.tsx";
+import { appearanceOf } from "../app/StatusBadge.tsx";
 import type { WorkflowItem } from "./queries.ts";
 import classes from "./workflows.module.css";
 
@@ -14,7 +14,7 @@ export function RunMarks({ runs }: { runs: readonly LastRun[] }) {
   return (
     <span className={classes["marks"]} data-testid="run-marks">
       {runs.map((run) => {
-        const { icon: Icon, word, color } = lookOf(run.status);
+        const { icon: Icon, word, color } = appearanceOf(run.status);
         const told = `${word}, ${new Date(run.created_at).toLocaleString()}`;
         return (
           <Tooltip key={run.id} label={told} openDelay={300}>

@@ -9,7 +9,7 @@ import { useMay } from "../app/access.ts";
 import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
 import { Timestamp } from "../app/Timestamp.tsx";
-import { plain } from "../app/plain.ts";
+import { escapeBidi } from "../app/bidi.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
@@ -83,7 +83,7 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
         <Group gap="sm">
-          <Title order={1} size="h3" className={classes["name"]!} data-testid="workflow-name">{plain(workflow.name)}</Title>
+          <Title order={1} size="h3" className={classes["name"]!} data-testid="workflow-name">{escapeBidi(workflow.name)}</Title>
           <VersionSelect workflow={workflow} latest={latest} />
         </Group>
         <Group gap="xs">

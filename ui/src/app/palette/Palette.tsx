@@ -4,7 +4,7 @@ import { Kbd, Loader, Modal, Text, TextInput } from "@mantine/core";
 import { Search } from "lucide-react";
 import { useId, useState, type KeyboardEvent } from "react";
 
-import { plain } from "../plain.ts";
+import { escapeBidi } from "../bidi.ts";
 import { Keys } from "../ShortcutList.tsx";
 import classes from "./Palette.module.css";
 import { useCommands, type Command, type CommandGroup } from "./useCommands.ts";
@@ -140,8 +140,8 @@ function Group({ group, list, present, choose }: GroupProps) {
             data-command={command.id}
           >
             <Icon size={16} aria-hidden className={classes["icon"]} />
-            <span className={classes["name"]}>{plain(name)}</span>
-            {hint !== undefined && <span className={classes["hint"]}>{plain(hint)}</span>}
+            <span className={classes["name"]}>{escapeBidi(name)}</span>
+            {hint !== undefined && <span className={classes["hint"]}>{escapeBidi(hint)}</span>}
             {keys !== undefined && <span className={classes["keys"]} aria-hidden><Keys keys={keys} /></span>}
           </div>
         );

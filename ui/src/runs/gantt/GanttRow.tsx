@@ -4,7 +4,7 @@ import { ChevronDown, ChevronRight } from "lucide-react";
 import { memo } from "react";
 
 import { lasting } from "../../app/Timestamp.tsx";
-import { lookOf } from "../../app/StatusBadge.tsx";
+import { appearanceOf } from "../../app/StatusBadge.tsx";
 import { isFinal, type Span, type StepModel, type StepStatus } from "../model.ts";
 import { barsOf } from "./bars.ts";
 import classes from "./Gantt.module.css";
@@ -50,7 +50,7 @@ export const GanttRow = memo(function GanttRow({
   onOpen: (id: string) => void;
 }) {
   const { id, name, index } = row;
-  const { icon: Icon, word, color } = lookOf(status);
+  const { icon: Icon, word, color } = appearanceOf(status);
   const bars = step === null ? [] : barsOf(step, ready, calls);
   const places = placed(bars, scale, end, width);
   const last = places[places.length - 1];

@@ -6,7 +6,7 @@ import { Loading } from "../../app/Loading.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { WireTab } from "../../wire/WireTab.tsx";
-import { FailureView } from "./ErrorTab.tsx";
+import { FailureView } from "./FailureView.tsx";
 import { EventsTab } from "./EventsTab.tsx";
 import classes from "./inspector.module.css";
 import type { InspectorProps } from "./Inspector.tsx";

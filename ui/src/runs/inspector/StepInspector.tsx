@@ -12,7 +12,7 @@ import { WireTab } from "../../wire/WireTab.tsx";
 import { missingAttempt } from "../attempts.ts";
 import { indexOf, ownerOf, type RunModel } from "../model.ts";
 import { type AttemptEnd, failedAttempts } from "./attemptErrors.ts";
-import { FailureView, ToWire } from "./ErrorTab.tsx";
+import { FailureView, ToWire } from "./FailureView.tsx";
 import { EventsTab } from "./EventsTab.tsx";
 import classes from "./inspector.module.css";
 import type { InspectorProps } from "./Inspector.tsx";

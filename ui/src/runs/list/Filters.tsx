@@ -10,7 +10,7 @@ import { useEffect, useRef, useState } from "react";
 import { api, body } from "../../api/client.ts";
 import { runsRoute } from "../../app/router.tsx";
 import { useShortcut } from "../../app/shortcuts.ts";
-import { lookOf } from "../../app/StatusBadge.tsx";
+import { appearanceOf } from "../../app/StatusBadge.tsx";
 import { StatusToggle } from "../../app/StatusToggle.tsx";
 import classes from "./list.module.css";
 import { type RunsSearch, STATUSES, statusesOf } from "./search.ts";
@@ -122,7 +122,7 @@ function Statuses({ chosen, onChange }: { chosen: readonly string[]; onChange: (
             onPress={() => onChange(isChosen ? chosen.filter((each) => each !== status) : STATUSES.filter((each) => each === status || chosen.includes(each)))}
             testId={`filter-${status.toLowerCase()}`}
           >
-            {lookOf(status).word}
+            {appearanceOf(status).word}
           </StatusToggle>
         );
       })}

@@ -7,7 +7,7 @@ import { memo, type MouseEvent } from "react";
 
 import { AnchorLink } from "../../app/links.tsx";
 import { Duration, Timestamp } from "../../app/Timestamp.tsx";
-import { plain } from "../../app/plain.ts";
+import { escapeBidi } from "../../app/bidi.ts";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { isFinal } from "../model.ts";
 import { AgentChips } from "./AgentChips.tsx";
@@ -65,7 +65,7 @@ export const RunRow = memo(function RunRow({
       </td>
       <td role="cell" className={classes["workflow"]}>
         <div className={classes["line"]} title={`${run.workflow.name}, version ${run.workflow.version}`}>
-          <span className={classes["name"]}>{plain(run.workflow.name)}</span>
+          <span className={classes["name"]}>{escapeBidi(run.workflow.name)}</span>
           <Text span size="xs" c="dimmed">v{run.workflow.version}</Text>
         </div>
         <Detail run={run} />

@@ -41,7 +41,7 @@ export function FailureView({ failure, title, next }: { failure: Failure; title:
         {failure.fix !== "" && <Text size="sm" fw={600} data-testid="error-fix">{failure.fix}</Text>}
         {child !== null && <ChildLink run={child} />}
         {known !== undefined && !isOfChild && <Text size="sm" data-testid="error-reached">{REACHED[known.reached_agent]}</Text>}
-        {known !== undefined && known.fix_command === null && known.fix !== failure.fix && !isOfChild && (
+        {failure.fix === "" && known !== undefined && known.fix_command === null && (
           <Text size="sm" data-testid="error-in-general">In general: {known.fix}</Text>
         )}
         {next !== null && <Text size="sm" component="div" data-testid="error-next">{next}</Text>}
