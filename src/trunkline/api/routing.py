@@ -1,5 +1,5 @@
 """
-The one kind of route: an operation with its parameters, its body, its answers and the function that answers it.
+The one kind of route: an operation with its parameters, its body, its responses and the function that answers it.
 
 The router finds the operation, has its parameters read, and turns every error into a problem. An operation also keeps
 what OpenAPI says about it.
@@ -30,14 +30,14 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
     return Response(encode(content), status, headers, media_type=JSON)
 
 
-# Headers of answers, with what they say.
+# Headers of responses, with what they say.
 ETAG = {"ETag": "The version of what was answered, for `If-Match`."}
 LOCATION = {"Location": "Where it can be read."}
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer of an operation that is not a problem."""
+class ResponseSpec:
+    """What OpenAPI says about a response of an operation, other than a problem."""
 
     description: str
     # Of its JSON; None: it has none.
@@ -69,7 +69,7 @@ class Operation:
     description: str
     parameters: Sequence[Parameter]
     body: Body | None
-    answers: Mapping[int, Answer]
+    responses: Mapping[int, ResponseSpec]
     # The statuses of its problems, besides those that every operation has.
     problems: tuple[int, ...]
     respond: Callable[[Request], Awaitable[Response]]
@@ -83,7 +83,7 @@ def operation(
     *,
     name: str,
     tag: str,
-    answers: Mapping[int, Answer],
+    responses: Mapping[int, ResponseSpec],
     problems: tuple[int, ...] = (),
     body: Body | None = None,
 ) -> Operation: ...
@@ -97,7 +97,7 @@ def operation(
     *,
     name: str,
     tag: str,
-    answers: Mapping[int, Answer],
+    responses: Mapping[int, ResponseSpec],
     problems: tuple[int, ...] = (),
     body: Body | None = None,
 ) -> Operation: ...
@@ -110,7 +110,7 @@ def operation(
     *,
     name: str,
     tag: str,
-    answers: Mapping[int, Answer],
+    responses: Mapping[int, ResponseSpec],
     problems: tuple[int, ...] = (),
     body: Body | None = None,
 ) -> Operation:
@@ -125,7 +125,7 @@ def operation(
         description=inspect.getdoc(endpoint) or "",
         parameters=() if reader is None else reader.parameters,
         body=body,
-        answers=answers,
+        responses=responses,
         problems=problems,
         respond=endpoint if reader is None else lambda request: endpoint(request, reader.read(request)),
     )

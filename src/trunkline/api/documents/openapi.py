@@ -19,7 +19,7 @@ from trunkline.api.problems import PROBLEM_JSON
 from trunkline.api.resources.common import Problem
 from trunkline.api.resources.workflows import WORKFLOW_DEFINITION
 from trunkline.api.roles import ROLES
-from trunkline.api.routing import JSON, Answer, Body, Operation
+from trunkline.api.routing import JSON, Body, Operation, ResponseSpec
 from trunkline.api.schemas import Shape
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.workflow import workflow_json_schema
@@ -82,7 +82,7 @@ def _operation(operation: Operation) -> JsonObject:
     refusals = () if role is None else (401, 403)
     parameters: list[Json] = [_parameter(each) for each in operation.parameters]
     responses: JsonObject = {
-        **{str(status): _answer(answer) for status, answer in operation.answers.items()},
+        **{str(status): _response(response) for status, response in operation.responses.items()},
         **{str(status): _problem(_PROBLEMS[status]) for status in (*refusals, *operation.problems)},
         "5XX": _problem(_SERVER_PROBLEM),
     }
@@ -120,11 +120,11 @@ def _body(body: Body) -> JsonObject:
     }
 
 
-def _answer(answer: Answer) -> JsonObject:
-    content: JsonObject = {name: {"schema": schema} for name, schema in answer.content.items()}
-    if answer.resource is not None:
-        content = {JSON: {"schema": reference_to(answer.resource)}, **content}
-    described: JsonObject = {"description": answer.description, "headers": _headers(answer.headers)}
+def _response(response: ResponseSpec) -> JsonObject:
+    content: JsonObject = {name: {"schema": schema} for name, schema in response.content.items()}
+    if response.resource is not None:
+        content = {JSON: {"schema": reference_to(response.resource)}, **content}
+    described: JsonObject = {"description": response.description, "headers": _headers(response.headers)}
     return {**described, "content": content} if content else described
 
 
@@ -144,7 +144,7 @@ def _headers(descriptions: Mapping[str, str]) -> JsonObject:
 
 
 def _resources(operations: Iterable[Operation]) -> JsonObject:
-    named = [answer.resource for each in operations for answer in each.answers.values()]
+    named = [response.resource for each in operations for response in each.responses.values()]
     named += [each.body.form for each in operations if each.body and isinstance(each.body.form, type)]
     return component_schemas([Problem, *(each for each in named if each is not None)])
 

@@ -12,7 +12,7 @@ from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit
 from trunkline.api.resources.agent_activity import AgentActivity, AgentCallPage, agent_activity, agent_call
 from trunkline.api.resources.common import page_of
 from trunkline.api.routes.agents import AGENTS, AgentParameters
-from trunkline.api.routing import Answer, Operation, json_response, operation
+from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.services.agents.activity import MAX_MINUTES
@@ -67,10 +67,10 @@ def activity_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"GET {one}/activity", routes.activity, ActivityParameters, name="get_agent_activity", tag="agents",
-            answers={200: Answer("The last minutes.", AgentActivity)}, problems=(404, 422),
+            responses={200: ResponseSpec("The last minutes.", AgentActivity)}, problems=(404, 422),
         ),
         operation(
             f"GET {one}/calls", routes.calls, ListCallsParameters, name="list_agent_calls", tag="agents",
-            answers={200: Answer("A page of calls.", AgentCallPage)}, problems=(404, 422),
+            responses={200: ResponseSpec("A page of calls.", AgentCallPage)}, problems=(404, 422),
         ),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from trunkline.api.bodies import decode_object, read_body, with_whole_numbers
 from trunkline.api.headers import correlation_id_of
 from trunkline.api.resources.agent_test_calls import AgentMessage, AgentTrial, agent_trial
 from trunkline.api.routes.agents import AGENTS, AgentParameters
-from trunkline.api.routing import Answer, Body, Operation, json_response, operation
+from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.errors import Invalid
 from trunkline.jsontypes import JsonObject
@@ -55,7 +55,7 @@ def agent_test_call_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"POST {AGENTS}/{{agent}}/try", routes.call, AgentParameters, name="try_agent", tag="agents",
-            body=Body(AgentMessage), answers={200: Answer("What came back.", AgentTrial)},
+            body=Body(AgentMessage), responses={200: ResponseSpec("What came back.", AgentTrial)},
             problems=(400, 404, 413, 422),
         ),
     ]  # fmt: skip

@@ -29,7 +29,16 @@ from trunkline.api.resources.agents import (
     listed_agent,
 )
 from trunkline.api.resources.common import page_of
-from trunkline.api.routing import ETAG, JSON, LOCATION, Answer, Body, Operation, json_response, operation
+from trunkline.api.routing import (
+    ETAG,
+    JSON,
+    LOCATION,
+    Body,
+    Operation,
+    ResponseSpec,
+    json_response,
+    operation,
+)
 from trunkline.api.services import Services
 from trunkline.errors import StaleVersion
 from trunkline.jsontypes import JsonObject
@@ -168,50 +177,50 @@ def _etag(agent: Agent) -> str:
 def agent_operations(services: Services) -> list[Operation]:
     routes = AgentRoutes(services)
     one = f"{AGENTS}/{{agent}}"
-    shown = {200: Answer("The agent.", AgentMetadataResource, headers=ETAG)}
+    shown = {200: ResponseSpec("The agent.", AgentMetadataResource, headers=ETAG)}
     return [
         operation(
             f"POST {AGENTS}", routes.create, name="create_agent", tag="agents", body=Body(_AGENT_CREATE),
-            answers={
-                201: Answer("The agent, registered.", AgentMetadataResource, headers={**ETAG, **LOCATION})
+            responses={
+                201: ResponseSpec("The agent, registered.", AgentMetadataResource, headers={**ETAG, **LOCATION})
             },
             problems=(400, 409, 413, 422),
         ),
         operation(
             f"GET {AGENTS}", routes.list, ListAgentsParameters, name="list_agents", tag="agents",
-            answers={200: Answer("A page of agents.", AgentPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of agents.", AgentPage)}, problems=(422,),
         ),
         operation(
             f"GET {one}", routes.get, AgentParameters, name="get_agent", tag="agents",
-            answers=shown, problems=(404,),
+            responses=shown, problems=(404,),
         ),
         operation(
             f"PUT {one}", routes.replace, ChangeAgentParameters, name="replace_agent", tag="agents",
-            body=Body(_AGENT_CREATE), answers=shown, problems=(400, 404, 409, 412, 413, 422),
+            body=Body(_AGENT_CREATE), responses=shown, problems=(400, 404, 409, 412, 413, 422),
         ),
         operation(
             f"PATCH {one}", routes.patch, ChangeAgentParameters, name="patch_agent", tag="agents",
-            body=Body(AgentPatch, media_types=(MERGE_PATCH, JSON)), answers=shown,
+            body=Body(AgentPatch, media_types=(MERGE_PATCH, JSON)), responses=shown,
             problems=(400, 404, 409, 412, 413, 422),
         ),
         operation(
             f"DELETE {one}", routes.delete, ChangeAgentParameters, name="delete_agent", tag="agents",
-            answers={204: Answer("The agent is gone.")}, problems=(404, 409, 412),
+            responses={204: ResponseSpec("The agent is gone.")}, problems=(404, 409, 412),
         ),
         operation(
             f"GET {one}/health", routes.health, AgentParameters, name="check_agent_health", tag="agents",
-            answers={200: Answer("What the check has found.", AgentHealth)}, problems=(404,),
+            responses={200: ResponseSpec("What the check has found.", AgentHealth)}, problems=(404,),
         ),
         operation(
             f"GET {one}/card", routes.card, AgentParameters, name="get_agent_card", tag="agents",
-            answers={200: Answer("The card, or why there is none.", AgentCardView)}, problems=(404,),
+            responses={200: ResponseSpec("The card, or why there is none.", AgentCardView)}, problems=(404,),
         ),
         operation(
             f"POST {one}/refresh", routes.refresh, AgentParameters, name="refresh_agent", tag="agents",
-            answers=shown, problems=(404,),
+            responses=shown, problems=(404,),
         ),
         operation(
             f"POST {one}/reset", routes.reset, AgentParameters, name="reset_agent", tag="agents",
-            answers=shown, problems=(404,),
+            responses=shown, problems=(404,),
         ),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.parameters import Parameters
-from trunkline.api.routing import Answer, Operation, operation
+from trunkline.api.routing import Operation, ResponseSpec, operation
 from trunkline.api.services import Services
 from trunkline.errors import NotFound
 from trunkline.ids import RunId
@@ -47,8 +47,8 @@ def blob_operations(services: Services) -> list[Operation]:
         operation(
             "GET /api/v1/runs/{run}/blobs/{blob}", BlobRoutes(services).get, BlobParameters, name="get_run_file",
             tag="runs",
-            answers={
-                200: Answer("The file's bytes.", content={_BYTES: {"type": "string", "format": "binary"}})
+            responses={
+                200: ResponseSpec("The file's bytes.", content={_BYTES: {"type": "string", "format": "binary"}})
             },
             problems=(404,),
         )

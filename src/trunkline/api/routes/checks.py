@@ -13,7 +13,7 @@ from trunkline.api.paging import TextPageParameters, decode_cursor, page
 from trunkline.api.resources.checks import CheckPage, CheckReport, CheckRequest, check_report, check_summary
 from trunkline.api.resources.common import page_of
 from trunkline.api.routes.agents import AGENTS, AgentParameter, AgentParameters
-from trunkline.api.routing import Answer, Body, Operation, json_response, operation
+from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.errors import Invalid
 from trunkline.jsontypes import JsonObject
@@ -72,15 +72,15 @@ def check_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"POST {one}/check", routes.check, AgentParameters, name="check_agent", tag="agents",
-            body=Body(CheckRequest, required=False), answers={200: Answer("What was found.", CheckReport)},
+            body=Body(CheckRequest, required=False), responses={200: ResponseSpec("What was found.", CheckReport)},
             problems=(400, 404, 409, 413, 422),
         ),
         operation(
             f"GET {one}/checks", routes.list, ListChecksParameters, name="list_agent_checks", tag="agents",
-            answers={200: Answer("A page of checks.", CheckPage)}, problems=(404, 422),
+            responses={200: ResponseSpec("A page of checks.", CheckPage)}, problems=(404, 422),
         ),
         operation(
             f"GET {one}/checks/{{check}}", routes.get, CheckParameters, name="get_agent_check", tag="agents",
-            answers={200: Answer("The report.", CheckReport)}, problems=(404,),
+            responses={200: ResponseSpec("The report.", CheckReport)}, problems=(404,),
         ),
     ]  # fmt: skip

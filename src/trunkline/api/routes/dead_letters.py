@@ -17,7 +17,7 @@ from trunkline.api.resources.dead_letters import (
     dead_letter_resource,
     dead_letter_summary,
 )
-from trunkline.api.routing import Answer, Operation, json_response, operation
+from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 
 DEAD_LETTERS = "/api/v1/dead-letters"
@@ -61,19 +61,19 @@ def dead_letter_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"GET {DEAD_LETTERS}", routes.list, TextPageParameters, name="list_dead_letters", tag="dead letters",
-            answers={200: Answer("A page of dead letters.", DeadLetterPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of dead letters.", DeadLetterPage)}, problems=(422,),
         ),
         operation(
             f"GET {one}", routes.get, DeadLetterParameters, name="get_dead_letter", tag="dead letters",
-            answers={200: Answer("The dead letter.", DeadLetterResource)}, problems=(404,),
+            responses={200: ResponseSpec("The dead letter.", DeadLetterResource)}, problems=(404,),
         ),
         operation(
             f"POST {one}/replay", routes.replay, DeadLetterParameters, name="replay_dead_letter",
             tag="dead letters",
-            answers={202: Answer("What is sent on.", DeadLetterResource)}, problems=(404, 409),
+            responses={202: ResponseSpec("What is sent on.", DeadLetterResource)}, problems=(404, 409),
         ),
         operation(
             f"DELETE {one}", routes.discard, DeadLetterParameters, name="discard_dead_letter", tag="dead letters",
-            answers={204: Answer("It is gone.")}, problems=(404,),
+            responses={204: ResponseSpec("It is gone.")}, problems=(404,),
         ),
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from trunkline.api.bodies import read_body
 from trunkline.api.headers import find_header
 from trunkline.api.parameters import Parameters, in_header
 from trunkline.api.problems import KINDS, problem
-from trunkline.api.routing import Answer, Body, Operation, operation
+from trunkline.api.routing import Body, Operation, ResponseSpec, operation
 from trunkline.api.services import Services
 from trunkline.errors import NotFound
 from trunkline.services.agents.push_notifications import PUSH_PATH
@@ -75,7 +75,7 @@ def hook_operations(services: Services) -> list[Operation]:
             f"POST {PUSH_PATH}/{{token}}", HookRoutes(services).ring, PushNotificationParameters, name="ring_for_task",
             tag="hooks",
             body=Body({"description": "The agent's notification."}, required=False),
-            answers={204: Answer("Trunkline asks the agent.")},
+            responses={204: ResponseSpec("Trunkline asks the agent.")},
             problems=(404, 413),
         )
     ]  # fmt: skip

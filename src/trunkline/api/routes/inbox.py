@@ -12,7 +12,7 @@ from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit
 from trunkline.api.parameters import Parameters
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.inbox import InboxItemResource, InboxPage, inbox_item
-from trunkline.api.routing import Answer, Operation, json_response, operation
+from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.ids import RunId
@@ -83,10 +83,10 @@ def inbox_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"GET {INBOX}", routes.list, InboxListParameters, name="list_inbox", tag="inbox",
-            answers={200: Answer("A page of what waits.", InboxPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of what waits.", InboxPage)}, problems=(422,),
         ),
         operation(
             f"GET {INBOX}/{{item}}", routes.get, InboxItemParameters, name="get_inbox_item", tag="inbox",
-            answers={200: Answer("The item.", InboxItemResource)}, problems=(404,),
+            responses={200: ResponseSpec("The item.", InboxItemResource)}, problems=(404,),
         ),
     ]  # fmt: skip

@@ -34,7 +34,7 @@ from trunkline.api.resources.migration import (
     migration_status,
 )
 from trunkline.api.routes.agents import AgentParameter, AgentParameters
-from trunkline.api.routing import Answer, Body, Operation, json_response, operation
+from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.services.migration.repository import (
     BulkChangeResult,
@@ -167,34 +167,36 @@ def _outcome(outcome: BulkChangeResult) -> Response:
 def migration_operations(services: Services) -> list[Operation]:
     routes = MigrationRoutes(services)
     one = f"{MIGRATION}/agents/{{agent}}"
-    changed = {200: Answer("How it stands now; without an `event` it stood so already.", MigrationChange)}
-    outcome = {200: Answer("The agents that have changed, and those that have not.", MigrationOutcome)}
+    changed = {
+        200: ResponseSpec("How it stands now; without an `event` it stood so already.", MigrationChange)
+    }
+    outcome = {200: ResponseSpec("The agents that have changed, and those that have not.", MigrationOutcome)}
     return [
         operation(
             f"GET {MIGRATION}", routes.plan, TextPageParameters, name="plan_migration", tag="migration",
-            answers={200: Answer("A page of agents.", MigrationPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of agents.", MigrationPage)}, problems=(422,),
         ),
         operation(
             f"GET {MIGRATION}/events", routes.events, ListAgentEventsParameters, name="list_agent_events",
-            tag="migration", answers={200: Answer("A page of events.", AgentEventPage)}, problems=(404, 422),
+            tag="migration", responses={200: ResponseSpec("A page of events.", AgentEventPage)}, problems=(404, 422),
         ),
         operation(
             f"GET {one}", routes.status, AgentParameters, name="get_migration", tag="migration",
-            answers={200: Answer("The agent's migration.", MigrationStatus)}, problems=(404,),
+            responses={200: ResponseSpec("The agent's migration.", MigrationStatus)}, problems=(404,),
         ),
         operation(
             f"GET {one}/comparisons", routes.comparisons, ListComparisonsParameters, name="list_comparisons",
-            tag="migration", answers={200: Answer("A page of comparisons.", ComparisonPage)},
+            tag="migration", responses={200: ResponseSpec("A page of comparisons.", ComparisonPage)},
             problems=(404, 422),
         ),
         operation(
             f"POST {one}/check", routes.check, AgentParameters, name="check_migration", tag="migration",
-            answers={200: Answer("What was found.", CheckReport)}, problems=(404, 409, 422),
+            responses={200: ResponseSpec("What was found.", CheckReport)}, problems=(404, 409, 422),
         ),
         *(
             operation(
                 f"POST {one}/{name}", endpoint, AgentParameters, name=f"migration_{name}",
-                tag="migration", body=body, answers=changed, problems=(400, 404, 409, 413, 422),
+                tag="migration", body=body, responses=changed, problems=(400, 404, 409, 413, 422),
             )
             for name, endpoint, body in (
                 ("ready", routes.ready, Body(ReadyRequest)),
@@ -208,7 +210,7 @@ def migration_operations(services: Services) -> list[Operation]:
         *(
             operation(
                 f"POST {MIGRATION}/{name}", endpoint, name=f"migration_{name}_all", tag="migration",
-                body=body, answers=outcome, problems=(400, 409, 413, 422),
+                body=body, responses=outcome, problems=(400, 409, 413, 422),
             )
             for name, endpoint, body in (
                 ("cutover", routes.cutover_all, Body(CutoverRequest, required=False)),

@@ -21,7 +21,7 @@ from trunkline.api.resources.runs import (
     run_resource,
 )
 from trunkline.api.routes.runs import RUNS, RunParameters, StepParameters
-from trunkline.api.routing import LOCATION, Answer, Body, Operation, json_response, operation
+from trunkline.api.routing import LOCATION, Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.errors import Invalid
 from trunkline.ids import RunId
@@ -187,41 +187,41 @@ def _trace_of_caller(headers: list[tuple[bytes, bytes]]) -> TraceContext | None:
 def run_control_operations(services: Services) -> list[Operation]:
     routes = RunControlRoutes(services)
     one = f"{RUNS}/{{run}}"
-    accepted = {202: Answer("The run as it is now.", RunResource, headers=LOCATION)}
+    accepted = {202: ResponseSpec("The run as it is now.", RunResource, headers=LOCATION)}
     with_body = (400, 404, 409, 413, 422)
     return [
         operation(
             f"POST {EXECUTE}", routes.execute, ExecuteParameters, name="execute_workflow", tag="runs",
             body=Body({"description": "The run's input."}, required=False),
-            answers={
-                200: Answer("The run, finished.", RunResource, headers=LOCATION),
-                202: Answer("The run, started.", RunResource, headers=LOCATION),
+            responses={
+                200: ResponseSpec("The run, finished.", RunResource, headers=LOCATION),
+                202: ResponseSpec("The run, started.", RunResource, headers=LOCATION),
             },
             problems=(400, 404, 413, 422),
         ),
         operation(
             f"POST {one}/cancel", routes.cancel, RunParameters, name="cancel_run", tag="runs",
-            answers=accepted, problems=(404, 409),
+            responses=accepted, problems=(404, 409),
         ),
         operation(
             f"POST {one}/pause", routes.pause, RunParameters, name="pause_run", tag="runs",
-            answers=accepted, problems=(404, 409),
+            responses=accepted, problems=(404, 409),
         ),
         operation(
             f"POST {one}/resume", routes.resume, RunParameters, name="resume_run", tag="runs",
-            answers=accepted, problems=(404, 409),
+            responses=accepted, problems=(404, 409),
         ),
         operation(
             f"POST {one}/retry", routes.retry, RetryParameters, name="retry_run", tag="runs",
             body=Body(RetryRequest, required=False),
-            answers={202: Answer("The new run.", RunResource, headers=LOCATION)}, problems=with_body,
+            responses={202: ResponseSpec("The new run.", RunResource, headers=LOCATION)}, problems=with_body,
         ),
         operation(
             f"POST {one}/steps/{{step}}/reply", routes.reply, StepParameters, name="reply_to_step", tag="runs",
-            body=Body(ReplyRequest), answers=accepted, problems=with_body,
+            body=Body(ReplyRequest), responses=accepted, problems=with_body,
         ),
         operation(
             f"POST {one}/steps/{{step}}/resolve", routes.resolve, StepParameters, name="resolve_step", tag="runs",
-            body=Body(ResolveRequest), answers=accepted, problems=with_body,
+            body=Body(ResolveRequest), responses=accepted, problems=with_body,
         ),
     ]  # fmt: skip

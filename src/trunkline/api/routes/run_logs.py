@@ -15,7 +15,7 @@ from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit
 from trunkline.api.parameters import MAX_ATTEMPT, Parameters
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.run_logs import LogPage, log_line
-from trunkline.api.routing import Answer, Operation, json_response, operation
+from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
@@ -86,7 +86,7 @@ def run_log_operations(services: Services) -> list[Operation]:
         operation(
             "GET /api/v1/runs/{run}/logs", RunLogRoutes(services).logs, RunLogParameters, name="list_run_logs",
             tag="runs",
-            answers={200: Answer("A page of lines.", LogPage, content={JSON_LINES: {"type": "string"}})},
+            responses={200: ResponseSpec("A page of lines.", LogPage, content={JSON_LINES: {"type": "string"}})},
             problems=(404, 422),
         )
     ]  # fmt: skip

@@ -28,7 +28,7 @@ from trunkline.api.resources.runs import (
     run_summary,
     step_resource,
 )
-from trunkline.api.routing import Answer, Operation, json_response, operation
+from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.ids import RunId
@@ -322,35 +322,35 @@ def run_operations(services: Services) -> list[Operation]:
         # Before the runs themselves: no run has this id.
         operation(
             f"GET {RUNS}/changes", routes.changes, name="watch_runs", tag="runs",
-            answers={200: Answer("The stream.", content=stream)},
+            responses={200: ResponseSpec("The stream.", content=stream)},
         ),
         operation(
             f"GET {one}", routes.get, GetRunParameters, name="get_run", tag="runs",
-            answers={200: Answer("The run.", RunResource)}, problems=(404, 422),
+            responses={200: ResponseSpec("The run.", RunResource)}, problems=(404, 422),
         ),
         operation(
             f"GET {RUNS}", routes.list, ListRunsParameters, name="list_runs", tag="runs",
-            answers={200: Answer("A page of runs.", RunPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of runs.", RunPage)}, problems=(422,),
         ),
         operation(
             f"GET {one}/steps", routes.steps, ListStepsParameters, name="list_run_steps", tag="runs",
-            answers={200: Answer("A page of steps.", StepPage)}, problems=(404, 422),
+            responses={200: ResponseSpec("A page of steps.", StepPage)}, problems=(404, 422),
         ),
         operation(
             f"GET {one}/steps/{{step}}", routes.step, StepParameters, name="get_run_step", tag="runs",
-            answers={200: Answer("The step.", StepResource)}, problems=(404,),
+            responses={200: ResponseSpec("The step.", StepResource)}, problems=(404,),
         ),
         operation(
             "GET /api/v1/error-codes", _error_codes, name="list_error_codes", tag="runs",
-            answers={200: Answer("All of them.", ErrorCodeList)},
+            responses={200: ResponseSpec("All of them.", ErrorCodeList)},
         ),
         operation(
             f"GET {one}/events", routes.events, ListEventsParameters, name="list_run_events", tag="runs",
-            answers={200: Answer("A page of events, or the stream.", EventPage, content=stream)},
+            responses={200: ResponseSpec("A page of events, or the stream.", EventPage, content=stream)},
             problems=(404, 422),
         ),
         operation(
             f"GET {one}/wire", routes.wire, ListExchangesParameters, name="list_run_exchanges", tag="runs",
-            answers={200: Answer("A page of exchanges.", WirePage, content=archive)}, problems=(404, 422),
+            responses={200: ResponseSpec("A page of exchanges.", WirePage, content=archive)}, problems=(404, 422),
         ),
     ]  # fmt: skip

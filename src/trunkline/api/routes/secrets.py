@@ -13,7 +13,7 @@ from trunkline.api.paging import TextPageParameters, decode_cursor, page
 from trunkline.api.parameters import Parameters
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.secrets import SecretPage, SecretResource, SecretValue, secret_resource
-from trunkline.api.routing import Answer, Body, Operation, json_response, operation
+from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.errors import Finding, Invalid
 from trunkline.workflow import SECRET_NAME_PATTERN
@@ -74,7 +74,7 @@ def secret_operations(services: Services) -> list[Operation]:
             TextPageParameters,
             name="list_secrets",
             tag="secrets",
-            answers={200: Answer("A page of secrets.", SecretPage)},
+            responses={200: ResponseSpec("A page of secrets.", SecretPage)},
             problems=(422,),
         ),
         operation(
@@ -84,9 +84,9 @@ def secret_operations(services: Services) -> list[Operation]:
             name="set_secret",
             tag="secrets",
             body=Body(SecretValue),
-            answers={
-                200: Answer("The secret, changed.", SecretResource),
-                201: Answer("The secret, new.", SecretResource),
+            responses={
+                200: ResponseSpec("The secret, changed.", SecretResource),
+                201: ResponseSpec("The secret, new.", SecretResource),
             },
             problems=(400, 409, 413, 422),
         ),
@@ -96,7 +96,7 @@ def secret_operations(services: Services) -> list[Operation]:
             SecretParameters,
             name="remove_secret",
             tag="secrets",
-            answers={204: Answer("The secret is gone.")},
+            responses={204: ResponseSpec("The secret is gone.")},
             problems=(404,),
         ),
     ]

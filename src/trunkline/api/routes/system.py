@@ -21,7 +21,7 @@ from trunkline.api.resources.system import (
     audit_entry,
     system_state,
 )
-from trunkline.api.routing import JSON, Answer, Operation, json_response, operation
+from trunkline.api.routing import JSON, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import OK, Probes, Services
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import encode
@@ -119,15 +119,15 @@ def probe_operations(probes: Probes) -> list[Operation]:
     return [
         operation(
             "GET /livez", routes.livez, name="livez", tag="system",
-            answers={200: Answer("The process lives.", Liveness)},
+            responses={200: ResponseSpec("The process lives.", Liveness)},
         ),
         operation(
             "GET /readyz", routes.readyz, name="readyz", tag="system",
-            answers={200: Answer("Work can be taken.", Readiness)},
+            responses={200: ResponseSpec("Work can be taken.", Readiness)},
         ),
         operation(
             "GET /metrics", routes.metrics, name="metrics", tag="system",
-            answers={200: Answer("The metrics.", content={"text/plain": {"type": "string"}})},
+            responses={200: ResponseSpec("The metrics.", content={"text/plain": {"type": "string"}})},
         ),
     ]  # fmt: skip
 
@@ -137,14 +137,14 @@ def system_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"GET {SYSTEM}", routes.system, name="get_system", tag="system",
-            answers={200: Answer("How the system stands.", SystemState)},
+            responses={200: ResponseSpec("How the system stands.", SystemState)},
         ),
         operation(
             f"GET {AUDIT}", routes.audit, AuditParameters, name="list_audit", tag="system",
-            answers={200: Answer("A page of changes.", AuditPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of changes.", AuditPage)}, problems=(422,),
         ),
         operation(
             f"GET {ME}", routes.me, name="get_caller", tag="system",
-            answers={200: Answer("Who is asking.", CallerResource)},
+            responses={200: ResponseSpec("Who is asking.", CallerResource)},
         ),
     ]  # fmt: skip

@@ -26,7 +26,7 @@ from trunkline.api.resources.workflows import (
     workflow_resource,
     workflow_validation,
 )
-from trunkline.api.routing import JSON, LOCATION, Answer, Body, Operation, json_response, operation
+from trunkline.api.routing import JSON, LOCATION, Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.workflow import workflow_json_schema
 
@@ -160,39 +160,39 @@ def workflow_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"POST {WORKFLOWS}", routes.save, name="save_workflow", tag="workflows", body=definition,
-            answers={
-                200: Answer("The version that has this content already.", SavedWorkflow, headers=LOCATION),
-                201: Answer("The new version.", SavedWorkflow, headers=LOCATION),
+            responses={
+                200: ResponseSpec("The version that has this content already.", SavedWorkflow, headers=LOCATION),
+                201: ResponseSpec("The new version.", SavedWorkflow, headers=LOCATION),
             },
             problems=(400, 413, 422),
         ),
         operation(
             f"GET {WORKFLOWS}", routes.list, ListWorkflowsParameters, name="list_workflows", tag="workflows",
-            answers={200: Answer("A page of workflows.", WorkflowPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of workflows.", WorkflowPage)}, problems=(422,),
         ),
         operation(
             f"GET {one}", routes.get, WorkflowParameters, name="get_workflow", tag="workflows",
-            answers={200: Answer("The latest version.", WorkflowResource)}, problems=(404,),
+            responses={200: ResponseSpec("The latest version.", WorkflowResource)}, problems=(404,),
         ),
         operation(
             f"GET {one}/graph", routes.graph, GraphParameters, name="get_workflow_graph", tag="workflows",
-            answers={200: Answer("The graph.", WorkflowGraph)}, problems=(404, 422),
+            responses={200: ResponseSpec("The graph.", WorkflowGraph)}, problems=(404, 422),
         ),
         operation(
             f"GET {one}/versions", routes.versions, ListVersionsParameters, name="list_workflow_versions",
-            tag="workflows", answers={200: Answer("A page of versions.", WorkflowPage)}, problems=(404, 422),
+            tag="workflows", responses={200: ResponseSpec("A page of versions.", WorkflowPage)}, problems=(404, 422),
         ),
         operation(
             f"GET {one}/versions/{{version}}", routes.get_version, VersionParameters,
             name="get_workflow_version", tag="workflows",
-            answers={200: Answer("The version.", WorkflowResource)}, problems=(404, 422),
+            responses={200: ResponseSpec("The version.", WorkflowResource)}, problems=(404, 422),
         ),
         operation(
             f"POST {VALIDATION}", routes.validate, name="validate_workflow", tag="workflows", body=any_text,
-            answers={200: Answer("What saving it would say.", WorkflowValidation)}, problems=(400, 413),
+            responses={200: ResponseSpec("What saving it would say.", WorkflowValidation)}, problems=(400, 413),
         ),
         operation(
             f"GET {SCHEMA}", routes.schema, name="get_workflow_schema", tag="workflows",
-            answers={200: Answer("A JSON Schema.", content={JSON: {"type": "object"}})},
+            responses={200: ResponseSpec("A JSON Schema.", content={JSON: {"type": "object"}})},
         ),
     ]  # fmt: skip
