@@ -16,7 +16,7 @@ from tests.ui.browser import look_at, watched_page
 from tests.ui.conftest import DemoSystem
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.answers import Run
+from trunkline.api.resources.runs import RunResource
 from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
 from trunkline.jsontypes import Json, encode
@@ -61,7 +61,7 @@ class SteeredSystem:
     def start(self, workflow: str, given: Json = None) -> str:
         return self.client.execute(workflow, {} if given is None else given)["id"]
 
-    def end(self, run: str) -> Run:
+    def end(self, run: str) -> RunResource:
         return follow_run(self.client, run, show="nothing")
 
     def failed(self) -> str:
@@ -241,13 +241,13 @@ def test_a_retry_from_a_step_can_give_it_another_input(page: Page, steered: Stee
     look_at(page, "retry-step")
     page.get_by_test_id("confirm-retry").click()
     run = steered.end(new_run(page, old))
-    assert [step["input"] for step in run["steps"]] == [
+    assert [step.get("input") for step in run["steps"]] == [
         None,
         {"text": "mine", "n": MANY + 2, "share": 1.0},
         {"text": "two"},
     ]
     # Which is no 1 for an expression.
-    assert '"share":1.0' in encode(run["steps"][1]["input"]).decode()
+    assert '"share":1.0' in encode(run["steps"][1].get("input")).decode()
 
 
 def test_everything_runs_again_with_another_input(page: Page, steered: SteeredSystem) -> None:
@@ -265,7 +265,7 @@ def test_everything_runs_again_with_another_input(page: Page, steered: SteeredSy
     page.get_by_test_id("confirm-retry").click()
     run = steered.end(new_run(page, old))
     assert run["input"] == {"n": 7}
-    assert run["steps"][0]["input"] == {"text": "n is 7"}
+    assert run["steps"][0].get("input") == {"text": "n is 7"}
 
 
 def test_a_question_is_answered_from_the_runs_page(page: Page, steered: SteeredSystem) -> None:

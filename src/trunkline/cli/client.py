@@ -28,21 +28,23 @@ from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
     from trunkline.api.resources.agent_test_calls import AgentTrial
-    from trunkline.api.resources.agents import AgentMetadataResource
+    from trunkline.api.resources.agents import AgentHealth, AgentMetadataResource
     from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
     from trunkline.api.resources.exchanges import ExchangeResource
+    from trunkline.api.resources.inbox import InboxItemResource
+    from trunkline.api.resources.migration import (
+        AgentEventResource,
+        Comparison,
+        MigrationChange,
+        MigrationEntry,
+        MigrationOutcome,
+        MigrationStatus,
+    )
     from trunkline.api.resources.run_logs import LogLineResource
+    from trunkline.api.resources.runs import EventResource, RunResource, RunSummary, StepResource
     from trunkline.api.resources.secrets import SecretResource
     from trunkline.api.resources.system import AuditEntryResource, SystemState
-    from trunkline.cli.answers import (
-        Event,
-        InboxItem,
-        Run,
-        RunSummary,
-        SavedWorkflow,
-        Step,
-    )
-    from trunkline.cli.migration_answers import AgentEvent, Change, Comparison, Outcome, PlanEntry, Status
+    from trunkline.api.resources.workflows import SavedWorkflow, WorkflowItem, WorkflowResource
     from trunkline.jsontypes import Json, JsonObject
 
 API = "/api/v1"
@@ -122,8 +124,8 @@ class Client:
     def refresh_agent(self, name: str) -> AgentMetadataResource:
         return cast("AgentMetadataResource", self._send("POST", f"/agents/{_segment(name)}/refresh").value)
 
-    def agent_health(self, name: str) -> JsonObject:
-        return cast("JsonObject", self.get(f"{API}/agents/{_segment(name)}/health"))
+    def agent_health(self, name: str) -> AgentHealth:
+        return cast("AgentHealth", self.get(f"{API}/agents/{_segment(name)}/health"))
 
     def check_agent(self, name: str, wish: JsonObject) -> JsonObject:
         answer = self._send("POST", f"/agents/{_segment(name)}/check", wish, seconds=CHECK_SECONDS)
@@ -138,29 +140,31 @@ class Client:
 
     # Agents that move
 
-    def migration_plan(self) -> Page[PlanEntry]:
-        return cast("Page[PlanEntry]", self._list("/migration"))
+    def migration_plan(self) -> Page[MigrationEntry]:
+        return cast("Page[MigrationEntry]", self._list("/migration"))
 
-    def migration(self, name: str) -> Status:
-        return cast("Status", self.get(f"{API}/migration/agents/{_segment(name)}"))
+    def migration(self, name: str) -> MigrationStatus:
+        return cast("MigrationStatus", self.get(f"{API}/migration/agents/{_segment(name)}"))
 
     def comparisons(self, name: str, *, verdict: str, limit: int) -> Page[Comparison]:
         path = f"/migration/agents/{_segment(name)}/comparisons"
         return cast("Page[Comparison]", self._list(path, {"verdict": verdict}, limit))
 
-    def agent_events(self, name: str | None, *, limit: int) -> Page[AgentEvent]:
-        return cast("Page[AgentEvent]", self._list("/migration/events", {"agent": name}, limit))
+    def agent_events(self, name: str | None, *, limit: int) -> Page[AgentEventResource]:
+        return cast("Page[AgentEventResource]", self._list("/migration/events", {"agent": name}, limit))
 
     def check_migration(self, name: str) -> JsonObject:
         path = f"/migration/agents/{_segment(name)}/check"
         return cast("JsonObject", self._send("POST", path, seconds=CHECK_SECONDS).value)
 
-    def migrate(self, action: str, body: JsonObject, name: str) -> Change:
+    def migrate(self, action: str, body: JsonObject, name: str) -> MigrationChange:
         path = f"/migration/agents/{_segment(name)}/{action}"
-        return cast("Change", self._send("POST", path, body, seconds=CHECK_SECONDS).value)
+        return cast("MigrationChange", self._send("POST", path, body, seconds=CHECK_SECONDS).value)
 
-    def migrate_all(self, action: str, body: JsonObject) -> Outcome:
-        return cast("Outcome", self._send("POST", f"/migration/{action}", body, seconds=FLEET_SECONDS).value)
+    def migrate_all(self, action: str, body: JsonObject) -> MigrationOutcome:
+        return cast(
+            "MigrationOutcome", self._send("POST", f"/migration/{action}", body, seconds=FLEET_SECONDS).value
+        )
 
     # Named secrets
 
@@ -181,21 +185,21 @@ class Client:
         answer = self._http.send(request)
         return cast("SavedWorkflow", answer.value), answer.status == 201
 
-    def workflows(self, *, limit: int | None = None) -> Page[JsonObject]:
-        return cast("Page[JsonObject]", self._list("/workflows", {}, limit))
+    def workflows(self, *, limit: int | None = None) -> Page[WorkflowItem]:
+        return cast("Page[WorkflowItem]", self._list("/workflows", {}, limit))
 
-    def workflow(self, name: str, version: int | None = None) -> JsonObject:
+    def workflow(self, name: str, version: int | None = None) -> WorkflowResource:
         path = f"{API}/workflows/{_segment(name)}"
         if version is not None:
             path += f"/versions/{version}"
-        return cast("JsonObject", self.get(path))
+        return cast("WorkflowResource", self.get(path))
 
     def execute(
         self, name: str, run_input: Json, *, version: int | None = None, idempotency_key: str | None = None
-    ) -> Run:
+    ) -> RunResource:
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         path = with_query(f"/workflows/{_segment(name)}/execute", {"version": version})
-        return cast("Run", self._send("POST", path, run_input, headers).value)
+        return cast("RunResource", self._send("POST", path, run_input, headers).value)
 
     # Runs
 
@@ -205,25 +209,25 @@ class Client:
         """The newest runs first, from where an earlier page ended."""
         return cast("Page[RunSummary]", self._list("/runs", query, limit, cursor))
 
-    def run(self, run_id: str) -> Run:
-        return cast("Run", self.get(f"{API}/runs/{_segment(run_id)}"))
+    def run(self, run_id: str) -> RunResource:
+        return cast("RunResource", self.get(f"{API}/runs/{_segment(run_id)}"))
 
-    def act(self, run_id: str, action: str, body: Json = None) -> Run:
+    def act(self, run_id: str, action: str, body: Json = None) -> RunResource:
         """`cancel`, `pause`, `resume`, `retry`, or `steps/STEP/reply|resolve`."""
-        return cast("Run", self._send("POST", f"/runs/{_segment(run_id)}/{action}", body).value)
+        return cast("RunResource", self._send("POST", f"/runs/{_segment(run_id)}/{action}", body).value)
 
-    def reply(self, run_id: str, step: str, body: JsonObject) -> Run:
+    def reply(self, run_id: str, step: str, body: JsonObject) -> RunResource:
         return self.act(run_id, f"steps/{_segment(step)}/reply", body)
 
-    def resolve(self, run_id: str, step: str, body: JsonObject) -> Run:
+    def resolve(self, run_id: str, step: str, body: JsonObject) -> RunResource:
         return self.act(run_id, f"steps/{_segment(step)}/resolve", body)
 
     def items(
         self, run_id: str, step: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[Step]:
+    ) -> Page[StepResource]:
         """Of a step with `for_each`: those that have begun, in their order."""
         path = f"/runs/{_segment(run_id)}/steps"
-        return cast("Page[Step]", self._list(path, {"of": step}, limit, cursor))
+        return cast("Page[StepResource]", self._list(path, {"of": step}, limit, cursor))
 
     def wire(self, run_id: str, *, step: str | None = None) -> Page[ExchangeResource]:
         return cast("Page[ExchangeResource]", self._list(f"/runs/{_segment(run_id)}/wire", {"step": step}))
@@ -241,23 +245,25 @@ class Client:
         )
         return self._http.read(request)
 
-    def events(self, run_id: str) -> Page[Event]:
-        return cast("Page[Event]", self._list(f"/runs/{_segment(run_id)}/events"))
+    def events(self, run_id: str) -> Page[EventResource]:
+        return cast("Page[EventResource]", self._list(f"/runs/{_segment(run_id)}/events"))
 
     # The inbox
 
     def inbox(
         self, *, kind: str | None = None, workflow: str | None = None, limit: int | None = None
-    ) -> Page[InboxItem]:
+    ) -> Page[InboxItemResource]:
         """The oldest first."""
-        return cast("Page[InboxItem]", self._list("/inbox", {"kind": kind, "workflow": workflow}, limit))
+        return cast(
+            "Page[InboxItemResource]", self._list("/inbox", {"kind": kind, "workflow": workflow}, limit)
+        )
 
-    def inbox_item(self, item_id: str) -> InboxItem:
-        return cast("InboxItem", self.get(f"{API}/inbox/{_segment(item_id)}"))
+    def inbox_item(self, item_id: str) -> InboxItemResource:
+        return cast("InboxItemResource", self.get(f"{API}/inbox/{_segment(item_id)}"))
 
-    def waiting_step(self, run_id: str, step: str) -> InboxItem:
+    def waiting_step(self, run_id: str, step: str) -> InboxItemResource:
         """The item that this step is at present."""
-        return cast("InboxItem", self.get(f"{API}/inbox/{_segment(f'{run_id}.{step}')}"))
+        return cast("InboxItemResource", self.get(f"{API}/inbox/{_segment(f'{run_id}.{step}')}"))
 
     # Dead letters
 
@@ -288,7 +294,7 @@ class Client:
 
     # What happens in a run
 
-    def follow(self, run_id: str, *, seconds: float | None = None) -> Iterator[Event]:
+    def follow(self, run_id: str, *, seconds: float | None = None) -> Iterator[EventResource]:
         """
         The run's events from the first to the final one, as they happen.
 
@@ -302,7 +308,7 @@ class Client:
                 for message in self._stream(run_id, last_id, until):
                     away_since = None
                     last_id = message.id
-                    event = cast("Event", json.loads(message.data.decode(errors="replace")))
+                    event = cast("EventResource", json.loads(message.data.decode(errors="replace")))
                     yield event
                     if event["type"] in FINAL_EVENTS:
                         return

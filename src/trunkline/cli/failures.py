@@ -17,7 +17,7 @@ from trunkline.cli.lazy_imports import lazy_module
 
 if TYPE_CHECKING:
     from trunkline import errors
-    from trunkline.cli.answers import Problem
+    from trunkline.api.resources.common import FindingResource, Problem
 else:
     errors = lazy_module("trunkline.errors")
 
@@ -128,7 +128,7 @@ class ServerAway(CliError):
         super().__init__(what, fix=fix, exit_code=Exit.UNREACHABLE)
 
 
-def diagnostic_of(error: dict[str, object]) -> Diagnostic:
+def diagnostic_of(error: FindingResource) -> Diagnostic:
     """A diagnostic from an answer's `errors` or `warnings`."""
     line, column = error.get("line"), error.get("column")
     return Diagnostic(

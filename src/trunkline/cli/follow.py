@@ -17,7 +17,7 @@ from trunkline.cli.rendering.followed_run import FollowedRun
 from trunkline.cli.rendering.output import note, on_terminal, print_now
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Event, Run
+    from trunkline.api.resources.runs import EventResource, RunResource
     from trunkline.cli.rendering import live_view
 else:
     live_view = lazy_module("trunkline.cli.rendering.live_view")
@@ -34,7 +34,7 @@ def progress_for_people() -> Show:
     return "picture" if on_terminal() else "lines"
 
 
-def follow_run(client: Client, run_id: str, *, show: Show, seconds: float | None = None) -> Run:
+def follow_run(client: Client, run_id: str, *, show: Show, seconds: float | None = None) -> RunResource:
     """Returns the run as it is when it is final, waits for a person, or the time is up."""
     progress = FollowedRun.of(client.run(run_id))
     try:
@@ -50,7 +50,7 @@ def follow_run(client: Client, run_id: str, *, show: Show, seconds: float | None
     return client.run(run_id)
 
 
-def _tell(line: str, event: Event, show: Show) -> None:
+def _tell(line: str, event: EventResource, show: Show) -> None:
     match show:
         case "lines":
             print_now(line)
@@ -62,7 +62,7 @@ def _tell(line: str, event: Event, show: Show) -> None:
             pass
 
 
-def exit_for(run: Run) -> Exit:
+def exit_for(run: RunResource) -> Exit:
     error = run["error"]
     return exit_for_run(run["status"], error["code"] if error else None)
 

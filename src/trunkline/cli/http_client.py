@@ -18,7 +18,7 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, ServerAway
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Problem
+    from trunkline.api.resources.common import Problem
     from trunkline.jsontypes import Json
 
 # Longer than anything but `wait=` takes; those who wait say how long.
@@ -160,7 +160,12 @@ def _problem(response: http.client.HTTPResponse) -> Problem:
     if isinstance(value, dict):
         return cast("Problem", value)
     # Something between us and Trunkline, or no Trunkline at all.
+    title = f"HTTP {response.status} {response.reason}"
     return {
-        "title": f"HTTP {response.status} {response.reason}",
+        "type": "about:blank",
+        "title": title,
+        "status": response.status,
+        "detail": title,
         "fix": "Check that --url names a Trunkline server",
+        "correlation_id": "",
     }

@@ -11,7 +11,7 @@ from trunkline.cli.inputs import STDIN, read_bytes
 from trunkline.cli.rendering.output import note
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import SavedWorkflow
+    from trunkline.api.resources.workflows import SavedWorkflow
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -67,3 +68,21 @@ def test_a_lazy_module_is_imported_by_its_first_use(monkeypatch: pytest.MonkeyPa
 
 def test_the_list_is_not_empty() -> None:
     assert "trunkline.settings" in {lazy.module for lazy in NAMED}
+
+
+HELP_THEN_LIST_MODULES = """
+import sys
+from trunkline.cli.app import run_command_line
+run_command_line(["--help"])
+print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+
+
+def test_help_loads_no_part_of_the_server() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", HELP_THEN_LIST_MODULES], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = ended.stderr.split()
+    assert "trunkline.cli.client" in loaded
+    server = ("fastapi", "pydantic", "aiohttp", "trunkline.api", "trunkline.services", "trunkline.stores")
+    assert [module for module in loaded if module.startswith(server)] == []

@@ -29,7 +29,7 @@ from trunkline.cli.rendering.run import print_run
 from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import InboxItem
+    from trunkline.api.resources.inbox import InboxItemResource
     from trunkline.cli.client import Client
     from trunkline.jsontypes import Json, JsonObject
 
@@ -175,7 +175,7 @@ def answer(
     return Exit.OK
 
 
-def function_response(item: InboxItem, given: Json) -> JsonObject:
+def function_response(item: InboxItemResource, given: Json) -> JsonObject:
     """`given`: what the function returned, or the whole `{id?, name?, response}`."""
     if isinstance(given, dict) and "response" in given and given.keys() <= {"id", "name", "response"}:
         named, response = given, given["response"]
@@ -187,7 +187,7 @@ def function_response(item: InboxItem, given: Json) -> JsonObject:
     return {"id": call["id"], "name": call["name"], "response": result}
 
 
-def verdict(item: InboxItem, *, approved: bool) -> JsonObject:
+def verdict(item: InboxItemResource, *, approved: bool) -> JsonObject:
     """Yes or no, as the function that asks for a confirmation returns it, or in words."""
     if calls_in(item["data"]):
         return {"data": function_response(item, {"confirmed": approved})}
@@ -203,14 +203,14 @@ def calls_in(data: Json) -> list[JsonObject]:
     ]
 
 
-def _found(client: Client, item: str, step: str | None) -> InboxItem:
+def _found(client: Client, item: str, step: str | None) -> InboxItemResource:
     """By its id, or as what a step of a run waits for."""
     if step is None:
         return client.inbox_item(item)
     return client.waiting_step(item, step)
 
 
-def _resolution(found: InboxItem, outcome: Outcome | None, output: str | None) -> JsonObject:
+def _resolution(found: InboxItemResource, outcome: Outcome | None, output: str | None) -> JsonObject:
     if outcome is None:
         raise _no_answer(found)
     body: JsonObject = {"outcome": outcome}
@@ -219,11 +219,11 @@ def _resolution(found: InboxItem, outcome: Outcome | None, output: str | None) -
     return body
 
 
-def _no_answer(found: InboxItem) -> CliError:
+def _no_answer(found: InboxItemResource) -> CliError:
     return CliError("There is no answer to send", fix=_how_to_answer(found), exit_code=Exit.USAGE)
 
 
-def _how_to_answer(found: InboxItem) -> str:
+def _how_to_answer(found: InboxItemResource) -> str:
     how = "--outcome succeeded|failed|call_again" if found["kind"] == "outcome" else "--text 'YOUR ANSWER'"
     return f"trunkline inbox answer {shlex.quote(found['id'])} {how}"
 
@@ -233,7 +233,7 @@ def _one_line(text: str) -> str:
     return line if len(line) <= _LONGEST_QUESTION else f"{line[: _LONGEST_QUESTION - 1]}…"
 
 
-def _call_of(item: InboxItem, named: JsonObject) -> JsonObject:
+def _call_of(item: InboxItemResource, named: JsonObject) -> JsonObject:
     calls = [
         call
         for call in calls_in(item["data"])

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from trunkline.api.resources.exchanges import ExchangeResource
     from trunkline.api.resources.run_logs import LogLineResource
+    from trunkline.api.resources.runs import RunResource
     from trunkline.bridge.wire import exchanges as wire_exchanges
-    from trunkline.cli.answers import Run
     from trunkline.cli.rendering import exchanges as rendered_exchanges
     from trunkline.jsontypes import JsonObject
     from trunkline.services.runs import har as har_archive
@@ -493,7 +493,7 @@ def resolve(
     return _print_changed(server.client().resolve(run, step, body), server)
 
 
-def _check_step(run: Run, step: str) -> None:
+def _check_step(run: RunResource, step: str) -> None:
     names = [known["name"] for known in run["steps"]]
     if step not in names:
         raise CliError(
@@ -525,7 +525,7 @@ def _print_curl(exchanges: Sequence[ExchangeResource]) -> None:
             print_text(wire_exchanges.to_curl(cast("JsonObject", exchange)))
 
 
-def _print_changed(run: Run, server: Server) -> int:
+def _print_changed(run: RunResource, server: Server) -> int:
     print_run(run, json=server.json)
     note(f"Watch it with: trunkline runs watch {run['id']}")
     return Exit.OK

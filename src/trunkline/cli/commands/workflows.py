@@ -20,6 +20,7 @@ from trunkline.cli.workflow_files import is_file, save_file
 if TYPE_CHECKING:
     from trunkline import messages
     from trunkline import workflow as language
+    from trunkline.api.resources.common import FindingResource
     from trunkline.workflow import CompiledStep, CompiledWorkflow, LoadedWorkflow
 else:
     messages = lazy_module("trunkline.messages")
@@ -96,7 +97,7 @@ def list_workflows(*, limit: int | None = None, server: Server = HERE) -> int:
         print_json(page.answer())
         return Exit.OK
     rows = [
-        [str(workflow["name"]), str(workflow["version"]), date_time(workflow.get("created_at"))]
+        [workflow["name"], str(workflow["version"]), date_time(workflow["created_at"])]
         for workflow in page.items
     ]
     print_table(("WORKFLOW", "VERSION", "SAVED"), rows)
@@ -125,8 +126,8 @@ def show(
     if server.json:
         print_json(found)
     else:
-        note(f"{found['name']} v{found['version']}, saved {date_time(found.get('created_at'))}")
-        print_text(str(found["source"]).rstrip("\n"))
+        note(f"{found['name']} v{found['version']}, saved {date_time(found['created_at'])}")
+        print_text(found["source"].rstrip("\n"))
     return Exit.OK
 
 
@@ -135,8 +136,8 @@ class WorkflowFileReport(TypedDict):
 
     file: str
     name: str | None
-    errors: list[dict[str, object]]
-    warnings: list[dict[str, object]]
+    errors: list[FindingResource]
+    warnings: list[FindingResource]
 
 
 @app.command(name="graph")
@@ -183,9 +184,9 @@ def _report(file: str) -> WorkflowFileReport:
     except CliError as error:
         # Some mistakes have no place: a file that is no text at all.
         errors = error.diagnostics or (Diagnostic("", error.what),)
-        return {"file": file, "name": None, "errors": _dicts(errors), "warnings": []}
+        return {"file": file, "name": None, "errors": _findings(errors), "warnings": []}
     warnings = [Diagnostic(f.path, f.message, f.line, f.column) for f in loaded.warnings]
-    return {"file": file, "name": loaded.definition.name, "errors": [], "warnings": _dicts(warnings)}
+    return {"file": file, "name": loaded.definition.name, "errors": [], "warnings": _findings(warnings)}
 
 
 def _print_report(report: WorkflowFileReport) -> None:
@@ -197,8 +198,11 @@ def _print_report(report: WorkflowFileReport) -> None:
         print_text(f"{report['file']}: {report['name']} is valid")
 
 
-def _dicts(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
-    return [one._asdict() for one in diagnostics]
+def _findings(diagnostics: Iterable[Diagnostic]) -> list[FindingResource]:
+    return [
+        {"path": one.path, "message": one.message, "line": one.line, "column": one.column}
+        for one in diagnostics
+    ]
 
 
 def _load(file: str) -> LoadedWorkflow:
@@ -212,9 +216,7 @@ def _compiled(workflow: str, server: Server) -> CompiledWorkflow:
         loaded = _load(workflow)
     else:
         with explained(workflow):
-            loaded = language.load_workflow(
-                str(server.client().workflow(workflow)["source"]), source=workflow
-            )
+            loaded = language.load_workflow(server.client().workflow(workflow)["source"], source=workflow)
     return language.compile_workflow(loaded.definition)
 
 

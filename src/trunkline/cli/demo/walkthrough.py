@@ -26,7 +26,7 @@ from trunkline.cli.rendering.output import print_now, print_text, print_value
 from trunkline.cli.rendering.run import error_lines, print_steps
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Run
+    from trunkline.api.resources.runs import RunResource
     from trunkline.jsontypes import JsonObject
 
 WORKFLOW = "workflow.yaml"
@@ -72,7 +72,7 @@ def demo_system(url: str | None = None) -> Generator[Client]:
         yield client
 
 
-def run_demo(client: Client) -> Run:
+def run_demo(client: Client) -> RunResource:
     """Saves the workflow, runs it in view, and shows what came of it."""
     saved, _ = client.save_workflow(workflow_text())
     print_now(f"\nSaved the workflow {saved['name']} v{saved['version']}. Running it:\n")
@@ -95,7 +95,7 @@ def workflow_text() -> bytes:
     return files("trunkline.cli.demo").joinpath(WORKFLOW).read_bytes()
 
 
-def how_to_go_on(run: Run, url: str | None) -> Mapping[str, str]:
+def how_to_go_on(run: RunResource, url: str | None) -> Mapping[str, str]:
     """What to type next, by what it is for; `url` is that of a demo that stays."""
     program, python = commands_of_this_program()
     if url is not None:
@@ -115,7 +115,7 @@ def how_to_go_on(run: Run, url: str | None) -> Mapping[str, str]:
     }
 
 
-def say_how_to_go_on(run: Run, url: str | None) -> None:
+def say_how_to_go_on(run: RunResource, url: str | None) -> None:
     commands = how_to_go_on(run, url)
     width = max(map(len, commands))
     print_now("\nHow to go on:\n")
@@ -124,7 +124,7 @@ def say_how_to_go_on(run: Run, url: str | None) -> None:
     print_now("")
 
 
-def where_to_look(run: Run, url: str) -> str:
+def where_to_look(run: RunResource, url: str) -> str:
     """The run in the web UI, or how to get one: a checkout has it only when it was built."""
     if is_there():
         return f"See the run in a browser: {url}/runs/{run['id']}"

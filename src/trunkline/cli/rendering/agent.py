@@ -12,7 +12,6 @@ from trunkline.cli.rendering.output import print_fields, print_json, print_table
 if TYPE_CHECKING:
     from trunkline.api.resources.agent_limits import AgentLimits, BreakerState
     from trunkline.api.resources.agents import AgentMetadataResource, DialectResource
-    from trunkline.cli.migration_answers import Migration
     from trunkline.jsontypes import Json, JsonObject
 
 # Shown below the fields.
@@ -31,7 +30,7 @@ def print_agent(agent: AgentMetadataResource, server: Server) -> None:
         _print_dialect(agent["dialect"])
     if (migration := agent.get("migration")) is not None:
         print_text("")
-        print_fields(migration_fields(cast("Migration", migration)))
+        print_fields(migration_fields(migration))
 
 
 def print_limits(limits: AgentLimits) -> None:

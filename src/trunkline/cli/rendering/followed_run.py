@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from trunkline.cli.rendering.times import clock_time, duration_text, parse_time
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Event, Run
+    from trunkline.api.resources.runs import EventResource, RunResource
     from trunkline.jsontypes import Json, JsonObject
 
 # What a picture of a step has room for, and what is remembered for it.
@@ -66,14 +66,14 @@ class FollowedRun:
     items: dict[str, FollowedStep] = field(default_factory=dict[str, FollowedStep])
 
     @classmethod
-    def of(cls, run: Run) -> FollowedRun:
+    def of(cls, run: RunResource) -> FollowedRun:
         """The picture before the first event: every step still to come."""
         workflow = run["workflow"]
         return cls(
             id=run["id"],
             workflow=f"{workflow['name']} v{workflow['version']}",
             steps={
-                step["name"]: FollowedStep(step["name"], step["agent"] or step.get("workflow", ""))
+                step["name"]: FollowedStep(step["name"], step["agent"] or step.get("workflow") or "")
                 for step in run["steps"]
             },
         )
@@ -85,10 +85,10 @@ class FollowedRun:
     def took(self, now: datetime) -> str:
         return duration_text((self.finished_at or now) - self.started_at) if self.started_at else ""
 
-    def apply(self, event: Event) -> str:
+    def apply(self, event: EventResource) -> str:
         """Takes the event into the picture; returns its line."""
         at = parse_time(event["at"])
-        data = event["data"]
+        data = _object(event["data"])
         name = data.get("step")
         if isinstance(name, str):
             owner = self.steps.get(name.partition("[")[0])
@@ -349,7 +349,7 @@ _RUN_EVENTS: dict[str, RunTelling] = {
 KNOWN_EVENTS = _STEP_EVENTS.keys() | _RUN_EVENTS.keys()
 
 
-def _unknown(event: Event) -> str:
+def _unknown(event: EventResource) -> str:
     return f"[{event['type']}]"
 
 

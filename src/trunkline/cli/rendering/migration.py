@@ -9,15 +9,17 @@ from trunkline.cli.rendering.output import Cell, note, print_fields, print_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trunkline.cli.migration_answers import (
-        AgentEvent,
-        Change,
+    from trunkline.api.resources.migration import (
+        AgentEventResource,
         Comparison,
-        Migration,
-        Outcome,
-        PlanEntry,
-        Status,
+        MigrationChange,
+        MigrationEntry,
+        MigrationOutcome,
+        MigrationStateResource,
+        MigrationStatus,
     )
+    from trunkline.jsontypes import JsonObject
+
 
 _STAGE_STYLES = {
     "planned": "dim",
@@ -29,7 +31,7 @@ _STAGE_STYLES = {
 }
 
 
-def print_plan(entries: Sequence[PlanEntry]) -> None:
+def print_plan(entries: Sequence[MigrationEntry]) -> None:
     """Each agent in a line; then what is in the way, and what workflows would read otherwise."""
     rows = [
         [
@@ -51,13 +53,13 @@ def print_plan(entries: Sequence[PlanEntry]) -> None:
             )
 
 
-def print_blockers(entry: PlanEntry) -> None:
+def print_blockers(entry: MigrationEntry) -> None:
     for blocker in entry["blockers"]:
         print_text(f"{blocker['blocks']} is blocked: {blocker['message']}")
         print_text(f"  fix: {blocker['fix']}")
 
 
-def print_status(status: Status, comparisons: Sequence[Comparison]) -> None:
+def print_status(status: MigrationStatus, comparisons: Sequence[Comparison]) -> None:
     migration = status["migration"]
     print_fields([("agent", status["agent"]), ("speaks", status["in_use"]), ("url", status["url"])])
     if migration is None:
@@ -82,7 +84,8 @@ def print_status(status: Status, comparisons: Sequence[Comparison]) -> None:
                 _ms(calls["median_ms"]),
                 _ms(calls["slowest_ms"]),
             ]
-            for side, calls in status["calls"].items()
+            for side, calls in (("old", status["calls"].get("old")), ("new", status["calls"].get("new")))
+            if calls is not None
         ]
         print_table(("SIDE", "CALLS", "FAILED", "MEDIAN", "SLOWEST"), rows)
     if status["comparisons"]:
@@ -99,18 +102,28 @@ def _print_differences(comparisons: Sequence[Comparison]) -> None:
     for found in comparisons:
         compared = found["comparison"]
         place = [found["run"], found["step"], found["verdict"]]
-        if error := compared.get("new_error"):
-            rows.append([*place, "", compared.get("old_error", ""), error])
-        rows += [
-            [*place, one.get("path", ""), one.get("old", ""), one.get("new", "")]
-            for one in compared.get("differences", [])
-        ]
+        if compared.get("new_error"):
+            rows.append([*place, "", _text(compared, "old_error"), _text(compared, "new_error")])
+        match compared.get("differences"):
+            case [*differences]:
+                rows += [
+                    [*place, *(_text(one, part) for part in ("path", "old", "new"))]
+                    for one in differences
+                    if isinstance(one, dict)
+                ]
+            case _:
+                pass
     if rows:
         print_text("")
         print_table(("RUN", "STEP", "VERDICT", "AT", "OLD", "NEW"), rows)
 
 
-def print_agent_events(events: Sequence[AgentEvent]) -> None:
+def _text(holder: JsonObject, name: str) -> str:
+    value = holder.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def print_agent_events(events: Sequence[AgentEventResource]) -> None:
     rows = [
         [str(event["id"]), event["at"], event["agent"], _what(event), event["who"], event["why"]]
         for event in events
@@ -118,13 +131,13 @@ def print_agent_events(events: Sequence[AgentEvent]) -> None:
     print_table(("EVENT", "WHEN", "AGENT", "WHAT", "WHO", "WHY"), rows)
 
 
-def print_change(change: Change) -> None:
+def print_change(change: MigrationChange) -> None:
     if change["event"] is None:
         note(f"{change['agent']} was so already")
     print_fields([("agent", change["agent"]), *migration_fields(change["migration"])])
 
 
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: MigrationOutcome) -> None:
     rows = [
         [change["agent"], _stage(change["migration"]), _place(change["migration"])]
         for change in outcome["changed"]
@@ -141,7 +154,7 @@ def print_outcome(outcome: Outcome) -> None:
         note("There was nothing to do.")
 
 
-def migration_fields(migration: Migration) -> list[tuple[str, object]]:
+def migration_fields(migration: MigrationStateResource) -> list[tuple[str, object]]:
     ready, target = migration["ready"], migration["target"]
     share = migration["stage"] in {"shadow", "canary"}
     return [
@@ -154,12 +167,12 @@ def migration_fields(migration: Migration) -> list[tuple[str, object]]:
     ]
 
 
-def _place(migration: Migration) -> str:
+def _place(migration: MigrationStateResource) -> str:
     target = migration["target"]
     return "" if target is None else f"{target['protocol']} at {target['url']}"
 
 
-def _stage(migration: Migration | None) -> Cell:
+def _stage(migration: MigrationStateResource | None) -> Cell:
     if migration is None:
         return Cell("")
     stage = migration["stage"]
@@ -167,12 +180,12 @@ def _stage(migration: Migration | None) -> Cell:
     return Cell(stage.replace("_", " ") + share, _STAGE_STYLES.get(stage, ""))
 
 
-def _check(entry: PlanEntry) -> str:
+def _check(entry: MigrationEntry) -> str:
     check = entry["last_check"]
     return "" if check is None else f"{check['grade']} {check['protocol']} {check['at']}"
 
 
-def _what(event: AgentEvent) -> str:
+def _what(event: AgentEventResource) -> str:
     stage = event["data"].get("stage") if event["kind"] == "migration" else None
     return str(stage if stage is not None else event["kind"]).replace("_", " ")
 

@@ -19,12 +19,18 @@ from trunkline.cli.rendering.times import clock_time, date_time, duration_betwee
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trunkline.cli.answers import Failure, Items, Run, Step, WaitingFor
+    from trunkline.api.resources.runs import (
+        ItemsResource,
+        RunResource,
+        StepFailure,
+        StepResource,
+        WaitingForResource,
+    )
 
 _STEP_COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
 
 
-def show_run(run: Run) -> None:
+def show_run(run: RunResource) -> None:
     print_fields(_fields(run))
     print_text("")
     print_steps(run["steps"])
@@ -35,11 +41,11 @@ def show_run(run: Run) -> None:
         print_value(run["output"])
 
 
-def print_steps(steps: Iterable[Step]) -> None:
+def print_steps(steps: Iterable[StepResource]) -> None:
     print_table(_STEP_COLUMNS, [_step_row(step) for step in steps])
 
 
-def print_run(run: Run, *, json: bool) -> None:
+def print_run(run: RunResource, *, json: bool) -> None:
     """What a command that changes a run answers with: the run, or just enough to go on with it."""
     if json:
         print_json(run)
@@ -47,7 +53,7 @@ def print_run(run: Run, *, json: bool) -> None:
         print_fields([("run", run["id"]), ("status", run["status"])])
 
 
-def error_lines(run: Run) -> list[str]:
+def error_lines(run: RunResource) -> list[str]:
     """Every error with what to do about it; the run's own first, unless it is a step's."""
     lines: list[str] = []
     told: set[str] = set()
@@ -58,7 +64,7 @@ def error_lines(run: Run) -> list[str]:
     return lines
 
 
-def question_lines(run: Run) -> list[str]:
+def question_lines(run: RunResource) -> list[str]:
     """What the run waits for a person to say, with the command that says it."""
     lines: list[str] = []
     for step in run["steps"]:
@@ -79,7 +85,7 @@ def question_lines(run: Run) -> list[str]:
     return lines
 
 
-def _fields(run: Run) -> list[tuple[str, object]]:
+def _fields(run: RunResource) -> list[tuple[str, object]]:
     workflow = run["workflow"]
     return [
         ("run", run["id"]),
@@ -96,12 +102,12 @@ def _fields(run: Run) -> list[tuple[str, object]]:
     ]
 
 
-def _parent(run: Run) -> str | None:
+def _parent(run: RunResource) -> str | None:
     parent = run.get("parent")
     return None if parent is None else f"{parent['run_id']}, step {parent['step']}"
 
 
-def _step_row(step: Step) -> list[str | Cell]:
+def _step_row(step: StepResource) -> list[str | Cell]:
     return [
         step["name"],
         status_cell(step["status"]),
@@ -113,7 +119,7 @@ def _step_row(step: Step) -> list[str | Cell]:
     ]
 
 
-def _why(step: Step) -> str:
+def _why(step: StepResource) -> str:
     if step["waiting_for"]:
         return _waiting(step["waiting_for"])
     if step["error"]:
@@ -121,10 +127,11 @@ def _why(step: Step) -> str:
     child = step.get("child")
     if child is not None:
         return " ".join(["run", child["run_id"], *([f"is {child['status']}"] if "status" in child else [])])
-    return _items(step["items"]) if "items" in step else "; ".join(step["warnings"])
+    items = step.get("items")
+    return "; ".join(step["warnings"]) if items is None else _items(items)
 
 
-def _items(items: Items) -> str:
+def _items(items: ItemsResource) -> str:
     others = [
         f"{number} {state}"
         for state, number in (
@@ -138,10 +145,10 @@ def _items(items: Items) -> str:
     return ", ".join([f"{items['completed']} of {items['total']} items", *others])
 
 
-def _waiting(waiting_for: WaitingFor) -> str:
+def _waiting(waiting_for: WaitingForResource) -> str:
     until = parse_time(waiting_for["until"])
     return f"{waiting_for['text']} (until {clock_time(until)})" if until else waiting_for["text"]
 
 
-def _error(name: str, error: Failure) -> list[str]:
+def _error(name: str, error: StepFailure) -> list[str]:
     return [f"{name} failed with {error['code']}: {error['message']}", f"fix: {error['fix']}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.cli.answers import InboxItem
+from trunkline.api.resources.inbox import InboxItemResource
 from trunkline.cli.commands.inbox import function_response, verdict
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
@@ -14,13 +14,15 @@ PAY: JsonObject = {"id": "call-1", "name": "pay", "args": {"amount": 7}}
 SHIP: JsonObject = {"id": "call-2", "name": "ship", "args": {}}
 
 
-def asking(data: Json) -> InboxItem:
+def asking(data: Json) -> InboxItemResource:
     return {
         "id": "r1.a.1.0",
         "run_id": "r1",
         "workflow": {"name": "w", "version": 1},
         "step": "a",
         "agent": "A",
+        "protocol": None,
+        "attempt": 1,
         "kind": "input",
         "text": "?",
         "data": data,

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from tests.unit.cli.exchanges import exchange
 
-from trunkline.cli.answers import Run
+from trunkline.api.resources.runs import RunResource
 from trunkline.cli.rendering.exchanges import exchange_lines
 from trunkline.cli.rendering.output import Cell, aligned, note, print_fields, print_table, print_value
 from trunkline.cli.rendering.run import error_lines, question_lines, show_run
@@ -85,8 +85,8 @@ def a_step(name: str, **fields: object) -> dict[str, object]:
     return {"name": name, "status": "PENDING", "error": None, "waiting_for": None, **fields}
 
 
-def a_run(*steps: dict[str, object], error: object = None) -> Run:
-    return cast("Run", {"id": "r1", "status": "FAILED", "steps": list(steps), "error": error})
+def a_run(*steps: dict[str, object], error: object = None) -> RunResource:
+    return cast("RunResource", {"id": "r1", "status": "FAILED", "steps": list(steps), "error": error})
 
 
 def test_an_error_is_told_once_with_a_fix_that_can_be_typed() -> None:
@@ -187,7 +187,7 @@ def test_a_run_is_shown_with_its_parent_and_its_children(capsys: pytest.CaptureF
     )
     times = dict.fromkeys(("created_at", "started_at", "finished_at", "output"))
     more = {"workflow": {"name": "w", "version": 1}, "correlation_id": "c", **times}
-    show_run(cast("Run", {**run, **more, "parent": {"run_id": "r0", "step": "each[3]"}}))
+    show_run(cast("RunResource", {**run, **more, "parent": {"run_id": "r0", "step": "each[3]"}}))
     text = capsys.readouterr().out
     assert "parent          r0, step each[3]\n" in text
     rows = [" ".join(line.split()) for line in text.splitlines()]

@@ -7,7 +7,7 @@ from typing import cast, get_args
 
 import pytest
 
-from trunkline.cli.answers import Event, Run
+from trunkline.api.resources.runs import EventResource, RunResource
 from trunkline.cli.rendering.followed_run import KNOWN_EVENTS, FollowedRun
 from trunkline.machine import events
 
@@ -25,13 +25,13 @@ def utc() -> Iterator[None]:
 def a_run() -> FollowedRun:
     steps = [{"name": "research", "agent": "Researcher"}, {"name": "write", "agent": "Writer"}]
     run = {"id": "r1", "workflow": {"name": "report", "version": 2}, "steps": steps}
-    return FollowedRun.of(cast("Run", run))
+    return FollowedRun.of(cast("RunResource", run))
 
 
-def event(second: float, kind: str, **data: object) -> Event:
+def event(second: float, kind: str, **data: object) -> EventResource:
     at = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp() + second
     text = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return cast("Event", {"seq": 1, "type": kind, "at": text, "data": data})
+    return cast("EventResource", {"seq": 1, "type": kind, "at": text, "data": data})
 
 
 def test_a_step_is_told_from_its_start_to_its_end() -> None:

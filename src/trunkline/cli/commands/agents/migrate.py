@@ -25,8 +25,8 @@ from trunkline.cli.rendering.migration import (
 from trunkline.cli.rendering.output import Cell, note, print_json, print_table
 
 if TYPE_CHECKING:
+    from trunkline.api.resources.migration import MigrationEntry, MigrationOutcome
     from trunkline.cli.client import Client
-    from trunkline.cli.migration_answers import Outcome, PlanEntry
     from trunkline.jsontypes import Json, JsonObject
 
 OneName = Annotated[str | None, Parameter(name="AGENT", show_default=False)]
@@ -355,7 +355,7 @@ def finish(agent: OneOrAll = None, /, *, all_: All = False, why: Why = "", serve
     return _one_or_all("finish", agent, _signed(why), server, all_=all_)
 
 
-def _entries(client: Client, agents: tuple[str, ...]) -> list[PlanEntry]:
+def _entries(client: Client, agents: tuple[str, ...]) -> list[MigrationEntry]:
     if not agents:
         return client.migration_plan().items
     return [client.migration(agent) for agent in agents]
@@ -438,7 +438,7 @@ def _one_or_all(action: str, agent: str | None, body: JsonObject, server: Server
         )
     if agent is not None:
         return _one(agent, action, body, server)
-    outcome: Outcome = server.client().migrate_all(action, body)
+    outcome: MigrationOutcome = server.client().migrate_all(action, body)
     if server.json:
         print_json(outcome)
     else:
