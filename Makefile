@@ -9,7 +9,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Tests wait as long as they compute, for Kafka above all: two test processes more than there are cores.
 JOBS ?= $(shell expr $(CORES) + 2)
 
-.PHONY: help setup ui ui-types demo demo-zones up up-distributed services interop test check lint unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
+.PHONY: help setup ui ui-types demo demo-zones up up-distributed services interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -74,13 +74,16 @@ test: lint  ## everything: the checks and all tests
 	  $(BIN)/pytest -n $(CORES) --dist worksteal tests/crash; crash=$$?; \
 	  exit $$((tests ? tests : pages ? pages : crash ? crash : types))
 
-check: lint  ## lint, format, types and the import rules
+check: lint  ## lint, format, types, the import rules and the prose
 	$(BIN)/pyright
 
-lint: $(VENV)/.ready-dev
+lint: $(VENV)/.ready-dev prose
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
+
+prose: $(VENV)/.ready-dev  ## lint the documentation, the help texts and the texts of the web UI
+	$(BIN)/python -m prose.lint
 
 unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
 	$(BIN)/pytest tests/unit tests/golden
@@ -150,9 +153,9 @@ lock:  ## resolve the dependencies anew into the lock files
 	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements-$$set.lock requirements-$$set.in; done
 	for example in python-flask python-fastapi; do (cd examples/agents/$$example && \
 	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock requirements.in); done
-	for folder in ui ui/types tests/interop/servers examples/agents/node-express; do \
+	for folder in prose ui ui/types tests/interop/servers examples/agents/node-express; do \
 	  npm --prefix $$folder update --package-lock-only --omit-lockfile-registry-resolved; done
 	rm -rf $(VENV)-lock
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) site ui/node_modules src/trunkline/api/static .services .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site prose/node_modules ui/node_modules src/trunkline/api/static .services .pytest_cache .ruff_cache .hypothesis .import_linter_cache
