@@ -37,7 +37,12 @@ Object.assign(globalThis, { __webpack_nonce__: nonce });
 // What a page fails with is shown in its place (`RouteProblem`): the console would only say it again.
 createRoot(document.getElementById("root")!, { onCaughtError: () => {} }).render(
   <StrictMode>
-    <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={variables}
+      defaultColorScheme="auto"
+      getStyleNonce={() => nonce}
+    >
       <QueryClientProvider client={queries}>
         <RouterProvider router={router} />
       </QueryClientProvider>

@@ -61,7 +61,14 @@ export function LatencyChart({ activity }: { activity: Activity }) {
         data-testid="latency-chart"
       >
         <Axes frame={frame} activity={activity} word={lasting} />
-        <path className={classes["range"]} d={bars(longestMs.map((each) => each ?? 0), null, frame)} />
+        <path
+          className={classes["range"]}
+          d={bars(
+            longestMs.map((each) => each ?? 0),
+            null,
+            frame,
+          )}
+        />
         <path className={classes["line"]} d={line(meanMs, frame)} />
         <path className={classes["dots"]} d={dots(meanMs, frame)} />
       </svg>
@@ -83,9 +90,16 @@ function Axes({ frame, activity, word }: { frame: Frame; activity: Activity; wor
   });
   return (
     <g aria-hidden>
-      <path className={classes["base"]} d={`M${LEFT} ${HEIGHT - BOTTOM + 0.5}H${frame.width}M${LEFT} ${TOP}H${frame.width}`} />
-      <text className={classes["axis"]} x={LEFT - 6} y={TOP + 4} textAnchor="end">{word(frame.most)}</text>
-      <text className={classes["axis"]} x={LEFT - 6} y={HEIGHT - BOTTOM + 1} textAnchor="end">0</text>
+      <path
+        className={classes["base"]}
+        d={`M${LEFT} ${HEIGHT - BOTTOM + 0.5}H${frame.width}M${LEFT} ${TOP}H${frame.width}`}
+      />
+      <text className={classes["axis"]} x={LEFT - 6} y={TOP + 4} textAnchor="end">
+        {word(frame.most)}
+      </text>
+      <text className={classes["axis"]} x={LEFT - 6} y={HEIGHT - BOTTOM + 1} textAnchor="end">
+        0
+      </text>
       {Array.from({ length: marks }, (_, place) => {
         const share = place / (marks - 1);
         return (

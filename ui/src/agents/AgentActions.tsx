@@ -100,7 +100,13 @@ export function AgentActions({ agent }: { agent: Agent }) {
         </ActionButton>
       </Group>
       {failed !== null && <ProblemPanel error={failed} />}
-      <Modal opened={asked} onClose={hideHealth} title={`Is ${agent.name} there?`} closeButtonProps={{ "aria-label": "Close" }} centered>
+      <Modal
+        opened={asked}
+        onClose={hideHealth}
+        title={`Is ${agent.name} there?`}
+        closeButtonProps={{ "aria-label": "Close" }}
+        centered
+      >
         <HealthAnswer health={health.data} error={health.error} />
       </Modal>
       <Removal agent={agent} opened={removing} close={endRemoving} />
@@ -120,7 +126,8 @@ function HealthAnswer({ health, error }: { health: Health | undefined; error: un
     <Note weight={weight} title={word} testId="health" value={health.status}>
       <Text size="sm">{health.detail}</Text>
       <Text size="xs" mt={4}>
-        {health.protocol === null ? "" : `${health.protocol}, `}after {lasting(health.duration_ms)}. It was asked without being given work.
+        {health.protocol === null ? "" : `${health.protocol}, `}after {lasting(health.duration_ms)}. It was asked
+        without being given work.
       </Text>
     </Note>
   );
@@ -139,7 +146,13 @@ function Removal({ agent, opened, close }: { agent: Agent; opened: boolean; clos
     },
   });
   return (
-    <Modal opened={opened} onClose={close} title={`Remove ${agent.name}?`} closeButtonProps={{ "aria-label": "Close" }} centered>
+    <Modal
+      opened={opened}
+      onClose={close}
+      title={`Remove ${agent.name}?`}
+      closeButtonProps={{ "aria-label": "Close" }}
+      centered
+    >
       <Stack gap="sm">
         <Text size="sm">
           Steps that call it will fail from now on, also those of runs that are under way. Its secret and its checks are
@@ -147,7 +160,9 @@ function Removal({ agent, opened, close }: { agent: Agent; opened: boolean; clos
         </Text>
         {remove.error !== null && <ProblemPanel error={remove.error} />}
         <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={close}>Keep it</Button>
+          <Button variant="default" onClick={close}>
+            Keep it
+          </Button>
           <Button color="red.8" loading={remove.isPending} onClick={() => remove.mutate()} data-testid="confirm-remove">
             Remove
           </Button>

@@ -1,7 +1,17 @@
 /** The form of an agent: registered with it, and changed with it. A secret goes in and never comes out. */
 
 import {
-  Button, Group, NumberInput, PasswordInput, Select, Stack, Switch, Text, Textarea, TextInput, Title,
+  Button,
+  Group,
+  NumberInput,
+  PasswordInput,
+  Select,
+  Stack,
+  Switch,
+  Text,
+  Textarea,
+  TextInput,
+  Title,
 } from "@mantine/core";
 import type { ReactNode } from "react";
 
@@ -58,7 +68,7 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
             required
             maxLength={2048}
             value={fields.url}
-            onChange={(event) => change({ url: event.currentTarget.value, })}
+            onChange={(event) => change({ url: event.currentTarget.value })}
             error={found("url")}
             data-testid="field-url"
           />
@@ -108,9 +118,15 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
         <Limits fields={fields} change={change} found={found} />
         {error !== null && <ProblemPanel error={error} />}
         <Group gap="xs">
-          <Button type="submit" disabled={!isReady || !may.allowed} loading={isSending} data-testid="save-agent">{word}</Button>
+          <Button type="submit" disabled={!isReady || !may.allowed} loading={isSending} data-testid="save-agent">
+            {word}
+          </Button>
           {beside}
-          {!may.allowed && <Text size="sm" c="dimmed">{may.reason}</Text>}
+          {!may.allowed && (
+            <Text size="sm" c="dimmed">
+              {may.reason}
+            </Text>
+          )}
         </Group>
       </Stack>
     </form>
@@ -120,13 +136,20 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
 function Section({ title, children }: { title: string; children: ReactNode }) {
   return (
     <fieldset className={classes["fieldset"]}>
-      <Title order={2} size="h5" mb="xs">{title}</Title>
+      <Title order={2} size="h5" mb="xs">
+        {title}
+      </Title>
       <Stack gap="sm">{children}</Stack>
     </fieldset>
   );
 }
 
-function Secret({ fields, change, error, hasSecret }: Pick<FormProps, "fields" | "change" | "hasSecret"> & { error: string | null }) {
+function Secret({
+  fields,
+  change,
+  error,
+  hasSecret,
+}: Pick<FormProps, "fields" | "change" | "hasSecret"> & { error: string | null }) {
   const parts = SECRET_PARTS[fields.authType];
   if (fields.authType === "none") return null;
   const stays = hasSecret ? "Left empty, the stored one stays." : "It is stored encrypted and never shown again.";
@@ -157,13 +180,23 @@ function Secret({ fields, change, error, hasSecret }: Pick<FormProps, "fields" |
           />
         );
       })}
-      <Text size="xs" c="dimmed">{stays}</Text>
-      {error !== null && <Text size="xs" c="red">{error}</Text>}
+      <Text size="xs" c="dimmed">
+        {stays}
+      </Text>
+      {error !== null && (
+        <Text size="xs" c="red">
+          {error}
+        </Text>
+      )}
     </>
   );
 }
 
-function Limits({ fields, change, found }: Pick<FormProps, "fields" | "change"> & { found: (path: string) => string | null }) {
+function Limits({
+  fields,
+  change,
+  found,
+}: Pick<FormProps, "fields" | "change"> & { found: (path: string) => string | null }) {
   return (
     <Section title="Limits">
       <Group gap="md" align="flex-start">
@@ -194,8 +227,19 @@ function Limits({ fields, change, found }: Pick<FormProps, "fields" | "change"> 
       />
       {fields.hasRate && (
         <Group gap="md" align="flex-start">
-          <NumberInput label="Calls a second" min={0.001} value={fields.perSecond} onChange={(perSecond) => change({ perSecond })} error={found("rate")} />
-          <NumberInput label="At once after a quiet time" min={1} value={fields.burst} onChange={(burst) => change({ burst })} />
+          <NumberInput
+            label="Calls a second"
+            min={0.001}
+            value={fields.perSecond}
+            onChange={(perSecond) => change({ perSecond })}
+            error={found("rate")}
+          />
+          <NumberInput
+            label="At once after a quiet time"
+            min={1}
+            value={fields.burst}
+            onChange={(burst) => change({ burst })}
+          />
         </Group>
       )}
       <Switch

@@ -39,9 +39,13 @@ export function AgentPage() {
   if (query.data === undefined && query.error !== null) {
     return (
       <Stack gap="sm">
-        <Title order={1} size="h3" className={classes["name"]!}>{agent}</Title>
+        <Title order={1} size="h3" className={classes["name"]!}>
+          {agent}
+        </Title>
         <ProblemPanel error={query.error} again={() => void query.refetch()} />
-        <AnchorLink to="/agents" search={{}} size="sm">All agents</AnchorLink>
+        <AnchorLink to="/agents" search={{}} size="sm">
+          All agents
+        </AnchorLink>
       </Stack>
     );
   }
@@ -57,19 +61,33 @@ function Shown({ agent }: { agent: Agent }) {
       <Head agent={agent} />
       <Tabs
         value={tab}
-        onChange={(next) => void navigate({ search: next === "overview" ? {} : { tab: next as AgentSearch["tab"] & string } })}
+        onChange={(next) =>
+          void navigate({ search: next === "overview" ? {} : { tab: next as AgentSearch["tab"] & string } })
+        }
         keepMounted={false}
       >
         <TabStrip chosen={tab}>
           {TABS.map(([value, word]) => (
-            <Tabs.Tab key={value} value={value} data-testid={`tab-${value}`}>{word}</Tabs.Tab>
+            <Tabs.Tab key={value} value={value} data-testid={`tab-${value}`}>
+              {word}
+            </Tabs.Tab>
           ))}
         </TabStrip>
-        <Tabs.Panel value="overview" pt="sm"><Overview agent={agent} /></Tabs.Panel>
-        <Tabs.Panel value="calls" pt="sm"><CallsPanel agent={agent.name} /></Tabs.Panel>
-        <Tabs.Panel value="card" pt="sm"><CardPanel agent={agent} /></Tabs.Panel>
-        <Tabs.Panel value="checks" pt="sm"><ChecksPanel agent={agent} /></Tabs.Panel>
-        <Tabs.Panel value="try" pt="sm"><TryPanel agent={agent} /></Tabs.Panel>
+        <Tabs.Panel value="overview" pt="sm">
+          <Overview agent={agent} />
+        </Tabs.Panel>
+        <Tabs.Panel value="calls" pt="sm">
+          <CallsPanel agent={agent.name} />
+        </Tabs.Panel>
+        <Tabs.Panel value="card" pt="sm">
+          <CardPanel agent={agent} />
+        </Tabs.Panel>
+        <Tabs.Panel value="checks" pt="sm">
+          <ChecksPanel agent={agent} />
+        </Tabs.Panel>
+        <Tabs.Panel value="try" pt="sm">
+          <TryPanel agent={agent} />
+        </Tabs.Panel>
       </Tabs>
     </Stack>
   );
@@ -81,18 +99,28 @@ function Head({ agent }: { agent: Agent }) {
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
         <Group gap="md">
-          <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">{escapeBidi(agent.name)}</Title>
+          <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">
+            {escapeBidi(agent.name)}
+          </Title>
           {activity.data !== undefined && <HealthBadge standing={healthOf(activity.data)} />}
           <HealthCheckMark agent={agent.name} />
           <BreakerBadge breaker={breakerOf(agent)} />
         </Group>
         <AgentActions agent={agent} />
       </Group>
-      {agent.description !== null && <Text size="sm" className={classes["wrap"]!}>{agent.description}</Text>}
+      {agent.description !== null && (
+        <Text size="sm" className={classes["wrap"]!}>
+          {agent.description}
+        </Text>
+      )}
       <Group gap="md">
-        <Text size="sm" c="dimmed" className={classes["wrap"]!}>{spokenBy(agent)} · {agent.url}</Text>
+        <Text size="sm" c="dimmed" className={classes["wrap"]!}>
+          {spokenBy(agent)} · {agent.url}
+        </Text>
         <Group gap={6}>
-          <AnchorLink to="/migration/$agent" params={{ agent: agent.name }} size="sm" data-testid="to-migration">Migration</AnchorLink>
+          <AnchorLink to="/migration/$agent" params={{ agent: agent.name }} size="sm" data-testid="to-migration">
+            Migration
+          </AnchorLink>
           {agent.migration != null && <StageBadge stage={agent.migration.stage} />}
         </Group>
       </Group>

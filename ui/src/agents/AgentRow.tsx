@@ -19,10 +19,14 @@ export function AgentRow({ agent }: { agent: Agent }) {
         <AnchorLink to="/agents/$agent" params={{ agent: agent.name }} fw={600} size="sm" className={classes["name"]!}>
           {agent.name}
         </AnchorLink>
-        <Text size="xs" c="dimmed" lineClamp={1} title={agent.url} className={classes["wrap"]!}>{agent.url}</Text>
+        <Text size="xs" c="dimmed" lineClamp={1} title={agent.url} className={classes["wrap"]!}>
+          {agent.url}
+        </Text>
       </Table.Td>
       <Table.Td visibleFrom="sm">
-        <Text size="sm" className={classes["whole"]!}>{spokenBy(agent)}</Text>
+        <Text size="sm" className={classes["whole"]!}>
+          {spokenBy(agent)}
+        </Text>
         <span className={classes["small"]}>{foundBy(agent)}</span>
       </Table.Td>
       <Table.Td>
@@ -35,21 +39,29 @@ export function AgentRow({ agent }: { agent: Agent }) {
       {activity !== null && <Figures activity={activity} />}
       <Table.Td visibleFrom="xs">
         {activity?.last_call == null ? (
-          <Text size="sm" c="dimmed">–</Text>
+          <Text size="sm" c="dimmed">
+            –
+          </Text>
         ) : (
           <Stack gap={0} align="flex-start">
-            <Text size="sm" className={classes["whole"]!}><Timestamp at={activity.last_call.ended_at} /></Text>
+            <Text size="sm" className={classes["whole"]!}>
+              <Timestamp at={activity.last_call.ended_at} />
+            </Text>
             <OutcomeBadge outcome={activity.last_call.outcome} />
           </Stack>
         )}
       </Table.Td>
       <Table.Td visibleFrom="md">
         {agent.last_check == null ? (
-          <Text size="sm" c="dimmed">Never</Text>
+          <Text size="sm" c="dimmed">
+            Never
+          </Text>
         ) : (
           <Stack gap={0} align="flex-start">
             <GradeBadge grade={agent.last_check.grade} passed={agent.last_check.passed} />
-            <span className={classes["small"]}><Timestamp at={agent.last_check.at} /></span>
+            <span className={classes["small"]}>
+              <Timestamp at={agent.last_check.at} />
+            </span>
           </Stack>
         )}
       </Table.Td>
@@ -66,18 +78,28 @@ function Figures({ activity }: { activity: Activity }) {
     <>
       <Table.Td>
         <div className={classes["figure"]} data-testid="calls">
-          <CallBars series={series} label={`Calls of the last hour, minute by minute: ${calls} in all, ${failures} failed.`} />
+          <CallBars
+            series={series}
+            label={`Calls of the last hour, minute by minute: ${calls} in all, ${failures} failed.`}
+          />
           <span className={classes["small"]}>
             {calls.toLocaleString()}
-            {failures > 0 && <span className={classes["bad"]}>{failed}<span className={classes["share"]}> ({Math.round((100 * failures) / calls)} %)</span></span>}
+            {failures > 0 && (
+              <span className={classes["bad"]}>
+                {failed}
+                <span className={classes["share"]}> ({Math.round((100 * failures) / calls)} %)</span>
+              </span>
+            )}
           </span>
         </div>
       </Table.Td>
       <Table.Td visibleFrom="sm">
         <div className={classes["figure"]} data-testid="latency">
           <LatencyLine series={series} label={`Latency of the last hour, minute by minute: ${latency}.`} />
-          <span className={classes["small"]}>{meanMs === null ? "–" : lasting(meanMs)}
-            {longestMs !== null && <span className={classes["share"]}>, max {lasting(longestMs)}</span>}</span>
+          <span className={classes["small"]}>
+            {meanMs === null ? "–" : lasting(meanMs)}
+            {longestMs !== null && <span className={classes["share"]}>, max {lasting(longestMs)}</span>}
+          </span>
         </div>
       </Table.Td>
     </>

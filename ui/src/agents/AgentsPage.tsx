@@ -34,7 +34,9 @@ export function AgentsPage() {
   return (
     <Stack gap="sm">
       <Group justify="space-between">
-        <Title order={1} size="h3">Agents</Title>
+        <Title order={1} size="h3">
+          Agents
+        </Title>
         <ActionButton
           icon={Plus}
           refused={may.allowed ? null : may.reason}
@@ -53,12 +55,16 @@ export function AgentsPage() {
       {agents.length > 0 && shown.length === 0 && (
         <Group gap="xs" data-testid="no-agents">
           <Text>No agent is like this.</Text>
-          <AnchorLink to="/agents" search={{}}>Show all</AnchorLink>
+          <AnchorLink to="/agents" search={{}}>
+            Show all
+          </AnchorLink>
         </Group>
       )}
       {shown.length > 0 && <AgentTable agents={shown} of={agents.length} />}
       {query.data?.areAll === false && (
-        <Text size="sm" c="dimmed">There are more agents than these {agents.length.toLocaleString()}.</Text>
+        <Text size="sm" c="dimmed">
+          There are more agents than these {agents.length.toLocaleString()}.
+        </Text>
       )}
     </Stack>
   );
@@ -84,10 +90,7 @@ function Filters({ agents }: { agents: readonly Agent[] }) {
   const [text, setText] = useState(given.q ?? "");
   const change = (part: AgentsSearch, without: keyof AgentsSearch) =>
     void navigate({ search: ({ [without]: _, ...rest }: AgentsSearch) => ({ ...rest, ...part }), replace: true });
-  const look = useDebouncedCallback(
-    (q: string) => change(q === "" ? {} : { q }, "q"),
-    TYPING_MS,
-  );
+  const look = useDebouncedCallback((q: string) => change(q === "" ? {} : { q }, "q"), TYPING_MS);
   const spoken = [...new Set(agents.map(spokenBy))].sort();
   return (
     <Group gap="xs">
@@ -140,7 +143,9 @@ function NoAgents() {
     <Stack gap="xs" data-testid="no-agents" maw={640}>
       <Text>There are no agents yet. Register one here, or from a terminal:</Text>
       <Group gap="xs" wrap="nowrap">
-        <Code block tabIndex={0} style={{ flex: 1 }}>{REGISTER}</Code>
+        <Code block tabIndex={0} style={{ flex: 1 }}>
+          {REGISTER}
+        </Code>
         <CopyButton value={REGISTER}>
           {({ copied, copy }) => (
             <Button
@@ -174,12 +179,16 @@ function AgentTable({ agents, of }: { agents: readonly Agent[]; of: number }) {
               <Table.Th>State</Table.Th>
               <Table.Th>Calls</Table.Th>
               <Table.Th visibleFrom="sm">Latency</Table.Th>
-              <Table.Th visibleFrom="xs" className={classes["whole"]!}>Last call</Table.Th>
+              <Table.Th visibleFrom="xs" className={classes["whole"]!}>
+                Last call
+              </Table.Th>
               <Table.Th visibleFrom="md">Checked</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {agents.slice(0, most).map((agent) => <AgentRow key={agent.id} agent={agent} />)}
+            {agents.slice(0, most).map((agent) => (
+              <AgentRow key={agent.id} agent={agent} />
+            ))}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>

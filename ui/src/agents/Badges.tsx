@@ -2,8 +2,18 @@
 
 import { Tooltip } from "@mantine/core";
 import {
-  Ban, CircleCheck, CircleDashed, CircleHelp, CircleMinus, CircleX, MessageCircleQuestionMark, ShieldAlert, ShieldCheck,
-  ShieldEllipsis, TriangleAlert, type LucideIcon,
+  Ban,
+  CircleCheck,
+  CircleDashed,
+  CircleHelp,
+  CircleMinus,
+  CircleX,
+  MessageCircleQuestionMark,
+  ShieldAlert,
+  ShieldCheck,
+  ShieldEllipsis,
+  TriangleAlert,
+  type LucideIcon,
 } from "lucide-react";
 
 import classes from "./agents.module.css";
@@ -19,37 +29,54 @@ interface Appearance {
 
 const STANDING: Record<AgentHealth, Appearance> = {
   healthy: {
-    icon: CircleCheck, word: "Healthy", color: "var(--status-completed)",
+    icon: CircleCheck,
+    word: "Healthy",
+    color: "var(--status-completed)",
     told: "Every call of the last hour has ended well.",
   },
   unsteady: {
-    icon: TriangleAlert, word: "Unsteady", color: "var(--status-waiting)",
+    icon: TriangleAlert,
+    word: "Unsteady",
+    color: "var(--status-waiting)",
     told: "Some calls of the last hour have failed.",
   },
   failing: {
-    icon: CircleX, word: "Failing", color: "var(--status-failed)",
+    icon: CircleX,
+    word: "Failing",
+    color: "var(--status-failed)",
     told: "At least half of the calls of the last hour have failed, and the last one too.",
   },
   quiet: {
-    icon: CircleMinus, word: "Quiet", color: "var(--status-pending)",
+    icon: CircleMinus,
+    word: "Quiet",
+    color: "var(--status-pending)",
     told: "No call has ended in the last hour.",
   },
   unused: {
-    icon: CircleDashed, word: "Not called yet", color: "var(--status-pending)",
+    icon: CircleDashed,
+    word: "Not called yet",
+    color: "var(--status-pending)",
     told: "No step has called it.",
   },
 };
 
 const BREAKER: Record<Exclude<BreakerWord, "none">, Appearance> = {
   closed: {
-    icon: ShieldCheck, word: "Closed", color: "var(--status-completed)", told: "Its calls go through.",
+    icon: ShieldCheck,
+    word: "Closed",
+    color: "var(--status-completed)",
+    told: "Its calls go through.",
   },
   half_open: {
-    icon: ShieldEllipsis, word: "Half open", color: "var(--status-waiting)",
+    icon: ShieldEllipsis,
+    word: "Half open",
+    color: "var(--status-waiting)",
     told: "A few calls are let through to see whether it works again.",
   },
   open: {
-    icon: ShieldAlert, word: "Open", color: "var(--status-failed)",
+    icon: ShieldAlert,
+    word: "Open",
+    color: "var(--status-failed)",
     told: "It has failed too often: its tasks wait until it is tried again.",
   },
 };
@@ -58,11 +85,17 @@ const OUTCOME: Record<AgentCall["outcome"], Appearance> = {
   success: { icon: CircleCheck, word: "Success", color: "var(--status-completed)", told: "" },
   error: { icon: CircleX, word: "Error", color: "var(--status-failed)", told: "" },
   interrupted: {
-    icon: MessageCircleQuestionMark, word: "Asked", color: "var(--status-waiting)", told: "The agent has asked something.",
+    icon: MessageCircleQuestionMark,
+    word: "Asked",
+    color: "var(--status-waiting)",
+    told: "The agent has asked something.",
   },
   cancelled: { icon: Ban, word: "Cancelled", color: "var(--status-cancelled)", told: "" },
   unknown: {
-    icon: CircleHelp, word: "Unknown", color: "var(--status-waiting)", told: "Nobody knows what the agent has done.",
+    icon: CircleHelp,
+    word: "Unknown",
+    color: "var(--status-waiting)",
+    told: "Nobody knows what the agent has done.",
   },
 };
 
@@ -89,7 +122,13 @@ function Mark({ appearance, testId, value }: { appearance: Appearance; testId: s
       {word}
     </span>
   );
-  return told === "" ? mark : <Tooltip label={told} openDelay={300} multiline maw={280}>{mark}</Tooltip>;
+  return told === "" ? (
+    mark
+  ) : (
+    <Tooltip label={told} openDelay={300} multiline maw={280}>
+      {mark}
+    </Tooltip>
+  );
 }
 
 export function HealthBadge({ standing }: { standing: AgentHealth }) {
@@ -103,7 +142,13 @@ export function healthLabel(standing: AgentHealth): string {
 export function BreakerBadge({ breaker }: { breaker: BreakerWord }) {
   if (breaker === "none") return null;
   const appearance = BREAKER[breaker];
-  return <Mark appearance={{ ...appearance, word: `Breaker ${appearance.word.toLowerCase()}` }} testId="breaker" value={breaker} />;
+  return (
+    <Mark
+      appearance={{ ...appearance, word: `Breaker ${appearance.word.toLowerCase()}` }}
+      testId="breaker"
+      value={breaker}
+    />
+  );
 }
 
 export function OutcomeBadge({ outcome }: { outcome: AgentCall["outcome"] }) {

@@ -30,17 +30,28 @@ export function CallsPanel({ agent }: { agent: string }) {
               <Table.Tr>
                 <Table.Th>Outcome</Table.Th>
                 <Table.Th>Step</Table.Th>
-                {["Attempt", "Run", "Took", "Ended"].map((name) => <Table.Th key={name} visibleFrom="sm">{name}</Table.Th>)}
+                {["Attempt", "Run", "Took", "Ended"].map((name) => (
+                  <Table.Th key={name} visibleFrom="sm">
+                    {name}
+                  </Table.Th>
+                ))}
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {calls.map((call) => <CallRow key={`${call.run}/${call.step}/${call.attempt}`} call={call} />)}
+              {calls.map((call) => (
+                <CallRow key={`${call.run}/${call.step}/${call.attempt}`} call={call} />
+              ))}
             </Table.Tbody>
           </Table>
         </Table.ScrollContainer>
       )}
       {query.hasNextPage && (
-        <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()} data-testid="more-calls">
+        <Button
+          variant="default"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+          data-testid="more-calls"
+        >
           Earlier calls
         </Button>
       )}
@@ -54,7 +65,11 @@ function CallRow({ call }: { call: AgentCall }) {
     <Table.Tr data-testid="agent-call" data-outcome={call.outcome}>
       <Table.Td>
         <OutcomeBadge outcome={call.outcome} />
-        {call.error_code !== null && <Text size="xs" c="dimmed" ff="monospace">{call.error_code}</Text>}
+        {call.error_code !== null && (
+          <Text size="xs" c="dimmed" ff="monospace">
+            {call.error_code}
+          </Text>
+        )}
       </Table.Td>
       <Table.Td className={classes["wrap"]!}>
         <AnchorLink
@@ -75,16 +90,28 @@ function CallRow({ call }: { call: AgentCall }) {
         </Group>
       </Table.Td>
       <Table.Td visibleFrom="sm">{call.attempt}</Table.Td>
-      <Table.Td visibleFrom="sm"><RunLink call={call} /></Table.Td>
+      <Table.Td visibleFrom="sm">
+        <RunLink call={call} />
+      </Table.Td>
       <Table.Td visibleFrom="sm">{took}</Table.Td>
-      <Table.Td visibleFrom="sm"><Timestamp at={call.ended_at} /></Table.Td>
+      <Table.Td visibleFrom="sm">
+        <Timestamp at={call.ended_at} />
+      </Table.Td>
     </Table.Tr>
   );
 }
 
 function RunLink({ call: { run } }: { call: AgentCall }) {
   return (
-    <AnchorLink to="/runs/$run" params={{ run }} inherit ff="monospace" underline="always" title={run} className={classes["whole"]!}>
+    <AnchorLink
+      to="/runs/$run"
+      params={{ run }}
+      inherit
+      ff="monospace"
+      underline="always"
+      title={run}
+      className={classes["whole"]!}
+    >
       …{run.slice(-12)}
     </AnchorLink>
   );

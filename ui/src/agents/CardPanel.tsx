@@ -25,7 +25,8 @@ export function CardPanel({ agent }: { agent: Agent }) {
     <Stack gap="md">
       <Group gap="md" justify="space-between">
         <Text size="sm" c="dimmed" className={classes["wrap"]!}>
-          Read <Timestamp at={view.asked_at} />{view.url === null ? "" : ` from ${view.url}`}
+          Read <Timestamp at={view.asked_at} />
+          {view.url === null ? "" : ` from ${view.url}`}
         </Text>
         <Button
           size="xs"
@@ -55,7 +56,9 @@ function NoCard({ view }: { view: CardView }) {
   return (
     <Stack gap={4} data-testid="no-card">
       <Text>There is no card to show.</Text>
-      <Text size="sm" c="dimmed">{view.detail}</Text>
+      <Text size="sm" c="dimmed">
+        {view.detail}
+      </Text>
     </Stack>
   );
 }
@@ -66,15 +69,36 @@ function Card({ card }: { card: Json }) {
     <div className={classes["columns"]}>
       <Stack gap="md" data-testid="card">
         <section className={classes["box"]} aria-label="What it says of itself">
-          <Title order={2} size="h5" className={classes["wrap"]!}>{name ?? "An agent without a name"}</Title>
-          {description !== null && <Text size="sm" mt={4} className={classes["wrap"]!}>{description}</Text>}
+          <Title order={2} size="h5" className={classes["wrap"]!}>
+            {name ?? "An agent without a name"}
+          </Title>
+          {description !== null && (
+            <Text size="sm" mt={4} className={classes["wrap"]!}>
+              {description}
+            </Text>
+          )}
           <dl className={classes["facts"]} style={{ marginTop: 8 }}>
-            {version !== null && <><dt>Version</dt><dd>{version}</dd></>}
-            {provider !== null && <><dt>Provider</dt><dd>{provider}</dd></>}
+            {version !== null && (
+              <>
+                <dt>Version</dt>
+                <dd>{version}</dd>
+              </>
+            )}
+            {provider !== null && (
+              <>
+                <dt>Provider</dt>
+                <dd>{provider}</dd>
+              </>
+            )}
             {interfaces.map((each, place) => (
               <Interface key={place} {...each} />
             ))}
-            {capabilities.length > 0 && <><dt>Capabilities</dt><dd>{capabilities.join(", ")}</dd></>}
+            {capabilities.length > 0 && (
+              <>
+                <dt>Capabilities</dt>
+                <dd>{capabilities.join(", ")}</dd>
+              </>
+            )}
             {links.map(({ word, url }) => (
               <StrangersLink key={word} word={word} url={url} />
             ))}
@@ -82,13 +106,21 @@ function Card({ card }: { card: Json }) {
         </section>
         {skills.length > 0 && (
           <section className={classes["box"]} aria-labelledby="skills-heading">
-            <Title order={2} size="h5" mb="xs" id="skills-heading">Skills</Title>
-            <Stack gap="sm">{skills.map((skill, place) => <SkillText key={place} skill={skill} />)}</Stack>
+            <Title order={2} size="h5" mb="xs" id="skills-heading">
+              Skills
+            </Title>
+            <Stack gap="sm">
+              {skills.map((skill, place) => (
+                <SkillText key={place} skill={skill} />
+              ))}
+            </Stack>
           </section>
         )}
       </Stack>
       <section className={classes["box"]} aria-labelledby="raw-heading" data-testid="raw-card">
-        <Title order={2} size="h5" mb="xs" id="raw-heading">As it was sent</Title>
+        <Title order={2} size="h5" mb="xs" id="raw-heading">
+          As it was sent
+        </Title>
         <JsonTree value={card} root="card" label="card" />
       </section>
     </div>
@@ -98,7 +130,10 @@ function Card({ card }: { card: Json }) {
 function Interface({ transport, version, url }: { transport: string; version: string | null; url: string | null }) {
   return (
     <>
-      <dt>{transport}{version === null ? "" : ` ${version}`}</dt>
+      <dt>
+        {transport}
+        {version === null ? "" : ` ${version}`}
+      </dt>
       <dd>{url ?? "at the address where it is registered"}</dd>
     </>
   );
@@ -109,7 +144,15 @@ function StrangersLink({ word, url }: { word: string; url: string }) {
   return (
     <>
       <dt>{word}</dt>
-      <dd>{safe === null ? url : <Anchor href={safe} target="_blank" rel="noopener noreferrer" size="sm">{url}</Anchor>}</dd>
+      <dd>
+        {safe === null ? (
+          url
+        ) : (
+          <Anchor href={safe} target="_blank" rel="noopener noreferrer" size="sm">
+            {url}
+          </Anchor>
+        )}
+      </dd>
     </>
   );
 }
@@ -118,14 +161,24 @@ function SkillText({ skill }: { skill: Skill }) {
   return (
     <div data-testid="skill">
       <Group gap="xs">
-        <Text size="sm" fw={600} className={classes["wrap"]!}>{skill.name}</Text>
+        <Text size="sm" fw={600} className={classes["wrap"]!}>
+          {skill.name}
+        </Text>
         {skill.tags.map((tag) => (
-          <Badge key={tag} variant="default" size="sm" tt="none" fw={500}>{tag}</Badge>
+          <Badge key={tag} variant="default" size="sm" tt="none" fw={500}>
+            {tag}
+          </Badge>
         ))}
       </Group>
-      {skill.description !== null && <Text size="sm" className={classes["wrap"]!}>{skill.description}</Text>}
+      {skill.description !== null && (
+        <Text size="sm" className={classes["wrap"]!}>
+          {skill.description}
+        </Text>
+      )}
       {skill.examples.map((example) => (
-        <Text key={example} size="sm" c="dimmed" className={classes["wrap"]!}>“{example}”</Text>
+        <Text key={example} size="sm" c="dimmed" className={classes["wrap"]!}>
+          “{example}”
+        </Text>
       ))}
     </div>
   );

@@ -26,10 +26,13 @@ export function CheckReportView({ report }: { report: CheckReport }) {
           {report.active ? ", with messages" : ", without messages"}
         </Text>
       </Group>
-      <Text size="sm" className={classes["wrap"]!}>{report.chosen}</Text>
+      <Text size="sm" className={classes["wrap"]!}>
+        {report.chosen}
+      </Text>
       <Group gap="md" justify="space-between">
         <Text size="sm">
-          {wrong.length === 0 ? "Nothing is wrong." : `${wrong.length} to look at.`} {passed} of {report.findings.length} checks passed.
+          {wrong.length === 0 ? "Nothing is wrong." : `${wrong.length} to look at.`} {passed} of{" "}
+          {report.findings.length} checks passed.
         </Text>
         <Checkbox
           size="xs"
@@ -40,7 +43,9 @@ export function CheckReportView({ report }: { report: CheckReport }) {
         />
       </Group>
       <div>
-        {shown.map((finding) => <FindingView key={finding.id} finding={finding} />)}
+        {shown.map((finding) => (
+          <FindingView key={finding.id} finding={finding} />
+        ))}
       </div>
       {report.attestations.length > 0 && <Attestations attestations={report.attestations} />}
     </Stack>
@@ -52,14 +57,19 @@ function Attestations({ attestations }: { attestations: CheckReport["attestation
   return (
     <details className={classes["finding"]}>
       <summary>
-        <Text size="sm" c="dimmed">By people</Text>
-        <span>What no program can see: {attested} of {attestations.length} attested</span>
+        <Text size="sm" c="dimmed">
+          By people
+        </Text>
+        <span>
+          What no program can see: {attested} of {attestations.length} attested
+        </span>
         <ChevronRight size={15} aria-hidden className={classes["chevron"]} />
       </summary>
       <Stack gap={6} className={classes["body"]!}>
         {attestations.map((each) => (
           <Text key={each.id} size="sm">
-            {each.attested ? "Attested" : "Not attested"}: {each.title}. {each.note === null ? <Code>{each.how}</Code> : `“${each.note}”`}
+            {each.attested ? "Attested" : "Not attested"}: {each.title}.{" "}
+            {each.note === null ? <Code>{each.how}</Code> : `“${each.note}”`}
           </Text>
         ))}
       </Stack>
@@ -70,7 +80,12 @@ function Attestations({ attestations }: { attestations: CheckReport["attestation
 function FindingView({ finding }: { finding: CheckFinding }) {
   const isWrong = finding.verdict === "failed" || finding.verdict === "warning";
   return (
-    <details className={classes["finding"]} open={finding.verdict === "failed"} data-testid="finding" data-finding={finding.id}>
+    <details
+      className={classes["finding"]}
+      open={finding.verdict === "failed"}
+      data-testid="finding"
+      data-finding={finding.id}
+    >
       <summary>
         <VerdictBadge verdict={finding.verdict} />
         <span>{finding.title}</span>
@@ -82,11 +97,22 @@ function FindingView({ finding }: { finding: CheckFinding }) {
           <dd>{finding.expected}</dd>
           <dt>Seen</dt>
           <dd>{finding.seen}</dd>
-          {isWrong && <><dt>Mend it</dt><dd><b>{finding.fix}</b></dd></>}
+          {isWrong && (
+            <>
+              <dt>Mend it</dt>
+              <dd>
+                <b>{finding.fix}</b>
+              </dd>
+            </>
+          )}
           <dt>Check</dt>
-          <dd><Code>{finding.id}</Code>, {finding.level}; explained in {finding.guide}</dd>
+          <dd>
+            <Code>{finding.id}</Code>, {finding.level}; explained in {finding.guide}
+          </dd>
         </dl>
-        {finding.evidence.map((evidence, place) => <EvidenceView key={place} evidence={evidence} />)}
+        {finding.evidence.map((evidence, place) => (
+          <EvidenceView key={place} evidence={evidence} />
+        ))}
       </Stack>
     </details>
   );
@@ -97,15 +123,25 @@ function EvidenceView({ evidence }: { evidence: CheckFinding["evidence"][number]
   return (
     <Stack gap={4}>
       <Text size="xs" ff="monospace" className={classes["wrap"]!}>
-        {request.method} {request.url} → {response === null ? (evidence.error ?? "no answer") : `HTTP ${response.status}`}, {lasting(evidence.duration_ms)}
+        {request.method} {request.url} →{" "}
+        {response === null ? (evidence.error ?? "no answer") : `HTTP ${response.status}`},{" "}
+        {lasting(evidence.duration_ms)}
       </Text>
       {request.body !== "" && <Piece label="Request" text={request.body} />}
       {response !== null && response.body !== "" && <Piece label="Response" text={response.body} />}
-      {evidence.notes.map((note) => <Text key={note} size="xs" c="dimmed">{note}</Text>)}
+      {evidence.notes.map((note) => (
+        <Text key={note} size="xs" c="dimmed">
+          {note}
+        </Text>
+      ))}
     </Stack>
   );
 }
 
 function Piece({ label, text }: { label: string; text: string }) {
-  return <pre className={classes["pre"]} tabIndex={0} aria-label={label}>{text}</pre>;
+  return (
+    <pre className={classes["pre"]} tabIndex={0} aria-label={label}>
+      {text}
+    </pre>
+  );
 }

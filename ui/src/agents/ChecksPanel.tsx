@@ -37,7 +37,9 @@ export function ChecksPanel({ agent }: { agent: Agent }) {
       {checks.length > 0 && (
         <div className={classes["checks"]}>
           <nav aria-label="Checks">
-            {checks.map((each) => <CheckLink key={each.id} check={each} isShown={each.id === shown} />)}
+            {checks.map((each) => (
+              <CheckLink key={each.id} check={each} isShown={each.id === shown} />
+            ))}
           </nav>
           {shown !== undefined && <OneCheck agent={agent.name} check={shown} />}
         </div>
@@ -53,7 +55,12 @@ function CheckNow({ agent }: { agent: Agent }) {
   const navigate = useNavigate({ from: "/agents/$agent" });
   const check = useMutation({
     mutationFn: () =>
-      body(api.POST("/api/v1/agents/{agent}/check", { params: { path: { agent: agent.name } }, body: { active } as never })),
+      body(
+        api.POST("/api/v1/agents/{agent}/check", {
+          params: { path: { agent: agent.name } },
+          body: { active } as never,
+        }),
+      ),
     onSuccess: (report) => {
       queries.setQueryData(checkQuery(agent.name, report.id).queryKey, report);
       void queries.invalidateQueries({ queryKey: ["agents"] });
@@ -86,7 +93,11 @@ function CheckNow({ agent }: { agent: Agent }) {
           <Text size="sm">Without them only what it says of itself and what it refuses are looked at.</Text>
         </Note>
       )}
-      {check.isPending && <Text size="sm" role="status">It is being checked. That takes a few seconds, two minutes at most.</Text>}
+      {check.isPending && (
+        <Text size="sm" role="status">
+          It is being checked. That takes a few seconds, two minutes at most.
+        </Text>
+      )}
       {check.error !== null && <ProblemPanel error={check.error} />}
     </Stack>
   );
@@ -104,12 +115,16 @@ function CheckLink({ check, isShown }: { check: CheckSummary; isShown: boolean }
     >
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <GradeBadge grade={check.grade} passed={check.passed} />
-        <span className={classes["small"]}><Timestamp at={check.at} /></span>
+        <span className={classes["small"]}>
+          <Timestamp at={check.at} />
+        </span>
       </Group>
       <Text size="xs" c="dimmed">
-        {check.protocol}{check.active ? ", with messages" : ""}
+        {check.protocol}
+        {check.active ? ", with messages" : ""}
         {check.failed.length > 0 && `, ${check.failed.length} failed`}
-        {check.warnings.length > 0 && `, ${check.warnings.length} ${check.warnings.length === 1 ? "warning" : "warnings"}`}
+        {check.warnings.length > 0 &&
+          `, ${check.warnings.length} ${check.warnings.length === 1 ? "warning" : "warnings"}`}
       </Text>
     </Link>
   );
@@ -122,7 +137,9 @@ function OneCheck({ agent, check }: { agent: string; check: string }) {
   }
   return (
     <Stack gap="sm" component="section" aria-labelledby="report-heading">
-      <Title order={2} size="h5" id="report-heading">Report</Title>
+      <Title order={2} size="h5" id="report-heading">
+        Report
+      </Title>
       <CheckReportView report={query.data} />
     </Stack>
   );

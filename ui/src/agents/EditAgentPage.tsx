@@ -39,8 +39,12 @@ export function EditAgentPage() {
   });
   return (
     <Stack gap="sm">
-      <AnchorLink to="/agents/$agent" params={{ agent }} size="sm">Back to {agent}</AnchorLink>
-      <Title order={1} size="h3">Change {agent}</Title>
+      <AnchorLink to="/agents/$agent" params={{ agent }} size="sm">
+        Back to {agent}
+      </AnchorLink>
+      <Title order={1} size="h3">
+        Change {agent}
+      </Title>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
       {query.isPending && <Loading />}
       {query.data !== undefined && <Changes read={query.data} />}

@@ -10,7 +10,9 @@ export function Evidence({ agent }: { agent: Agent }) {
   const { dialect } = agent;
   return (
     <section className={classes["box"]} aria-labelledby="dialect-heading" data-testid="evidence">
-      <Title order={2} size="h5" mb="xs" id="dialect-heading">What it speaks</Title>
+      <Title order={2} size="h5" mb="xs" id="dialect-heading">
+        What it speaks
+      </Title>
       {dialect === null ? (
         <Text size="sm">
           {agent.protocol === "auto"
@@ -25,7 +27,9 @@ export function Evidence({ agent }: { agent: Agent }) {
             <dt>Why</dt>
             <dd>{dialect.evidence}</dd>
             <dt>Decided</dt>
-            <dd><Timestamp at={dialect.decided_at} /></dd>
+            <dd>
+              <Timestamp at={dialect.decided_at} />
+            </dd>
             <dt>Called at</dt>
             <dd>{dialect.url}</dd>
             {dialect.card_url !== null && (

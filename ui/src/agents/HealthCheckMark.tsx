@@ -22,7 +22,9 @@ export function HealthCheckMark({ agent }: { agent: string }) {
         data-value={check.status}
       >
         <Icon size={15} aria-hidden />
-        <span>{answers ? "Answered" : "No answer"} <Timestamp at={check.at} /></span>
+        <span>
+          {answers ? "Answered" : "No answer"} <Timestamp at={check.at} />
+        </span>
       </span>
     </Tooltip>
   );

@@ -13,10 +13,14 @@ export function Limits({ agent }: { agent: Agent }) {
   const rate = limits?.rate ?? null;
   return (
     <section className={classes["box"]} aria-labelledby="limits-heading" data-testid="limits">
-      <Title order={2} size="h5" mb="xs" id="limits-heading">Work and limits</Title>
+      <Title order={2} size="h5" mb="xs" id="limits-heading">
+        Work and limits
+      </Title>
       <dl className={classes["facts"]}>
         <dt>Under way</dt>
-        <dd>{limits?.in_flight ?? 0} of {agent.max_concurrency} at a time</dd>
+        <dd>
+          {limits?.in_flight ?? 0} of {agent.max_concurrency} at a time
+        </dd>
         <dt>Queued</dt>
         <dd>{limits?.queued ?? 0}</dd>
         <dt>Rate</dt>
@@ -36,21 +40,25 @@ export function Limits({ agent }: { agent: Agent }) {
         {breaker?.reason != null && (
           <>
             <dt>Opened</dt>
-            <dd><Timestamp at={breaker.opened_at} />: {breaker.reason}</dd>
+            <dd>
+              <Timestamp at={breaker.opened_at} />: {breaker.reason}
+            </dd>
           </>
         )}
         {breaker?.retry_at != null && (
           <>
             <dt>Tried again</dt>
-            <dd><Until at={breaker.retry_at} /></dd>
+            <dd>
+              <Until at={breaker.retry_at} />
+            </dd>
           </>
         )}
         {agent.breaker !== null && (
           <>
             <dt>Opens after</dt>
             <dd>
-              {agent.breaker.failures} failures in a row, or {Math.round(100 * (agent.breaker.rate ?? 0.5))} % of the last{" "}
-              {agent.breaker.window} calls; for {lasting(agent.breaker.open_ms ?? 0)}
+              {agent.breaker.failures} failures in a row, or {Math.round(100 * (agent.breaker.rate ?? 0.5))} % of the
+              last {agent.breaker.window} calls; for {lasting(agent.breaker.open_ms ?? 0)}
             </dd>
           </>
         )}

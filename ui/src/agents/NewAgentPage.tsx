@@ -27,8 +27,12 @@ export function NewAgentPage() {
   });
   return (
     <Stack gap="sm">
-      <AnchorLink to="/agents" size="sm">All agents</AnchorLink>
-      <Title order={1} size="h3">Register an agent</Title>
+      <AnchorLink to="/agents" size="sm">
+        All agents
+      </AnchorLink>
+      <Title order={1} size="h3">
+        Register an agent
+      </Title>
       <AgentForm
         fields={fields}
         change={(part) => setFields((now) => ({ ...now, ...part }))}
@@ -37,7 +41,11 @@ export function NewAgentPage() {
         isSending={create.isPending}
         send={() => create.mutate()}
         word="Register"
-        beside={<ButtonLink variant="default" to="/agents">Do not register</ButtonLink>}
+        beside={
+          <ButtonLink variant="default" to="/agents">
+            Do not register
+          </ButtonLink>
+        }
       />
     </Stack>
   );

@@ -33,10 +33,18 @@ export function Note({
   const { icon: usual, color } = LOOKS[weight];
   const Icon = icon ?? usual;
   return (
-    <div className={classes["note"]} style={{ borderLeftColor: color }} role="status" data-testid={testId} data-value={value}>
+    <div
+      className={classes["note"]}
+      style={{ borderLeftColor: color }}
+      role="status"
+      data-testid={testId}
+      data-value={value}
+    >
       <Icon size={18} aria-hidden style={{ color, flexShrink: 0, marginTop: 2 }} />
       <div className={classes["wrap"]}>
-        <Text size="sm" fw={600} style={{ color }}>{title}</Text>
+        <Text size="sm" fw={600} style={{ color }}>
+          {title}
+        </Text>
         {children}
       </div>
     </div>

@@ -44,7 +44,9 @@ function ActivitySection({ agent }: { agent: string }) {
   return (
     <section className={classes["box"]} aria-labelledby="activity-heading">
       <Group justify="space-between" mb="xs">
-        <Title order={2} size="h5" id="activity-heading">Activity</Title>
+        <Title order={2} size="h5" id="activity-heading">
+          Activity
+        </Title>
         <SegmentedControl
           size="xs"
           aria-label="How long back"
@@ -73,8 +75,12 @@ function Charts({ activity }: { activity: Parameters<typeof totalsOf>[0] }) {
       </div>
       <div>
         <Text size="sm" mb={4} data-testid="latency-total">
-          {meanMs === null ? "No latency yet" : (
-            <><b>{lasting(meanMs)}</b> on average (the line), {lasting(longestMs ?? 0)} at most (the bars)</>
+          {meanMs === null ? (
+            "No latency yet"
+          ) : (
+            <>
+              <b>{lasting(meanMs)}</b> on average (the line), {lasting(longestMs ?? 0)} at most (the bars)
+            </>
           )}
         </Text>
         <LatencyChart activity={activity} />

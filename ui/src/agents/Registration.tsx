@@ -12,7 +12,10 @@ export function Registration({ agent }: { agent: Agent }) {
     ["Address", agent.url],
     ["Protocol", agent.protocol === "auto" ? "auto: asked for its card" : agent.protocol],
     ...(agent.protocol_config === null ? [] : [["Protocol settings", JSON.stringify(agent.protocol_config)] as const]),
-    ["Credentials", agent.auth_type === "none" ? "None" : `${agent.auth_type}; the secret is stored encrypted and never shown`],
+    [
+      "Credentials",
+      agent.auth_type === "none" ? "None" : `${agent.auth_type}; the secret is stored encrypted and never shown`,
+    ],
     ["Transport", agent.transport],
     ...(agent.pool === null ? [] : [["Pool", agent.pool] as const]),
     ["When in doubt", RESEND[agent.resend]],
@@ -25,7 +28,9 @@ export function Registration({ agent }: { agent: Agent }) {
   ];
   return (
     <section className={classes["box"]} aria-labelledby="registration-heading" data-testid="registration">
-      <Title order={2} size="h5" mb="xs" id="registration-heading">Registration</Title>
+      <Title order={2} size="h5" mb="xs" id="registration-heading">
+        Registration
+      </Title>
       <dl className={classes["facts"]}>
         {facts.map(([name, value]) => (
           <Fact key={name} name={name} value={value} />

@@ -29,7 +29,9 @@ export function TryPanel({ agent }: { agent: Agent }) {
   const [form, setForm] = useState<Form>("text");
   const [text, setText] = useState("");
   const [input, setInput] = useState('{\n  "text": ""\n}');
-  const [seconds, setSeconds] = useState<number | string>(Math.min(LONGEST_SECONDS, Math.ceil(agent.timeout_ms / 1_000)));
+  const [seconds, setSeconds] = useState<number | string>(
+    Math.min(LONGEST_SECONDS, Math.ceil(agent.timeout_ms / 1_000)),
+  );
   const trial = useMutation({
     mutationFn: (message: Message) =>
       body(api.POST("/api/v1/agents/{agent}/try", { params: { path: { agent: agent.name } }, body: message })),
@@ -115,7 +117,11 @@ export function TryPanel({ agent }: { agent: Agent }) {
           </Group>
         </Stack>
       </form>
-      {trial.isPending && <Text size="sm" role="status">The agent has the message.</Text>}
+      {trial.isPending && (
+        <Text size="sm" role="status">
+          The agent has the message.
+        </Text>
+      )}
       {trial.error !== null && <ProblemPanel error={trial.error} />}
       {trial.data !== undefined && !trial.isPending && <Outcome trial={trial.data} />}
     </Stack>
@@ -128,10 +134,16 @@ function Outcome({ trial }: { trial: Trial }) {
       <Verdict trial={trial} />
       {trial.outcome === "success" && <Output output={trial.output as Json} />}
       <section aria-labelledby="wire-heading">
-        <Title order={2} size="h5" mb="xs" id="wire-heading">On the wire</Title>
-        {trial.exchanges.length === 0
-          ? <Text size="sm" c="dimmed">Nothing was sent.</Text>
-          : <ExchangeList exchanges={trial.exchanges} />}
+        <Title order={2} size="h5" mb="xs" id="wire-heading">
+          On the wire
+        </Title>
+        {trial.exchanges.length === 0 ? (
+          <Text size="sm" c="dimmed">
+            Nothing was sent.
+          </Text>
+        ) : (
+          <ExchangeList exchanges={trial.exchanges} />
+        )}
       </section>
     </Stack>
   );
@@ -140,15 +152,23 @@ function Outcome({ trial }: { trial: Trial }) {
 function Verdict({ trial }: { trial: Trial }) {
   const took = `${trial.protocol ?? "Nothing was spoken"}, ${lasting(trial.duration_ms)}`;
   const warnings = trial.warnings.length > 0 && (
-    <List size="sm">{trial.warnings.map((warning) => <List.Item key={warning}>{warning}</List.Item>)}</List>
+    <List size="sm">
+      {trial.warnings.map((warning) => (
+        <List.Item key={warning}>{warning}</List.Item>
+      ))}
+    </List>
   );
   if (trial.error !== null) {
     return (
       <Note weight="bad" title={`It failed: ${trial.error.code}`} testId="trial-error">
         <Text size="sm">{trial.error.message}</Text>
-        <Text size="sm" fw={600}>{trial.error.fix}</Text>
+        <Text size="sm" fw={600}>
+          {trial.error.fix}
+        </Text>
         {warnings}
-        <Text size="xs" mt={4}>{took}</Text>
+        <Text size="xs" mt={4}>
+          {took}
+        </Text>
       </Note>
     );
   }
@@ -156,8 +176,12 @@ function Verdict({ trial }: { trial: Trial }) {
     return (
       <Note weight="caution" icon={MessageCircleQuestionMark} title="The agent asks something" testId="trial-question">
         <Text size="sm">{trial.question.text}</Text>
-        <Text size="sm">A trial cannot answer: the agent was told that nobody will. A run would wait in the inbox.</Text>
-        <Text size="xs" mt={4}>{took}</Text>
+        <Text size="sm">
+          A trial cannot answer: the agent was told that nobody will. A run would wait in the inbox.
+        </Text>
+        <Text size="xs" mt={4}>
+          {took}
+        </Text>
       </Note>
     );
   }
@@ -173,7 +197,9 @@ function Output({ output }: { output: Json }) {
   const words = typeof output === "string" ? output : wordsOf(output);
   return (
     <section aria-labelledby="output-heading">
-      <Title order={2} size="h5" mb="xs" id="output-heading">Output</Title>
+      <Title order={2} size="h5" mb="xs" id="output-heading">
+        Output
+      </Title>
       <div className={classes["columns"]}>
         {words !== null && <LongText text={words} label="What it said" name="output.txt" lines={16} />}
         {typeof output !== "string" && <JsonTree value={output} root="output" label="output" />}

@@ -63,7 +63,13 @@ function interfacesOf(card: Fields): readonly Interface[] {
   const preferred =
     url === null && version === null
       ? []
-      : [{ transport: text(card["preferredTransport"]) ?? text(card["preferred_transport"]) ?? "JSONRPC", version, url }];
+      : [
+          {
+            transport: text(card["preferredTransport"]) ?? text(card["preferred_transport"]) ?? "JSONRPC",
+            version,
+            url,
+          },
+        ];
   const others = list(card["additionalInterfaces"] ?? card["additional_interfaces"]).map((item) => ({
     transport: text(fields(item)["transport"]) ?? "Interface",
     version,

@@ -4,14 +4,24 @@ import { parseExact } from "../api/exactJson.ts";
 import type { Agent } from "./queries.ts";
 
 export const PROTOCOLS = [
-  "auto", "simple-a2a", "jsonrpc-2.0", "jsonrpc-call", "a2a-0.1", "a2a-0.1-paths", "a2a-0.2", "a2a-0.3", "a2a-1.0",
+  "auto",
+  "simple-a2a",
+  "jsonrpc-2.0",
+  "jsonrpc-call",
+  "a2a-0.1",
+  "a2a-0.1-paths",
+  "a2a-0.2",
+  "a2a-0.3",
+  "a2a-1.0",
   "a2a-1.0-http",
 ] as const;
 
 export type AuthType = Agent["auth_type"];
 
 /** The parts of a secret that has few of them; the others are written as JSON. */
-export const SECRET_PARTS: Partial<Record<AuthType, readonly { readonly name: string; readonly label: string; readonly isSecret: boolean }[]>> = {
+export const SECRET_PARTS: Partial<
+  Record<AuthType, readonly { readonly name: string; readonly label: string; readonly isSecret: boolean }[]>
+> = {
   bearer: [{ name: "token", label: "Token", isSecret: true }],
   api_key: [
     { name: "name", label: "Name of the header or parameter", isSecret: false },

@@ -12,7 +12,12 @@ export interface HealthCheck {
 }
 
 export const healthCheckQuery = (agent: string) =>
-  queryOptions<HealthCheck>({ queryKey: ["health-checks", agent], queryFn: skipToken, staleTime: Infinity, gcTime: Infinity });
+  queryOptions<HealthCheck>({
+    queryKey: ["health-checks", agent],
+    queryFn: skipToken,
+    staleTime: Infinity,
+    gcTime: Infinity,
+  });
 
 export function rememberHealthCheck(queries: QueryClient, agent: string, { status, detail }: Health): void {
   const check: HealthCheck = { status, detail, at: new Date(serverNow()).toISOString() };

@@ -56,9 +56,7 @@ export const activityQuery = (agent: string, minutes: number) =>
   queryOptions({
     queryKey: ["agents", "activity", agent, minutes],
     queryFn: ({ signal }) =>
-      body(
-        api.GET("/api/v1/agents/{agent}/activity", { params: { path: { agent }, query: { minutes } }, signal }),
-      ),
+      body(api.GET("/api/v1/agents/{agent}/activity", { params: { path: { agent }, query: { minutes } }, signal })),
     refetchInterval: 5_000,
   });
 

@@ -21,7 +21,8 @@ const authorize: Middleware = {
   onRequest({ request }) {
     asked.set(request, Date.now());
     const present = key.read();
-    if (present !== null && !request.headers.has("Authorization")) request.headers.set("Authorization", `Bearer ${present}`);
+    if (present !== null && !request.headers.has("Authorization"))
+      request.headers.set("Authorization", `Bearer ${present}`);
     return request;
   },
   async onResponse({ request, response, options }) {

@@ -7,7 +7,12 @@
 /** `isInside`: somewhere below a field that was named. */
 export type MakeNumber = (source: string, isInside: boolean) => unknown;
 
-export function readJson(text: string, makeNumber: MakeNumber, fields: ReadonlySet<string>, isInside: boolean): unknown {
+export function readJson(
+  text: string,
+  makeNumber: MakeNumber,
+  fields: ReadonlySet<string>,
+  isInside: boolean,
+): unknown {
   return new Reader(text, makeNumber, fields).value(isInside);
 }
 
@@ -67,7 +72,8 @@ class Reader {
       // The colon.
       this.#at++;
       const value = this.value(isInside || this.#fields.has(name));
-      if (name === "__proto__") Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
+      if (name === "__proto__")
+        Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
       else object[name] = value;
     } while (this.#goesOn());
     return object;
@@ -118,5 +124,7 @@ class Reader {
 
 /** One of `0` to `9`, `.`, `-`, `+`, `e` and `E`. */
 function isOfNumber(code: number): boolean {
-  return (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x2d || code === 0x2b || code === 0x65 || code === 0x45;
+  return (
+    (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x2d || code === 0x2b || code === 0x65 || code === 0x45
+  );
 }

@@ -50,12 +50,16 @@ export function subscribeToRunChanges(listener: ChangeListener, signal: AbortSig
       if (listening === mine) listening = null;
     });
   }
-  signal.addEventListener("abort", () => {
-    listeners.delete(listener);
-    if (listeners.size > 0) return;
-    listening?.abort();
-    listening = null;
-  }, { once: true });
+  signal.addEventListener(
+    "abort",
+    () => {
+      listeners.delete(listener);
+      if (listeners.size > 0) return;
+      listening?.abort();
+      listening = null;
+    },
+    { once: true },
+  );
 }
 
 function tellLive(now: boolean): void {
@@ -115,7 +119,10 @@ async function hear(signal: AbortSignal): Promise<void> {
   const stop = abortWhenHidden(hangUp, signal, 0);
   try {
     const present = key.read();
-    const headers = { Accept: "text/event-stream", ...(present === null ? {} : { Authorization: `Bearer ${present}` }) };
+    const headers = {
+      Accept: "text/event-stream",
+      ...(present === null ? {} : { Authorization: `Bearer ${present}` }),
+    };
     const response = await fetch("/api/v1/runs/changes", { headers, signal: call.signal });
     if (!response.ok || response.body === null) throw await problemOf(response);
     hearsItself = true;

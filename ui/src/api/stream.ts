@@ -95,7 +95,10 @@ class Call {
   private glance: ReturnType<typeof setTimeout> | undefined;
   private silence: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(signal: AbortSignal, private readonly glanceMs: number | null) {
+  constructor(
+    signal: AbortSignal,
+    private readonly glanceMs: number | null,
+  ) {
     this.stop = abortWhenHidden(() => this.hangUp(), signal, UNSEEN_MS);
     this.hear();
   }

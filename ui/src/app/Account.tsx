@@ -35,7 +35,9 @@ export function Account() {
       </Popover.Target>
       <Popover.Dropdown aria-label="Your key">
         <Stack gap="xs">
-          <Text size="sm" fw={600} data-testid="account-name">{caller.name} · {caller.role}</Text>
+          <Text size="sm" fw={600} data-testid="account-name">
+            {caller.name} · {caller.role}
+          </Text>
           <Text size="xs">{MAY[caller.role]}</Text>
           <Button
             variant="default"

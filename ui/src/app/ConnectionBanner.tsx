@@ -30,10 +30,12 @@ function Lost({ connection }: { connection: Connection }) {
       <Unplug size={16} aria-hidden className={classes["icon"]} />
       <Text size="sm" className={classes["text"]}>
         <strong>Trunkline does not answer</strong>
-        {lostAt !== null && now - lostAt >= 1_000 && ` for ${wholeSeconds(now - lostAt)}`}
-        . What is shown is from before. {nextAt === null ? "Asking…" : "This page asks again by itself."}
+        {lostAt !== null && now - lostAt >= 1_000 && ` for ${wholeSeconds(now - lostAt)}`}. What is shown is from
+        before. {nextAt === null ? "Asking…" : "This page asks again by itself."}
       </Text>
-      <Button size="compact-xs" variant="default" onClick={askAgain} data-testid="ask-again">Ask now</Button>
+      <Button size="compact-xs" variant="default" onClick={askAgain} data-testid="ask-again">
+        Ask now
+      </Button>
     </div>
   );
 }

@@ -17,11 +17,13 @@ export function KeyGate({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
   const { error, isPending, isError } = useQuery(callerQuery);
   useEffect(
-    () => key.onDoubt(() => void queries.invalidateQueries({ queryKey: callerQuery.queryKey }, { cancelRefetch: false })),
+    () =>
+      key.onDoubt(() => void queries.invalidateQueries({ queryKey: callerQuery.queryKey }, { cancelRefetch: false })),
     [queries],
   );
   useEffect(() => key.subscribe(() => void beginAnew(queries)), [queries]);
-  if (error instanceof Problem && error.status === REFUSED) return <KeyDialog refusal={key.read() === null ? null : error} />;
+  if (error instanceof Problem && error.status === REFUSED)
+    return <KeyDialog refusal={key.read() === null ? null : error} />;
   // A server that does not answer is told of by the pages themselves.
   return isPending && !isError ? null : children;
 }
@@ -30,8 +32,7 @@ function KeyDialog({ refusal }: { refusal: Problem | null }) {
   const heading = useId();
   const [text, setText] = useState("");
   const entering = useMutation({
-    mutationFn: (given: string) =>
-      body(api.GET("/api/v1/me", { headers: { Authorization: `Bearer ${given}` } })),
+    mutationFn: (given: string) => body(api.GET("/api/v1/me", { headers: { Authorization: `Bearer ${given}` } })),
     onSuccess: (_, given) => key.write(given),
   });
   const wrong = entering.error ?? refusal;
@@ -54,11 +55,13 @@ function KeyDialog({ refusal }: { refusal: Problem | null }) {
         <Stack gap="sm">
           <Group gap="xs" wrap="nowrap">
             <KeyRound size={20} aria-hidden />
-            <Title order={1} size="h3" id={heading}>Trunkline asks for a key</Title>
+            <Title order={1} size="h3" id={heading}>
+              Trunkline asks for a key
+            </Title>
           </Group>
           <Text size="sm">
-            This server lets in who has one of its API keys. Your open tabs share the key; it is forgotten when the
-            last of them is closed.
+            This server lets in who has one of its API keys. Your open tabs share the key; it is forgotten when the last
+            of them is closed.
           </Text>
           <PasswordInput
             label="API key"
@@ -76,7 +79,9 @@ function KeyDialog({ refusal }: { refusal: Problem | null }) {
             <Text size="xs" c="dimmed">
               One is made with <Code>trunkline keys create NAME --role viewer</Code>
             </Text>
-            <Button type="submit" loading={entering.isPending} data-testid="enter">Continue</Button>
+            <Button type="submit" loading={entering.isPending} data-testid="enter">
+              Continue
+            </Button>
           </Group>
         </Stack>
       </form>
@@ -88,7 +93,8 @@ function wrongKey(error: Error): ReactNode {
   const refused = error instanceof Problem && error.status === REFUSED;
   return (
     <span data-testid="key-wrong">
-      {error.message} {refused ? "Check that you have copied all of it, or ask who runs Trunkline for another one." : ""}
+      {error.message}{" "}
+      {refused ? "Check that you have copied all of it, or ask who runs Trunkline for another one." : ""}
     </span>
   );
 }

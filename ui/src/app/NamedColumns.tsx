@@ -6,12 +6,24 @@ import type { ReactNode } from "react";
 // Pixels; below that words in cells would be broken.
 const NARROWEST = 560;
 
-export function NamedColumns({ columns, testid, children }: { columns: readonly string[]; testid: string; children: ReactNode }) {
+export function NamedColumns({
+  columns,
+  testid,
+  children,
+}: {
+  columns: readonly string[];
+  testid: string;
+  children: ReactNode;
+}) {
   return (
     <Table.ScrollContainer minWidth={NARROWEST}>
       <Table highlightOnHover verticalSpacing={6} data-testid={testid}>
         <Table.Thead>
-          <Table.Tr>{columns.map((name) => <Table.Th key={name}>{name}</Table.Th>)}</Table.Tr>
+          <Table.Tr>
+            {columns.map((name) => (
+              <Table.Th key={name}>{name}</Table.Th>
+            ))}
+          </Table.Tr>
         </Table.Thead>
         <Table.Tbody>{children}</Table.Tbody>
       </Table>

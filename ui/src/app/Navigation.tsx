@@ -28,7 +28,9 @@ export function Navigation({ showShortcuts }: { showShortcuts: () => void }) {
       })}
       <UnstyledButton className={classes["help"]!} onClick={showShortcuts} data-testid="open-shortcuts">
         <Keyboard size={16} aria-hidden />
-        <Text size="sm" span>Shortcuts</Text>
+        <Text size="sm" span>
+          Shortcuts
+        </Text>
       </UnstyledButton>
     </>
   );

@@ -18,7 +18,8 @@ export function ProblemPanel({ error, again }: { error: unknown; again?: () => v
         });
   const { answers } = useConnection();
   const fix = problem instanceof NoAnswer ? problem.adviceWhen(answers) : problem.fix;
-  const title = problem instanceof NoAnswer && problem.wasPressed && answers ? "Trunkline did not answer" : problem.title;
+  const title =
+    problem instanceof NoAnswer && problem.wasPressed && answers ? "Trunkline did not answer" : problem.title;
   return (
     <Alert color="red" variant="light" icon={<TriangleAlert />} title={title} role="alert" data-testid="problem">
       <Stack gap="xs">
@@ -32,11 +33,21 @@ export function ProblemPanel({ error, again }: { error: unknown; again?: () => v
             ))}
           </List>
         )}
-        {fix !== "" && <Text size="sm" fw={600}>{fix}</Text>}
+        {fix !== "" && (
+          <Text size="sm" fw={600}>
+            {fix}
+          </Text>
+        )}
         <Group gap="md">
-          {again !== undefined && <Button size="xs" variant="default" onClick={again}>Try again</Button>}
+          {again !== undefined && (
+            <Button size="xs" variant="default" onClick={again}>
+              Try again
+            </Button>
+          )}
           {problem.correlationId !== null && (
-            <Text size="xs">Correlation id <Code>{problem.correlationId}</Code></Text>
+            <Text size="xs">
+              Correlation id <Code>{problem.correlationId}</Code>
+            </Text>
           )}
         </Group>
       </Stack>

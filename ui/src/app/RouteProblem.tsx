@@ -13,7 +13,9 @@ export function RouteProblem({ error, reset }: ErrorComponentProps) {
   };
   return (
     <Stack gap="sm" data-testid="route-problem">
-      <Title order={1} size="h3">This page cannot be shown</Title>
+      <Title order={1} size="h3">
+        This page cannot be shown
+      </Title>
       <ProblemPanel error={error} again={again} />
     </Stack>
   );

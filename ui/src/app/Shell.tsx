@@ -42,7 +42,9 @@ export function Shell() {
       padding={{ base: "sm", sm: "md" }}
       transitionDuration={0}
     >
-      <a href="#main" className={classes["skip"]}>Skip to the content</a>
+      <a href="#main" className={classes["skip"]}>
+        Skip to the content
+      </a>
       <AppShell.Header px={{ base: "xs", sm: "md" }}>
         <Group h="100%" gap="xs" wrap="nowrap">
           <Burger
@@ -56,12 +58,21 @@ export function Shell() {
           />
           <Link to="/runs" search={{}} className={classes["brand"]!} aria-label="Trunkline, the runs">
             <img src="/favicon.svg" alt="" width={22} height={22} />
-            <Text fw={700} span>Trunkline</Text>
+            <Text fw={700} span>
+              Trunkline
+            </Text>
           </Link>
-          <UnstyledButton className={classes["search"]!} onClick={openPalette} aria-keyshortcuts="Control+K Meta+K" data-testid="open-palette">
+          <UnstyledButton
+            className={classes["search"]!}
+            onClick={openPalette}
+            aria-keyshortcuts="Control+K Meta+K"
+            data-testid="open-palette"
+          >
             <Search size={16} aria-hidden />
             <span className={classes["searchText"]}>Search or go to…</span>
-            <Kbd size="xs" className={classes["searchKeys"]!} aria-hidden>{MODIFIER} K</Kbd>
+            <Kbd size="xs" className={classes["searchKeys"]!} aria-hidden>
+              {MODIFIER} K
+            </Kbd>
           </UnstyledButton>
           {isKnown && <InboxCount />}
           <TimesSwitch />
@@ -74,9 +85,13 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1} className={classes["main"]!}>
         <ConnectionBanner />
-        <KeyGate><Outlet /></KeyGate>
+        <KeyGate>
+          <Outlet />
+        </KeyGate>
       </AppShell.Main>
-      {NAVIGATION_ITEMS.map((place) => <PlaceShortcut key={place.to} place={place} />)}
+      {NAVIGATION_ITEMS.map((place) => (
+        <PlaceShortcut key={place.to} place={place} />
+      ))}
       <Palette opened={palette} onClose={closePalette} showShortcuts={openShortcuts} />
       <Toasts />
       <ShortcutList opened={shortcuts} onClose={closeShortcuts} />

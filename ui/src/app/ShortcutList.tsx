@@ -23,7 +23,9 @@ function Part({ name, shortcuts }: { name: string; shortcuts: readonly Shortcut[
   if (shortcuts.length === 0) return null;
   return (
     <Table captionSide="top" verticalSpacing={4}>
-      <Table.Caption ta="start" fw={600}>{name}</Table.Caption>
+      <Table.Caption ta="start" fw={600}>
+        {name}
+      </Table.Caption>
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Keys</Table.Th>
@@ -33,7 +35,9 @@ function Part({ name, shortcuts }: { name: string; shortcuts: readonly Shortcut[
       <Table.Tbody>
         {shortcuts.map(({ keys, description }) => (
           <Table.Tr key={keys} data-testid="shortcut">
-            <Table.Td w={140}><Keys keys={keys} /></Table.Td>
+            <Table.Td w={140}>
+              <Keys keys={keys} />
+            </Table.Td>
             <Table.Td>{description}</Table.Td>
           </Table.Tr>
         ))}

@@ -1,7 +1,15 @@
 /** A status as an icon and a word in its colour. */
 
 import {
-  Ban, CircleCheck, CircleDashed, CircleHelp, CirclePause, CircleSlash, CircleX, Hourglass, LoaderCircle,
+  Ban,
+  CircleCheck,
+  CircleDashed,
+  CircleHelp,
+  CirclePause,
+  CircleSlash,
+  CircleX,
+  Hourglass,
+  LoaderCircle,
   type LucideIcon,
 } from "lucide-react";
 

@@ -7,7 +7,13 @@ import type { RunStatus, StepStatus } from "../runs/model.ts";
 import { appearanceOf } from "./StatusBadge.tsx";
 import classes from "./StatusToggle.module.css";
 
-export function StatusToggle({ status, isPressed, onPress, testId, children }: {
+export function StatusToggle({
+  status,
+  isPressed,
+  onPress,
+  testId,
+  children,
+}: {
   readonly status: RunStatus | StepStatus;
   readonly isPressed: boolean;
   readonly onPress: () => void;

@@ -18,7 +18,9 @@ export function TabStrip({ chosen, label, children }: { chosen: string; label?: 
   }, [chosen]);
   return (
     <div className={classes["room"]}>
-      <Tabs.List ref={list} className={classes["strip"]!} {...(label === undefined ? {} : { "aria-label": label })}>{children}</Tabs.List>
+      <Tabs.List ref={list} className={classes["strip"]!} {...(label === undefined ? {} : { "aria-label": label })}>
+        {children}
+      </Tabs.List>
     </div>
   );
 }

@@ -38,7 +38,11 @@ export function useNow(): number {
 }
 
 export function useTimeZone() {
-  return useLocalStorage<"local" | "utc">({ key: "trunkline.times", defaultValue: "local", getInitialValueInEffect: false });
+  return useLocalStorage<"local" | "utc">({
+    key: "trunkline.times",
+    defaultValue: "local",
+    getInitialValueInEffect: false,
+  });
 }
 
 export function absolute(at: number, zone: "local" | "utc"): string {

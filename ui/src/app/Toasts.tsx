@@ -28,7 +28,9 @@ function Note({ toast }: { toast: Toast }) {
   return (
     <div className={classes["note"]} data-testid="toast" data-kind={toast.kind}>
       <Icon size={18} aria-hidden color={color} className={classes["icon"]} />
-      <Text size="sm" className={classes["text"]}>{toast.text}</Text>
+      <Text size="sm" className={classes["text"]}>
+        {toast.text}
+      </Text>
       <CloseButton size="sm" aria-label="Dismiss" onClick={() => dismiss(toast.id)} />
     </div>
   );

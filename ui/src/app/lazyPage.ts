@@ -9,7 +9,10 @@ import { lazyRouteComponent } from "@tanstack/react-router";
 
 import { untilItAnswers } from "../api/connection.ts";
 
-export function lazyPage<Module extends Record<string, unknown>, Name extends keyof Module>(load: () => Promise<Module>, name: Name) {
+export function lazyPage<Module extends Record<string, unknown>, Name extends keyof Module>(
+  load: () => Promise<Module>,
+  name: Name,
+) {
   return lazyRouteComponent(
     () =>
       load().catch(async () => {

@@ -10,7 +10,11 @@ type Plain<Props> = Props & Omit<AnchorHTMLAttributes<HTMLAnchorElement>, keyof 
 
 export const AnchorLink = createLink(
   forwardRef<HTMLAnchorElement, Plain<AnchorProps>>(function AnchorLink({ children, ...props }, ref) {
-    return <Anchor ref={ref} {...props}>{typeof children === "string" ? escapeBidi(children) : children}</Anchor>;
+    return (
+      <Anchor ref={ref} {...props}>
+        {typeof children === "string" ? escapeBidi(children) : children}
+      </Anchor>
+    );
   }),
 );
 

@@ -212,8 +212,12 @@ export const agentMigrationRoute = createRoute({
   getParentRoute: () => root,
   path: "/migration/$agent",
   validateSearch: (search: Record<string, unknown>): AgentMigrationSearch => {
-    const act = (["ready", "shadow", "canary", "cutover", "rollback", "finish", "check"] as const).find((each) => each === search["act"]);
-    const verdict = (["agree", "differ", "new_failed", "old_failed", "both_failed"] as const).find((each) => each === search["verdict"]);
+    const act = (["ready", "shadow", "canary", "cutover", "rollback", "finish", "check"] as const).find(
+      (each) => each === search["act"],
+    );
+    const verdict = (["agree", "differ", "new_failed", "old_failed", "both_failed"] as const).find(
+      (each) => each === search["verdict"],
+    );
     return {
       ...(act === undefined ? {} : { act }),
       ...(verdict === undefined ? {} : { verdict }),
@@ -253,7 +257,24 @@ export const systemRoute = createRoute({
   component: lazyPage(() => import("../system/SystemPage.tsx"), "SystemPage"),
 });
 
-const routes = root.addChildren([home, runsRoute, runRoute, workflowsRoute, workflowRoute, editWorkflowRoute, newWorkflowRoute, agentsRoute, agentRoute, newAgentRoute, editAgentRoute, startRoute, inboxRoute, migrationRoute, agentMigrationRoute, systemRoute]);
+const routes = root.addChildren([
+  home,
+  runsRoute,
+  runRoute,
+  workflowsRoute,
+  workflowRoute,
+  editWorkflowRoute,
+  newWorkflowRoute,
+  agentsRoute,
+  agentRoute,
+  newAgentRoute,
+  editAgentRoute,
+  startRoute,
+  inboxRoute,
+  migrationRoute,
+  agentMigrationRoute,
+  systemRoute,
+]);
 
 export const router = createRouter({
   routeTree: routes,

@@ -42,7 +42,13 @@ export function useShortcutEverywhere(keys: string, description: string, handler
   useKeys(keys, description, handler, "everywhere", true);
 }
 
-function useKeys(keys: string, description: string, handler: (() => void) | null, scope: Shortcut["scope"], enabled: boolean): void {
+function useKeys(
+  keys: string,
+  description: string,
+  handler: (() => void) | null,
+  scope: Shortcut["scope"],
+  enabled: boolean,
+): void {
   const latest = useRef(handler);
   useEffect(() => {
     latest.current = handler;

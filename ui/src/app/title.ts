@@ -11,7 +11,11 @@ export function titleOf(path: string): string {
   const place = navigationItemOf(path);
   if (place === undefined) return BRAND;
   if (path === place.makes) return `New · ${place.name} · ${BRAND}`;
-  const rest = path.slice(place.to.length).split("/").filter((part) => part !== "").map(decoded);
+  const rest = path
+    .slice(place.to.length)
+    .split("/")
+    .filter((part) => part !== "")
+    .map(decoded);
   return [...rest, place.name, BRAND].join(" · ");
 }
 

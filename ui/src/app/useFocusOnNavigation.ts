@@ -29,7 +29,11 @@ export function useFocusOnNavigation(): void {
 /** Whether the new page has given the focus to a field of its own, or to where one has been before. */
 function isBusy(main: HTMLElement): boolean {
   const focused = document.activeElement;
-  return focused instanceof HTMLElement && main.contains(focused) && focused.matches("input, textarea, [contenteditable=true], [data-keeps-focus]");
+  return (
+    focused instanceof HTMLElement &&
+    main.contains(focused) &&
+    focused.matches("input, textarea, [contenteditable=true], [data-keeps-focus]")
+  );
 }
 
 function focusHeading(main: HTMLElement): boolean {

@@ -14,7 +14,8 @@ export const replaceSelection: Extension = EditorView.domEventHandlers({
     const { main } = view.state.selection;
     const text = event.data;
     // Text that is being composed stays with the browser: taking it away would end the composition.
-    if (event.inputType !== "insertText" || text === null || main.empty || event.isComposing || view.compositionStarted) return false;
+    if (event.inputType !== "insertText" || text === null || main.empty || event.isComposing || view.compositionStarted)
+      return false;
     const insert = () =>
       view.state.update(view.state.replaceSelection(text), { userEvent: "input.type", scrollIntoView: true });
     const others = view.state.facet(EditorView.inputHandler);

@@ -1,7 +1,18 @@
 /** Fields made from a JSON Schema. The value is JSON all the time; a field that is left empty is left out of it. */
 
 import {
-  ActionIcon, Button, Checkbox, Fieldset, Group, NumberInput, PasswordInput, Select, Stack, Text, Textarea, TextInput,
+  ActionIcon,
+  Button,
+  Checkbox,
+  Fieldset,
+  Group,
+  NumberInput,
+  PasswordInput,
+  Select,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
 } from "@mantine/core";
 import { Plus, Trash2 } from "lucide-react";
 import { createContext, useContext, useEffect, useRef, useState, type ReactNode } from "react";
@@ -10,7 +21,15 @@ import { asNumber, isExact, KEEPS_ALL_DIGITS, parseExact } from "../api/exactJso
 import classes from "./SchemaForm.module.css";
 import { JsonEditor, jsonProblem, parsed, written } from "./JsonEditor.tsx";
 import {
-  beginning, blank, fieldOf, pathText, resolved, type Json, type Path, type Property, type Schema,
+  beginning,
+  blank,
+  fieldOf,
+  pathText,
+  resolved,
+  type Json,
+  type Path,
+  type Property,
+  type Schema,
 } from "./schema.ts";
 
 interface Form {
@@ -296,8 +315,16 @@ function GroupField(props: ControlProps & { readonly properties: readonly Proper
   if (path.length > 1) return <Section {...look}>{fields}</Section>;
   return (
     <Stack gap="sm" data-testid={look["data-testid"]}>
-      {look.description !== undefined && <Text size="sm" c="dimmed">{look.description}</Text>}
-      {look.error !== undefined && <Text size="sm" c="var(--status-failed)" role="alert">{look.error}</Text>}
+      {look.description !== undefined && (
+        <Text size="sm" c="dimmed">
+          {look.description}
+        </Text>
+      )}
+      {look.error !== undefined && (
+        <Text size="sm" c="var(--status-failed)" role="alert">
+          {look.error}
+        </Text>
+      )}
       {fields}
     </Stack>
   );
@@ -307,7 +334,14 @@ function isObject(value: Json | undefined): value is { readonly [name: string]: 
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isExact(value);
 }
 
-function Section({ label, description, error, withAsterisk, children, ...rest }: {
+function Section({
+  label,
+  description,
+  error,
+  withAsterisk,
+  children,
+  ...rest
+}: {
   readonly label: string;
   readonly description: string | undefined;
   readonly error: string | undefined;
@@ -317,13 +351,31 @@ function Section({ label, description, error, withAsterisk, children, ...rest }:
 }) {
   return (
     <Fieldset
-      legend={<strong>{label}{withAsterisk && <span className={classes["needed"]} aria-hidden> *</span>}</strong>}
+      legend={
+        <strong>
+          {label}
+          {withAsterisk && (
+            <span className={classes["needed"]} aria-hidden>
+              {" "}
+              *
+            </span>
+          )}
+        </strong>
+      }
       p="sm"
       {...rest}
     >
       <Stack gap="sm">
-        {description !== undefined && <Text size="xs" c="dimmed">{description}</Text>}
-        {error !== undefined && <Text size="sm" c="var(--status-failed)" role="alert">{error}</Text>}
+        {description !== undefined && (
+          <Text size="xs" c="dimmed">
+            {description}
+          </Text>
+        )}
+        {error !== undefined && (
+          <Text size="sm" c="var(--status-failed)" role="alert">
+            {error}
+          </Text>
+        )}
         {children}
       </Stack>
     </Fieldset>

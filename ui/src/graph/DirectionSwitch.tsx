@@ -21,7 +21,13 @@ const CHOICES = [
   { value: "DOWN", name: "From top to bottom", icon: MoveDown, id: "down" },
 ] as const;
 
-export function DirectionSwitch({ value, onChange }: { value: Direction | null; onChange: (value: Direction | null) => void }) {
+export function DirectionSwitch({
+  value,
+  onChange,
+}: {
+  value: Direction | null;
+  onChange: (value: Direction | null) => void;
+}) {
   return (
     <Group gap={4} wrap="nowrap" role="group" aria-label="Direction of the graph">
       {CHOICES.map(({ value: choice, name, icon: Icon, id }) => (

@@ -38,7 +38,13 @@ function MapSwitch({ layout }: { layout: Layout }) {
   return <Tool name="Map" icon={MapIcon} pressed={isShown} onClick={() => setChoice(!isShown)} />;
 }
 
-function Tool({ name, icon: Icon, disabled = false, pressed, onClick }: {
+function Tool({
+  name,
+  icon: Icon,
+  disabled = false,
+  pressed,
+  onClick,
+}: {
   name: string;
   icon: LucideIcon;
   disabled?: boolean;

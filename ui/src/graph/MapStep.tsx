@@ -10,5 +10,14 @@ export function MapStep({ id, x, y, width, height }: MiniMapNodeProps) {
   const status = useStatus(id);
   const color = status === null ? "var(--mantine-color-dimmed)" : appearanceOf(status).color;
   // What is inside of a group is seen in it.
-  return <rect x={x} y={y} width={width} height={height} rx={8} style={{ fill: color, fillOpacity: height > STEP.height ? 0.25 : 1 }} />;
+  return (
+    <rect
+      x={x}
+      y={y}
+      width={width}
+      height={height}
+      rx={8}
+      style={{ fill: color, fillOpacity: height > STEP.height ? 0.25 : 1 }}
+    />
+  );
 }

@@ -30,7 +30,13 @@ export const RouteEdge = memo(function RouteEdge({ id, source, target, data, mar
       className={`${classes["edge"]} ${taken ? "" : classes["idle"]} ${data.onError ? classes["onError"] : ""}`}
       {...(markerEnd === undefined ? {} : { markerEnd })}
       {...(data.onError
-        ? { label: "on error", labelX: middle.x, labelY: middle.y, labelBgPadding: [4, 2] as [number, number], labelBgBorderRadius: 3 }
+        ? {
+            label: "on error",
+            labelX: middle.x,
+            labelY: middle.y,
+            labelBgPadding: [4, 2] as [number, number],
+            labelBgBorderRadius: 3,
+          }
         : {})}
     />
   );

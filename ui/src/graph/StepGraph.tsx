@@ -106,7 +106,10 @@ function Drawn({
   }, [graph, insides, direction, live, opens]);
 
   useLayoutEffect(() => live.show(states, over, selected), [live, states, over, selected]);
-  const following = useMemo(() => (selected === null || chosen === null ? null : { node: selected, name: chosen }), [selected, chosen]);
+  const following = useMemo(
+    () => (selected === null || chosen === null ? null : { node: selected, name: chosen }),
+    [selected, chosen],
+  );
   const bring = useRevealNode(layout?.found ?? null);
   const onKeyDown = useArrows(live, layout?.found ?? null, bring);
   if (failure !== null) throw failure;
@@ -119,10 +122,14 @@ function Drawn({
       onFocus={(event) => bringFocused(event.target, bring)}
     >
       <GraphContext.Provider value={acts}>
-        <GraphTools layout={layout?.found ?? null}><DirectionSwitch value={direction} onChange={setDirection} /></GraphTools>
+        <GraphTools layout={layout?.found ?? null}>
+          <DirectionSwitch value={direction} onChange={setDirection} />
+        </GraphTools>
         <div ref={frame} className={classes["frame"]}>
           {layout === null ? (
-            <div className={classes["laying"]}><Loader size="sm" role="status" aria-label="The graph is being laid out" /></div>
+            <div className={classes["laying"]}>
+              <Loader size="sm" role="status" aria-label="The graph is being laid out" />
+            </div>
           ) : (
             <ReactFlow
               nodes={layout.nodes}
@@ -184,7 +191,16 @@ function nodesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
   const nodes: Node[] = [];
   const add = (id: string, type: string, data: Record<string, unknown>) => {
     const { x, y, width, height } = layout.places.get(id) ?? { x: 0, y: 0, width: 1, height: 1 };
-    nodes.push({ id, type, data, position: { x, y }, width, height, zIndex: 2 * (depthOf(id) + (isSlot(id) ? 1 : 0)), style: TOUCHABLE });
+    nodes.push({
+      id,
+      type,
+      data,
+      position: { x, y },
+      width,
+      height,
+      zIndex: 2 * (depthOf(id) + (isSlot(id) ? 1 : 0)),
+      style: TOUCHABLE,
+    });
   };
   const addAll = ({ steps }: Graph, within: string | null) => {
     for (const step of steps) {

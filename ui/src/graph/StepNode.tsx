@@ -71,7 +71,8 @@ function Face({
   const Icon = appearance?.icon;
   const progress = status === null ? null : progressOf(status, state);
   const count = countOf(state);
-  const who = step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent;
+  const who =
+    step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent;
   return (
     <button
       type="button"
@@ -92,7 +93,9 @@ function Face({
           <Icon size={13} aria-hidden />
           <span className={classes["words"]}>{progress}</span>
           {shown !== null && state?.items != null && shown < state.items && (
-            <span className={classes["part"]}>{shown} of {state.items.toLocaleString("en")} shown; all are under Items</span>
+            <span className={classes["part"]}>
+              {shown} of {state.items.toLocaleString("en")} shown; all are under Items
+            </span>
           )}
         </span>
       )}
@@ -106,7 +109,9 @@ function Kind({ step }: { step: GraphStep }) {
     <>
       {step.for_each !== null && <Layers size={12} role="img" aria-label="For each item" />}
       {step.kind === "workflow" && <Workflow size={12} role="img" aria-label="Workflow" />}
-      {step.join !== null && <Split size={12} role="img" aria-label={`Joins ${step.join.quorum} of ${step.join.of.length}`} />}
+      {step.join !== null && (
+        <Split size={12} role="img" aria-label={`Joins ${step.join.quorum} of ${step.join.of.length}`} />
+      )}
     </>
   );
 }

@@ -78,9 +78,11 @@ function nextOf(
   { focus, opened }: { focus: string | null; opened: string | null },
 ): { placed: Placed; sight: GraphView } | null {
   if (before === null || before.layout.direction !== layout.direction) return begun(layout, room, focus);
-  const isMoved = before.sight === null || before.sight.x !== now.x || before.sight.y !== now.y || before.sight.zoom !== now.zoom;
+  const isMoved =
+    before.sight === null || before.sight.x !== now.x || before.sight.y !== now.y || before.sight.zoom !== now.zoom;
   if (before.layout === layout) return isMoved || isStill(before, now, room, focus) ? null : begun(layout, room, focus);
-  const isIn = (id: string | null): id is string => id !== null && before.layout.places.has(id) && layout.places.has(id);
+  const isIn = (id: string | null): id is string =>
+    id !== null && before.layout.places.has(id) && layout.places.has(id);
   if (isIn(opened)) return kept(before.layout, layout, opened, now, room);
   if (!isMoved && (before.isWhole || whole(layout, room) !== null)) return begun(layout, room, focus);
   const isSeen = isIn(focus) && isVisible(before.layout, before.layout.places.get(focus)!, now, room);
@@ -103,7 +105,13 @@ function begun(layout: Layout, room: Room, focus: string | null): { placed: Plac
 }
 
 /** With one node where it was, unless it was out of sight: then with it in the middle. */
-function kept(before: Layout, after: Layout, node: string, now: GraphView, room: Room): { placed: Placed; sight: GraphView } {
+function kept(
+  before: Layout,
+  after: Layout,
+  node: string,
+  now: GraphView,
+  room: Room,
+): { placed: Placed; sight: GraphView } {
   const [from, to] = [before.places.get(node)!, after.places.get(node)!];
   const sight = isVisible(before, from, now, room)
     ? held(from, to, now)

@@ -41,7 +41,11 @@ function begin(): Engine {
     worker.addEventListener("error", () => {
       engine = null;
       worker.terminate();
-      reject(new WorkerMissing("What lays out the graph could not be loaded. Trunkline may be of another version by now: load the page anew."));
+      reject(
+        new WorkerMissing(
+          "What lays out the graph could not be loaded. Trunkline may be of another version by now: load the page anew.",
+        ),
+      );
     });
   });
   // Where nobody waits yet, who comes next begins anew.

@@ -13,7 +13,11 @@ export function useRevealNode(layout: Layout | null): (node: string) => void {
     (node) => {
       const place = layout?.places.get(node);
       if (layout === null || place === undefined) return;
-      const { width, height, transform: [x, y, zoom] } = store.getState();
+      const {
+        width,
+        height,
+        transform: [x, y, zoom],
+      } = store.getState();
       const room = { width, height };
       if (isVisible(layout, place, { x, y, zoom }, room)) return;
       void setViewport({ ...around(layout, room, place, Math.max(zoom, READABLE)) });

@@ -32,7 +32,9 @@ export function around(layout: Layout, room: Room, place: Place, zoom: number): 
   const map = mapSize(room);
   const head = headOf(place);
   // In the middle of a wide frame nothing is under the map; in a narrow one, or at the lower end, it may be.
-  const isBeside = layout.width * zoom > room.width - 2 * EDGE + 1 && (room.width + head.width * zoom) / 2 < room.width - MAP_EDGE - map.width;
+  const isBeside =
+    layout.width * zoom > room.width - 2 * EDGE + 1 &&
+    (room.width + head.width * zoom) / 2 < room.width - MAP_EDGE - map.width;
   return {
     x: along(layout.width, head.x + head.width / 2, zoom, EDGE, room.width - EDGE, map.width),
     y: along(layout.height, head.y + head.height / 2, zoom, EDGE, room.height - EDGE, isBeside ? 0 : map.height),
@@ -77,7 +79,13 @@ export function freeCorners(layout: Layout, { x, y, zoom }: GraphView, room: Roo
   // As they lie in the graph.
   const free = CORNERS.map((corner) => {
     const [left, top] = [corner.endsWith("right") ? right : MAP_EDGE, corner.startsWith("bottom") ? bottom : MAP_EDGE];
-    return { corner, left: (left - x) / zoom, top: (top - y) / zoom, right: (left + map.width - x) / zoom, bottom: (top + map.height - y) / zoom };
+    return {
+      corner,
+      left: (left - x) / zoom,
+      top: (top - y) / zoom,
+      right: (left + map.width - x) / zoom,
+      bottom: (top + map.height - y) / zoom,
+    };
   });
   const covers = (one: (typeof free)[number], left: number, top: number, right: number, bottom: number) =>
     one.left <= right && left <= one.right && one.top <= bottom && top <= one.bottom;
@@ -88,7 +96,8 @@ export function freeCorners(layout: Layout, { x, y, zoom }: GraphView, room: Roo
     for (const route of layout.routes.values()) {
       for (let end = 1; end < route.length; end++) {
         const [from, to] = [route[end - 1]!, route[end]!];
-        if (covers(one, Math.min(from.x, to.x), Math.min(from.y, to.y), Math.max(from.x, to.x), Math.max(from.y, to.y))) return false;
+        if (covers(one, Math.min(from.x, to.x), Math.min(from.y, to.y), Math.max(from.x, to.x), Math.max(from.y, to.y)))
+          return false;
       }
     }
     return true;

@@ -17,7 +17,12 @@ import { LinkedText } from "./LinkedText.tsx";
  * `isOver`: nobody waits for the answer any more; what was written is still there to be read.
  * `showsRun`: which run asks is not to be seen beside it.
  */
-export function Answer({ item, onDone, isOver = false, showsRun }: {
+export function Answer({
+  item,
+  onDone,
+  isOver = false,
+  showsRun,
+}: {
   readonly item: InboxItem;
   readonly onDone: () => void;
   readonly isOver?: boolean;
@@ -30,7 +35,9 @@ export function Answer({ item, onDone, isOver = false, showsRun }: {
         {showsRun && <RunInput run={item.run_id} />}
       </Stack>
       <div className={classes["asked"]} data-testid="question">
-        <Text className={classes["words"]!}><LinkedText text={item.text} /></Text>
+        <Text className={classes["words"]!}>
+          <LinkedText text={item.text} />
+        </Text>
         {item.data !== null && schemaOf(item.data) === null && (
           <Code block className={classes["data"]!} tabIndex={0} aria-label="What came with the question">
             {JSON.stringify(item.data, null, 2)}
@@ -38,11 +45,17 @@ export function Answer({ item, onDone, isOver = false, showsRun }: {
         )}
       </div>
       {item.until !== null && !isOver && <Until at={item.until} />}
-      {!isOver && <Text size="sm" c="dimmed" data-testid="what-next">{KINDS[item.kind].next(item.agent, item.step)}</Text>}
+      {!isOver && (
+        <Text size="sm" c="dimmed" data-testid="what-next">
+          {KINDS[item.kind].next(item.agent, item.step)}
+        </Text>
+      )}
       {/* Another question of the same step begins with an empty form. */}
-      {item.kind === "outcome"
-        ? <ResolveForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
-        : <ReplyForm key={item.id} item={item} onDone={onDone} isOver={isOver} />}
+      {item.kind === "outcome" ? (
+        <ResolveForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
+      ) : (
+        <ReplyForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
+      )}
     </Stack>
   );
 }
@@ -82,7 +95,9 @@ function Facts({ item, showsRun }: { item: InboxItem; showsRun: boolean }) {
       )}
       <span>attempt {item.attempt}</span>
       {item.protocol !== null && <span>{item.protocol}</span>}
-      <span>asked <Timestamp at={item.since} /></span>
+      <span>
+        asked <Timestamp at={item.since} />
+      </span>
     </Group>
   );
 }

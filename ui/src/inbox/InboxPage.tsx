@@ -28,12 +28,17 @@ export function InboxPage() {
   const waiting = useWaiting(kind);
   const items = waiting.data?.pages.flatMap((page) => page.items) ?? [];
   const select = (next: string | undefined, replace = false) =>
-    void navigate({ search: { ...(kind === undefined ? {} : { kind }), ...(next === undefined ? {} : { item: next }) }, replace });
+    void navigate({
+      search: { ...(kind === undefined ? {} : { kind }), ...(next === undefined ? {} : { item: next }) },
+      replace,
+    });
   const chosen = item ?? (items.length === 1 ? items[0]!.id : undefined);
   return (
     <Stack gap="sm">
       <Group justify="space-between">
-        <Title order={1} size="h3">Inbox</Title>
+        <Title order={1} size="h3">
+          Inbox
+        </Title>
         <SegmentedControl
           size="xs"
           aria-label="What waits"
@@ -53,7 +58,11 @@ export function InboxPage() {
               <Entry key={each.id} item={each} chosen={each.id === chosen} onChoose={() => select(each.id)} />
             ))}
             {waiting.hasNextPage && (
-              <Button variant="default" loading={waiting.isFetchingNextPage} onClick={() => void waiting.fetchNextPage()}>
+              <Button
+                variant="default"
+                loading={waiting.isFetchingNextPage}
+                onClick={() => void waiting.fetchNextPage()}
+              >
                 Newer ones
               </Button>
             )}
@@ -75,9 +84,19 @@ export function InboxPage() {
             >
               All that waits
             </Button>
-            {chosen === undefined
-              ? <Text c="dimmed" className={classes["nothing"]!}>Choose one to answer it.</Text>
-              : <Question key={chosen} id={chosen} where="inbox" onDone={() => select(after(items, chosen))} onChoose={select} />}
+            {chosen === undefined ? (
+              <Text c="dimmed" className={classes["nothing"]!}>
+                Choose one to answer it.
+              </Text>
+            ) : (
+              <Question
+                key={chosen}
+                id={chosen}
+                where="inbox"
+                onDone={() => select(after(items, chosen))}
+                onChoose={select}
+              />
+            )}
           </section>
         </div>
       )}
@@ -104,11 +123,20 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
     >
       <Icon size={18} aria-hidden className={classes["icon"]} />
       <div className={classes["words"]}>
-        <Text size="sm" fw={600} truncate>{escapeBidi(title(item.agent))}</Text>
-        <Text size="sm" lineClamp={2}>{item.text}</Text>
-        <Text size="xs" c="dimmed" truncate>{escapeBidi(`${item.workflow.name} · ${item.step}`)}</Text>
+        <Text size="sm" fw={600} truncate>
+          {escapeBidi(title(item.agent))}
+        </Text>
+        <Text size="sm" lineClamp={2}>
+          {item.text}
+        </Text>
         <Text size="xs" c="dimmed" truncate>
-          <Text span inherit ff="monospace" title={item.run_id}>…{item.run_id.slice(-TAIL)}</Text> · <Timestamp at={item.since} />
+          {escapeBidi(`${item.workflow.name} · ${item.step}`)}
+        </Text>
+        <Text size="xs" c="dimmed" truncate>
+          <Text span inherit ff="monospace" title={item.run_id}>
+            …{item.run_id.slice(-TAIL)}
+          </Text>{" "}
+          · <Timestamp at={item.since} />
         </Text>
       </div>
     </UnstyledButton>
@@ -120,7 +148,9 @@ function NothingWaits({ kind }: { kind: Kind | undefined }) {
     <Stack gap="xs" align="flex-start" data-testid="inbox-empty">
       <Group gap="xs">
         <CircleCheck size={20} aria-hidden color="var(--status-completed)" />
-        <Text fw={600}>{kind === undefined ? "Nothing waits for a person." : `No ${KINDS[kind].name.toLowerCase()} wait.`}</Text>
+        <Text fw={600}>
+          {kind === undefined ? "Nothing waits for a person." : `No ${KINDS[kind].name.toLowerCase()} wait.`}
+        </Text>
       </Group>
       <Text size="sm" c="dimmed">
         When an agent asks something, wants somebody to log in, or nobody knows what became of a call, it is shown here

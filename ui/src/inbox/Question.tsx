@@ -19,7 +19,12 @@ export type Where = "inbox" | "run";
 
 const HEADING: Readonly<Record<Where, 2 | 3>> = { inbox: 2, run: 3 };
 
-export function Question({ id, where, onDone, onChoose }: {
+export function Question({
+  id,
+  where,
+  onDone,
+  onChoose,
+}: {
   readonly id: string;
   readonly where: Where;
   readonly onDone: () => void;
@@ -32,7 +37,11 @@ export function Question({ id, where, onDone, onChoose }: {
   const isGone = !isAnswered && isOver(query.error);
   if (item === undefined) {
     if (isGone) return <Gone run={id.split(".")[0]!} where={where} />;
-    return query.error === null ? <Loading lines={4} /> : <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+    return query.error === null ? (
+      <Loading lines={4} />
+    ) : (
+      <ProblemPanel error={query.error} again={() => void query.refetch()} />
+    );
   }
   const gone = isGone && (
     <Gone run={item.run_id} where={where} isBegun={isBegun}>
@@ -43,7 +52,9 @@ export function Question({ id, where, onDone, onChoose }: {
   return (
     <Stack gap="xs" onInput={() => setBegun(true)}>
       {gone}
-      <Title order={HEADING[where]} size="h4">{escapeBidi(KINDS[item.kind].title(item.agent))}</Title>
+      <Title order={HEADING[where]} size="h4">
+        {escapeBidi(KINDS[item.kind].title(item.agent))}
+      </Title>
       <Answer
         item={item}
         onDone={() => {
@@ -63,7 +74,12 @@ export function isOver(error: Error | null): boolean {
 }
 
 /** `isBegun`: what somebody has begun to write is still there, below. */
-export function Gone({ run, where, isBegun = false, children }: {
+export function Gone({
+  run,
+  where,
+  isBegun = false,
+  children,
+}: {
   readonly run: string;
   readonly where: Where;
   readonly isBegun?: boolean;
@@ -71,12 +87,16 @@ export function Gone({ run, where, isBegun = false, children }: {
 }) {
   return (
     <Stack gap="xs" role="status" {...(isBegun ? { className: classes["gone"]! } : {})} data-testid="inbox-gone">
-      <Title order={HEADING[where]} size="h4">Nobody waits for this any more</Title>
+      <Title order={HEADING[where]} size="h4">
+        Nobody waits for this any more
+      </Title>
       <Text size="sm">
         It was answered meanwhile, or its run has ended.{" "}
         {isBegun && "What you have written was not sent; it is still here, to be copied. "}
         {where === "inbox" && (
-          <AnchorLink to="/runs/$run" params={{ run }} search={{}} underline="always" fz="sm">See the run</AnchorLink>
+          <AnchorLink to="/runs/$run" params={{ run }} search={{}} underline="always" fz="sm">
+            See the run
+          </AnchorLink>
         )}
       </Text>
       {children}
@@ -90,8 +110,12 @@ function NextQuestion({ item, onChoose }: { item: InboxItem; onChoose: (item: st
   if (next === undefined || next.id === item.id) return null;
   return (
     <div>
-      <Text size="sm" mb={4}>The step asks again: “{next.text}”</Text>
-      <Button size="xs" onClick={() => onChoose(next.id)} data-testid="next-question">Answer this one</Button>
+      <Text size="sm" mb={4}>
+        The step asks again: “{next.text}”
+      </Text>
+      <Button size="xs" onClick={() => onChoose(next.id)} data-testid="next-question">
+        Answer this one
+      </Button>
     </div>
   );
 }

@@ -66,7 +66,9 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
       <Stack gap="sm">
         {!isOver && <NotAllowed may={may} title="What you write here cannot be sent" />}
         <Group justify="space-between">
-          <Text fw={600} size="sm" id="answer-as">Answer</Text>
+          <Text fw={600} size="sm" id="answer-as">
+            Answer
+          </Text>
           <SegmentedControl
             size="xs"
             aria-labelledby="answer-as"

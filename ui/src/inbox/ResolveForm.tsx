@@ -50,7 +50,11 @@ export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone:
           data-testid="outcome"
         >
           <Stack gap="xs" mt="xs">
-            <Radio value="succeeded" label="It did the work" description="The step completes with the output that you give." />
+            <Radio
+              value="succeeded"
+              label="It did the work"
+              description="The step completes with the output that you give."
+            />
             <Radio value="failed" label="It did not" description="The step fails, as if the agent had said so." />
             <Radio
               value="call_again"
@@ -70,7 +74,12 @@ export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone:
         )}
         {resolve.error !== null && <ProblemPanel error={resolve.error} />}
         <Group gap="sm">
-          <Button type="submit" loading={resolve.isPending} disabled={!ready || !may.allowed} data-testid="send-outcome">
+          <Button
+            type="submit"
+            loading={resolve.isPending}
+            disabled={!ready || !may.allowed}
+            data-testid="send-outcome"
+          >
             {outcome === "call_again" ? "Call it again" : "Say so"}
           </Button>
         </Group>

@@ -15,7 +15,15 @@ export function RunInput({ run }: { run: string }) {
   return (
     // What is searched for in the input is no answer that has been begun.
     <Stack gap={4} onInput={(event) => event.stopPropagation()}>
-      <Anchor component="button" type="button" size="sm" w="fit-content" onClick={toggle} aria-expanded={opened} data-testid="show-input">
+      <Anchor
+        component="button"
+        type="button"
+        size="sm"
+        w="fit-content"
+        onClick={toggle}
+        aria-expanded={opened}
+        data-testid="show-input"
+      >
         {opened ? "Hide the run's input" : "The run's input"}
       </Anchor>
       <Collapse expanded={opened}>{opened && <Input run={run} />}</Collapse>
@@ -26,6 +34,11 @@ export function RunInput({ run }: { run: string }) {
 function Input({ run }: { run: string }) {
   const query = useQuery(runQuery(run));
   const [form, setForm] = useState<Form | null>(null);
-  if (query.data !== undefined) return <ValueView value={query.data.input} root="input" label="input" form={form} onForm={setForm} />;
-  return query.error === null ? <Loading lines={2} /> : <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  if (query.data !== undefined)
+    return <ValueView value={query.data.input} root="input" label="input" form={form} onForm={setForm} />;
+  return query.error === null ? (
+    <Loading lines={2} />
+  ) : (
+    <ProblemPanel error={query.error} again={() => void query.refetch()} />
+  );
 }

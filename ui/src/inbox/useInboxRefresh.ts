@@ -20,7 +20,10 @@ export function useInboxRefresh(): void {
       timer = null;
       void queries.invalidateQueries({ queryKey: ["inbox"] });
     };
-    subscribeToRunChanges({ onChange: () => (timer ??= setTimeout(read, CALMLY_MS)), onLive: () => undefined }, leaving.signal);
+    subscribeToRunChanges(
+      { onChange: () => (timer ??= setTimeout(read, CALMLY_MS)), onLive: () => undefined },
+      leaving.signal,
+    );
     return () => {
       leaving.abort();
       if (timer !== null) clearTimeout(timer);

@@ -96,5 +96,9 @@ const SCHEMA_KEYS = ["schema", "form", "requestedSchema", "input_schema", "input
 export function schemaOf(data: unknown): Schema | null {
   if (!isSchema(data)) return null;
   const candidates = [data, ...SCHEMA_KEYS.map((name) => data[name])];
-  return candidates.find((each): each is Schema => isSchema(each) && each["type"] === "object" && isSchema(each["properties"])) ?? null;
+  return (
+    candidates.find(
+      (each): each is Schema => isSchema(each) && each["type"] === "object" && isSchema(each["properties"]),
+    ) ?? null
+  );
 }

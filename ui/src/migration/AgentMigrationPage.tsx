@@ -28,14 +28,23 @@ export function AgentMigrationPage() {
   const query = useQuery(statusQuery(agent));
   const status = query.data;
   const act = (wanted: typeof search.act) =>
-    void navigate({ search: ({ act: _, ...rest }) => (wanted === undefined ? rest : { ...rest, act: wanted }), replace: true });
+    void navigate({
+      search: ({ act: _, ...rest }) => (wanted === undefined ? rest : { ...rest, act: wanted }),
+      replace: true,
+    });
   return (
     <Stack gap="md">
       <div>
-        <AnchorLink to="/migration" search={{}} size="xs">All agents</AnchorLink>
+        <AnchorLink to="/migration" search={{}} size="xs">
+          All agents
+        </AnchorLink>
         <Group gap="md" align="baseline">
-          <Title order={1} size="h3">{agent}</Title>
-          <AnchorLink to="/agents/$agent" params={{ agent }} size="sm" data-testid="to-agent">The agent</AnchorLink>
+          <Title order={1} size="h3">
+            {agent}
+          </Title>
+          <AnchorLink to="/agents/$agent" params={{ agent }} size="sm" data-testid="to-agent">
+            The agent
+          </AnchorLink>
         </Group>
       </div>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
@@ -61,7 +70,10 @@ export function AgentMigrationPage() {
             selected={search.comparison}
             onSelect={({ verdict, comparison }) =>
               void navigate({
-                search: { ...(verdict === undefined ? {} : { verdict }), ...(comparison === undefined ? {} : { comparison }) },
+                search: {
+                  ...(verdict === undefined ? {} : { verdict }),
+                  ...(comparison === undefined ? {} : { comparison }),
+                },
                 replace: true,
                 resetScroll: false,
               })
@@ -82,7 +94,8 @@ function Standing({ status }: { status: Status }) {
   if (stage === null) {
     return (
       <Text size="sm" data-testid="not-moving">
-        It speaks {status.in_use} and does not move. Name another new side with one of the actions to move it all the same.
+        It speaks {status.in_use} and does not move. Name another new side with one of the actions to move it all the
+        same.
       </Text>
     );
   }
@@ -105,10 +118,15 @@ function Standing({ status }: { status: Status }) {
       )}
       {status.migration?.ready != null && (
         <Text size="sm" data-testid="attested">
-          Ready, says {status.migration.ready.who} (<Timestamp at={status.migration.ready.at} />): {status.migration.ready.note}
+          Ready, says {status.migration.ready.who} (<Timestamp at={status.migration.ready.at} />
+          ): {status.migration.ready.note}
         </Text>
       )}
-      {next !== null && <Text size="sm" fw={600} data-testid="next">Next: {next.text}.</Text>}
+      {next !== null && (
+        <Text size="sm" fw={600} data-testid="next">
+          Next: {next.text}.
+        </Text>
+      )}
     </Stack>
   );
 }

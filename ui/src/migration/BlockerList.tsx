@@ -30,20 +30,33 @@ export function BlockerList({ status, onAct, onSeeDifferences }: Props) {
   if (status.blockers.length === 0) return null;
   return (
     <Stack gap={6} data-testid="blockers">
-      <Title order={2} size="h5">In the way</Title>
+      <Title order={2} size="h5">
+        In the way
+      </Title>
       {status.blockers.map(({ code, message, fix, fix_command: command, blocks }) => {
         const fixed = FIXED_BY[code];
         return (
           <div key={code} className={classes["blocker"]} data-testid="blocker" data-code={code}>
             <div className={classes["blockerText"]}>
-              <Text size="sm" fw={600}>{message}</Text>
+              <Text size="sm" fw={600}>
+                {message}
+              </Text>
               <Text size="sm" c="dimmed">
                 {blocks === "shadow" ? "Blocks a shadow. " : "Blocks the cutover. "}
-                {command === null ? fix : <>{LEADS[code] ?? (fixed === undefined ? "" : "Here, or with ")}<Code>{command}</Code></>}
+                {command === null ? (
+                  fix
+                ) : (
+                  <>
+                    {LEADS[code] ?? (fixed === undefined ? "" : "Here, or with ")}
+                    <Code>{command}</Code>
+                  </>
+                )}
               </Text>
             </div>
             {code === "disagreement" && (
-              <Button size="compact-sm" variant="default" onClick={onSeeDifferences} data-testid="see-differences">See the differences</Button>
+              <Button size="compact-sm" variant="default" onClick={onSeeDifferences} data-testid="see-differences">
+                See the differences
+              </Button>
             )}
             {fixed !== undefined && (
               <Button

@@ -21,7 +21,9 @@ export function BoardCard({ entry }: { entry: Entry }) {
       </AnchorLink>
       <Dialects entry={entry} />
       <Text size="xs" c="dimmed">
-        {entry.workflows.length === 0 ? "No workflow calls it" : `Called by ${many(entry.workflows.length, "workflow")}`}
+        {entry.workflows.length === 0
+          ? "No workflow calls it"
+          : `Called by ${many(entry.workflows.length, "workflow")}`}
       </Text>
       <Checked entry={entry} />
       {stage !== "finished" && <Compared entry={entry} />}
@@ -31,7 +33,11 @@ export function BoardCard({ entry }: { entry: Entry }) {
           {entry.event.who}: {entry.event.why} (<Timestamp at={entry.event.at} />)
         </Text>
       )}
-      {entry.migration?.forced === true && <Line icon={CircleAlert} color="var(--status-waiting)">A refusal was overruled</Line>}
+      {entry.migration?.forced === true && (
+        <Line icon={CircleAlert} color="var(--status-waiting)">
+          A refusal was overruled
+        </Line>
+      )}
       <Blocked entry={entry} />
       {next !== null && (
         <Text size="xs" className={classes["next"]!} data-testid="next">
@@ -45,7 +51,11 @@ export function BoardCard({ entry }: { entry: Entry }) {
 function NextLink({ agent, next: { text, action, verdict } }: { agent: string; next: Next }) {
   if (action === undefined && verdict === undefined) return <span>{text}</span>;
   const search = { ...(action === undefined ? {} : { act: action }), ...(verdict === undefined ? {} : { verdict }) };
-  return <AnchorLink to="/migration/$agent" params={{ agent }} search={search} size="xs" underline="always">{text}</AnchorLink>;
+  return (
+    <AnchorLink to="/migration/$agent" params={{ agent }} search={search} size="xs" underline="always">
+      {text}
+    </AnchorLink>
+  );
 }
 
 function Dialects({ entry }: { entry: Entry }) {
@@ -53,7 +63,7 @@ function Dialects({ entry }: { entry: Entry }) {
   const old = entry.in_use ?? `${entry.protocol}, not asked yet`;
   return (
     <Text size="xs" className={classes["dialects"]!}>
-      {entry.migration?.stage === "finished" ? entry.in_use ?? entry.protocol : old}
+      {entry.migration?.stage === "finished" ? (entry.in_use ?? entry.protocol) : old}
       {target != null && entry.migration?.stage !== "finished" && (
         <>
           <ArrowRight size={12} role="img" aria-label="to" />
@@ -66,10 +76,19 @@ function Dialects({ entry }: { entry: Entry }) {
 
 function Checked({ entry }: { entry: Entry }) {
   const check = entry.last_check;
-  if (check === null) return <Line icon={CircleDashed} color="var(--status-pending)">Not checked</Line>;
+  if (check === null)
+    return (
+      <Line icon={CircleDashed} color="var(--status-pending)">
+        Not checked
+      </Line>
+    );
   return (
-    <Line icon={check.passed ? CircleCheck : CircleX} color={check.passed ? "var(--status-completed)" : "var(--status-failed)"}>
-      Grade {check.grade}{check.passed ? "" : ", fails"}
+    <Line
+      icon={check.passed ? CircleCheck : CircleX}
+      color={check.passed ? "var(--status-completed)" : "var(--status-failed)"}
+    >
+      Grade {check.grade}
+      {check.passed ? "" : ", fails"}
     </Line>
   );
 }
@@ -79,8 +98,12 @@ function Compared({ entry }: { entry: Entry }) {
   if (entry.migration?.stage !== "shadow" && all === 0) return null;
   const share = entry.migration?.stage === "shadow" ? `${entry.migration.percent} % shadowed: ` : "Shadow: ";
   return (
-    <Line icon={differing === 0 ? CircleCheck : CircleX} color={differing === 0 ? "var(--status-completed)" : "var(--status-failed)"}>
-      {share}{differing} of {all} differ{all === 0 ? "" : ` (${percentOf(differing, all)})`}
+    <Line
+      icon={differing === 0 ? CircleCheck : CircleX}
+      color={differing === 0 ? "var(--status-completed)" : "var(--status-failed)"}
+    >
+      {share}
+      {differing} of {all} differ{all === 0 ? "" : ` (${percentOf(differing, all)})`}
     </Line>
   );
 }
@@ -92,11 +115,23 @@ function Called({ entry }: { entry: Entry }) {
       {entry.migration?.stage === "canary" && <Text size="xs">{entry.migration.percent} % of the runs</Text>}
       <table className={classes["calls"]}>
         <thead>
-          <tr><th scope="col">Side</th><th scope="col">Calls</th><th scope="col">Failed</th></tr>
+          <tr>
+            <th scope="col">Side</th>
+            <th scope="col">Calls</th>
+            <th scope="col">Failed</th>
+          </tr>
         </thead>
         <tbody>
-          <tr><th scope="row">old</th><td>{calls.old?.calls ?? 0}</td><td>{calls.old?.failed ?? 0}</td></tr>
-          <tr><th scope="row">new</th><td>{calls.new?.calls ?? 0}</td><td>{calls.new?.failed ?? 0}</td></tr>
+          <tr>
+            <th scope="row">old</th>
+            <td>{calls.old?.calls ?? 0}</td>
+            <td>{calls.old?.failed ?? 0}</td>
+          </tr>
+          <tr>
+            <th scope="row">new</th>
+            <td>{calls.new?.calls ?? 0}</td>
+            <td>{calls.new?.failed ?? 0}</td>
+          </tr>
         </tbody>
       </table>
     </>

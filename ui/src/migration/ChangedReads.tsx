@@ -10,8 +10,12 @@ export function ChangedReads({ reads }: { reads: Entry["expressions"] }) {
   if (reads.length === 0) return null;
   return (
     <Stack gap={4} className={classes["scroll"]!}>
-      <Title order={2} size="h5">Expressions that will read something else</Title>
-      <Text size="sm" c="dimmed">Look at them before the cutover: the new side’s output has another form there.</Text>
+      <Title order={2} size="h5">
+        Expressions that will read something else
+      </Title>
+      <Text size="sm" c="dimmed">
+        Look at them before the cutover: the new side’s output has another form there.
+      </Text>
       <Table withTableBorder verticalSpacing={4} data-testid="changed-reads">
         <Table.Thead>
           <Table.Tr>
@@ -25,11 +29,22 @@ export function ChangedReads({ reads }: { reads: Entry["expressions"] }) {
           {reads.map((read, place) => (
             <Table.Tr key={place}>
               <Table.Td>
-                <AnchorLink to="/workflows/$workflow" params={{ workflow: read.workflow }} search={{ step: read.step }} size="sm">{read.workflow}</AnchorLink>{" "}
-                <Text span size="sm" c="dimmed">v{read.version}</Text>
+                <AnchorLink
+                  to="/workflows/$workflow"
+                  params={{ workflow: read.workflow }}
+                  search={{ step: read.step }}
+                  size="sm"
+                >
+                  {read.workflow}
+                </AnchorLink>{" "}
+                <Text span size="sm" c="dimmed">
+                  v{read.version}
+                </Text>
               </Table.Td>
               <Table.Td className={classes["mono"]!}>{read.place}</Table.Td>
-              <Table.Td><Code>{read.expression}</Code></Table.Td>
+              <Table.Td>
+                <Code>{read.expression}</Code>
+              </Table.Td>
               <Table.Td>{read.why}</Table.Td>
             </Table.Tr>
           ))}

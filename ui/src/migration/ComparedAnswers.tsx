@@ -30,7 +30,11 @@ export function readComparison(kept: Compared["comparison"]): Comparison {
     newProtocol: text(kept["new_protocol"]),
     oldError: text(kept["old_error"]),
     newError: text(kept["new_error"]),
-    differences: differences.map((each) => ({ path: text(each["path"]) ?? "", old: text(each["old"]), new: text(each["new"]) })),
+    differences: differences.map((each) => ({
+      path: text(each["path"]) ?? "",
+      old: text(each["old"]),
+      new: text(each["new"]),
+    })),
     more: typeof kept["more"] === "number" ? kept["more"] : 0,
   };
 }
@@ -59,11 +63,17 @@ export function ComparedAnswers({ one }: { one: Compared }) {
                 <Table.Td className={classes["value"]!}>{newError ?? "succeeded"}</Table.Td>
               </Table.Tr>
             )}
-            {differences.map((difference) => <DifferenceRow key={difference.path} difference={difference} />)}
+            {differences.map((difference) => (
+              <DifferenceRow key={difference.path} difference={difference} />
+            ))}
           </Table.Tbody>
         </Table>
       )}
-      {more > 0 && <Text size="sm" c="dimmed">{many(more, "more difference")} {more === 1 ? "was" : "were"} not kept.</Text>}
+      {more > 0 && (
+        <Text size="sm" c="dimmed">
+          {many(more, "more difference")} {more === 1 ? "was" : "were"} not kept.
+        </Text>
+      )}
     </Stack>
   );
 }
@@ -73,15 +83,41 @@ function DifferenceRow({ difference }: { difference: Difference }) {
   const { before, old: left, new: right, after } = textDifference(old ?? "", fresh ?? "");
   return (
     <Table.Tr data-testid="difference" data-path={path}>
-      <Table.Th scope="row" className={classes["value"]!}>{path || "/"}</Table.Th>
-      <Table.Td className={classes["value"]!}>{old === null ? <Missing /> : <>{before}<del>{left}</del>{after}</>}</Table.Td>
-      <Table.Td className={classes["value"]!}>{fresh === null ? <Missing /> : <>{before}<ins>{right}</ins>{after}</>}</Table.Td>
+      <Table.Th scope="row" className={classes["value"]!}>
+        {path || "/"}
+      </Table.Th>
+      <Table.Td className={classes["value"]!}>
+        {old === null ? (
+          <Missing />
+        ) : (
+          <>
+            {before}
+            <del>{left}</del>
+            {after}
+          </>
+        )}
+      </Table.Td>
+      <Table.Td className={classes["value"]!}>
+        {fresh === null ? (
+          <Missing />
+        ) : (
+          <>
+            {before}
+            <ins>{right}</ins>
+            {after}
+          </>
+        )}
+      </Table.Td>
     </Table.Tr>
   );
 }
 
 function Missing() {
-  return <Text span size="xs" c="dimmed" ff="text">not there</Text>;
+  return (
+    <Text span size="xs" c="dimmed" ff="text">
+      not there
+    </Text>
+  );
 }
 
 function text(value: unknown): string | null {

@@ -30,8 +30,12 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
   return (
     <Stack gap={6} id="comparisons" className={classes["anchored"]!} data-testid="comparisons">
       <Group gap="sm">
-        <Title order={2} size="h5">Shadow comparisons</Title>
-        <Text size="sm" c="dimmed">{many(all, "answer")} compared in the present shadow</Text>
+        <Title order={2} size="h5">
+          Shadow comparisons
+        </Title>
+        <Text size="sm" c="dimmed">
+          {many(all, "answer")} compared in the present shadow
+        </Text>
       </Group>
       {choices.length > 0 && (
         <SegmentedControl
@@ -39,8 +43,13 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
           aria-label="Verdict"
           className={classes["verdicts"]!}
           value={verdict ?? "all"}
-          onChange={(value) => onSelect({ verdict: value === "all" ? undefined : (value as Verdict), comparison: undefined })}
-          data={[{ value: "all", label: "All" }, ...choices.map((each) => ({ value: each, label: `${VERDICTS[each]} (${counts[each] ?? 0})` }))]}
+          onChange={(value) =>
+            onSelect({ verdict: value === "all" ? undefined : (value as Verdict), comparison: undefined })
+          }
+          data={[
+            { value: "all", label: "All" },
+            ...choices.map((each) => ({ value: each, label: `${VERDICTS[each]} (${counts[each] ?? 0})` })),
+          ]}
         />
       )}
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
@@ -59,10 +68,16 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
             <Table.Tbody>
               {found.map((one) => (
                 <Fragment key={one.id}>
-                  <Row one={one} opened={one.id === selected} onOpen={() => onSelect({ verdict, comparison: one.id === selected ? undefined : one.id })} />
+                  <Row
+                    one={one}
+                    opened={one.id === selected}
+                    onOpen={() => onSelect({ verdict, comparison: one.id === selected ? undefined : one.id })}
+                  />
                   {one.id === selected && (
                     <Table.Tr>
-                      <Table.Td colSpan={4}><ComparedAnswers one={one} /></Table.Td>
+                      <Table.Td colSpan={4}>
+                        <ComparedAnswers one={one} />
+                      </Table.Td>
                     </Table.Tr>
                   )}
                 </Fragment>
@@ -72,7 +87,13 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
         </div>
       )}
       {query.hasNextPage && (
-        <Button variant="default" size="xs" w="fit-content" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+        <Button
+          variant="default"
+          size="xs"
+          w="fit-content"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
           Older comparisons
         </Button>
       )}
@@ -80,7 +101,13 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
   );
 }
 
-const ICONS = { agree: CircleCheck, differ: CircleX, new_failed: CircleX, old_failed: CircleHelp, both_failed: CircleHelp };
+const ICONS = {
+  agree: CircleCheck,
+  differ: CircleX,
+  new_failed: CircleX,
+  old_failed: CircleHelp,
+  both_failed: CircleHelp,
+};
 const COLORS: Record<Verdict, string> = {
   agree: "var(--status-completed)",
   differ: "var(--status-failed)",
@@ -95,10 +122,17 @@ function Row({ one, opened, onOpen }: { one: Compared; opened: boolean; onOpen: 
   return (
     <Table.Tr data-testid="comparison" data-verdict={one.verdict}>
       <Table.Td>
-        <UnstyledButton className={classes["line"]!} onClick={onOpen} aria-expanded={opened} data-testid="open-comparison">
+        <UnstyledButton
+          className={classes["line"]!}
+          onClick={onOpen}
+          aria-expanded={opened}
+          data-testid="open-comparison"
+        >
           <Chevron size={14} aria-hidden />
           <Icon size={14} aria-hidden color={COLORS[one.verdict]} />
-          <Text span size="sm">{VERDICTS[one.verdict]}</Text>
+          <Text span size="sm">
+            {VERDICTS[one.verdict]}
+          </Text>
         </UnstyledButton>
       </Table.Td>
       <Table.Td>
@@ -107,7 +141,9 @@ function Row({ one, opened, onOpen }: { one: Compared; opened: boolean; onOpen: 
         </AnchorLink>
       </Table.Td>
       <Table.Td className={classes["mono"]!}>{summaryOf(one)}</Table.Td>
-      <Table.Td><Timestamp at={one.at} /></Table.Td>
+      <Table.Td>
+        <Timestamp at={one.at} />
+      </Table.Td>
     </Table.Tr>
   );
 }

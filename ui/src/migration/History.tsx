@@ -15,7 +15,9 @@ export function History({ agent }: { agent: string }) {
   const events = query.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <Stack gap={6} data-testid="history">
-      <Title order={2} size="h5">History</Title>
+      <Title order={2} size="h5">
+        History
+      </Title>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
       {query.isSuccess && events.length === 0 && <Text size="sm">Nothing has happened yet.</Text>}
       {events.length > 0 && (
@@ -32,10 +34,14 @@ export function History({ agent }: { agent: string }) {
             <Table.Tbody>
               {events.map((event) => (
                 <Table.Tr key={event.id} data-testid="event" data-kind={event.kind}>
-                  <Table.Td><What event={event} /></Table.Td>
+                  <Table.Td>
+                    <What event={event} />
+                  </Table.Td>
                   <Table.Td className={classes["words"]!}>{event.why}</Table.Td>
                   <Table.Td className={classes["words"]!}>{event.who}</Table.Td>
-                  <Table.Td><Timestamp at={event.at} /></Table.Td>
+                  <Table.Td>
+                    <Timestamp at={event.at} />
+                  </Table.Td>
                 </Table.Tr>
               ))}
             </Table.Tbody>
@@ -43,7 +49,13 @@ export function History({ agent }: { agent: string }) {
         </div>
       )}
       {query.hasNextPage && (
-        <Button variant="default" size="xs" w="fit-content" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+        <Button
+          variant="default"
+          size="xs"
+          w="fit-content"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
           Older events
         </Button>
       )}
@@ -58,7 +70,12 @@ function What({ event }: { event: AgentEvent }) {
       <>
         <StageBadge stage={stage} />
         {(stage === "shadow" || stage === "canary") && ` ${percent} %`}
-        {forced && <Text span size="sm" c="dimmed"> (overruled a refusal)</Text>}
+        {forced && (
+          <Text span size="sm" c="dimmed">
+            {" "}
+            (overruled a refusal)
+          </Text>
+        )}
       </>
     );
   }

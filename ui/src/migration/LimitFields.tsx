@@ -24,7 +24,14 @@ const FIELDS: readonly Field[] = [
   { name: "window", label: "Of the last so many calls", first: 50, min: 1, max: 1_000, step: 1 },
   { name: "calls", label: "Of so many calls at least", first: 10, min: 1, max: 1_000, step: 1 },
   { name: "slowdown", label: "Times the old side’s time that roll back", first: 3, min: 1, max: 1_000, step: 0.5 },
-  { name: "slowest_ms", label: "Milliseconds that roll back in any case", first: null, min: 1, max: 86_400_000, step: 100 },
+  {
+    name: "slowest_ms",
+    label: "Milliseconds that roll back in any case",
+    first: null,
+    min: 1,
+    max: 86_400_000,
+    step: 100,
+  },
 ];
 
 interface Props {
@@ -37,7 +44,15 @@ export function LimitFields({ present, value, onChange }: Props) {
   const [opened, { toggle }] = useDisclosure();
   return (
     <Stack gap="xs">
-      <Anchor component="button" type="button" size="sm" w="fit-content" onClick={toggle} aria-expanded={opened} data-testid="limits">
+      <Anchor
+        component="button"
+        type="button"
+        size="sm"
+        w="fit-content"
+        onClick={toggle}
+        aria-expanded={opened}
+        data-testid="limits"
+      >
         {opened ? "Hide the limits" : "Limits: when it is not good enough"}
       </Anchor>
       <Collapse expanded={opened}>

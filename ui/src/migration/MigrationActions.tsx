@@ -1,7 +1,16 @@
 /** What can be done with an agent's migration now; what cannot says why. */
 
 import { Group } from "@mantine/core";
-import { BadgeCheck, CircleCheck, Flag, GitCompareArrows, Percent, ShieldQuestionMark, Undo2, type LucideIcon } from "lucide-react";
+import {
+  BadgeCheck,
+  CircleCheck,
+  Flag,
+  GitCompareArrows,
+  Percent,
+  ShieldQuestionMark,
+  Undo2,
+  type LucideIcon,
+} from "lucide-react";
 
 import { useMay, type Role } from "../app/access.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
@@ -11,7 +20,12 @@ import { MigrationDialog } from "./MigrationDialog.tsx";
 import { useCheck, type Action, type Status } from "./queries.ts";
 import { nextOf, refusalOf } from "./stages.ts";
 
-const BUTTONS: readonly { readonly action: Action; readonly name: string; readonly icon: LucideIcon; readonly role: Role }[] = [
+const BUTTONS: readonly {
+  readonly action: Action;
+  readonly name: string;
+  readonly icon: LucideIcon;
+  readonly role: Role;
+}[] = [
   { action: "ready", name: "Attest ready", icon: BadgeCheck, role: "admin" },
   { action: "shadow", name: "Shadow", icon: GitCompareArrows, role: "admin" },
   { action: "canary", name: "Canary", icon: Percent, role: "admin" },
@@ -29,7 +43,11 @@ interface Props {
 
 export function MigrationActions({ status, act, onAct }: Props) {
   const check = useCheck(status.agent);
-  const may: Record<Role, ReturnType<typeof useMay>> = { viewer: useMay("viewer"), operator: useMay("operator"), admin: useMay("admin") };
+  const may: Record<Role, ReturnType<typeof useMay>> = {
+    viewer: useMay("viewer"),
+    operator: useMay("operator"),
+    admin: useMay("admin"),
+  };
   const next = nextOf(status)?.action;
   const refused = (action: Action, role: Role) => {
     const allowed = may[role];
@@ -68,7 +86,9 @@ export function MigrationActions({ status, act, onAct }: Props) {
         ))}
       </Group>
       {check.error !== null && <ProblemPanel error={check.error} />}
-      {isOpen && <MigrationDialog key={opened.action} action={opened.action} status={status} onClose={() => onAct(undefined)} />}
+      {isOpen && (
+        <MigrationDialog key={opened.action} action={opened.action} status={status} onClose={() => onAct(undefined)} />
+      )}
     </>
   );
 }

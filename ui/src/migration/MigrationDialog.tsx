@@ -65,7 +65,9 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
   const [why, setWhy] = useState("");
   const [note, setNote] = useState("");
   const [force, setForce] = useState(false);
-  const [percent, setPercent] = useState<number | string>(state?.stage === action ? state.percent : action === "shadow" ? 100 : 10);
+  const [percent, setPercent] = useState<number | string>(
+    state?.stage === action ? state.percent : action === "shadow" ? 100 : 10,
+  );
   const [target, setTarget] = useState<TargetForm>({ url: "", protocol: null });
   const [limits, setLimits] = useState<LimitForm>({});
   const isTrial = action === "shadow" || action === "canary";
@@ -106,7 +108,14 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
     });
 
   return (
-    <Modal opened onClose={onClose} title={title(status.agent)} size="lg" closeButtonProps={{ "aria-label": "Close" }} transitionProps={{ duration: 0 }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={title(status.agent)}
+      size="lg"
+      closeButtonProps={{ "aria-label": "Close" }}
+      transitionProps={{ duration: 0 }}
+    >
       <form
         data-testid={`dialog-${action}`}
         onSubmit={(event) => {
@@ -118,33 +127,80 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
           <Text size="sm">{text}</Text>
           {against.length > 0 && (
             <div data-testid="against">
-              <Text size="sm" fw={600}>It is refused as things stand:</Text>
-              <List size="sm">{against.map(({ code, message }) => <List.Item key={code}>{message}</List.Item>)}</List>
+              <Text size="sm" fw={600}>
+                It is refused as things stand:
+              </Text>
+              <List size="sm">
+                {against.map(({ code, message }) => (
+                  <List.Item key={code}>{message}</List.Item>
+                ))}
+              </List>
             </div>
           )}
           {action === "ready" && (
-            <Textarea label="What was done" required autosize minRows={2} maxLength={2000} value={note} onChange={(event) => setNote(event.currentTarget.value)} data-autofocus data-testid="note" />
+            <Textarea
+              label="What was done"
+              required
+              autosize
+              minRows={2}
+              maxLength={2000}
+              value={note}
+              onChange={(event) => setNote(event.currentTarget.value)}
+              data-autofocus
+              data-testid="note"
+            />
           )}
           {isTrial && (
             <NumberInput
-              label={action === "shadow" ? "Share of the runs that are shadowed" : "Share of the runs that call the new side"}
-              required min={0.01} max={100} suffix=" %" allowNegative={false} decimalScale={2} clampBehavior="none"
-              value={percent} onChange={setPercent} data-autofocus data-testid="percent"
-              error={typeof percent === "number" && percent > 0 && percent <= 100 ? null : "More than 0 and at most 100."}
+              label={
+                action === "shadow" ? "Share of the runs that are shadowed" : "Share of the runs that call the new side"
+              }
+              required
+              min={0.01}
+              max={100}
+              suffix=" %"
+              allowNegative={false}
+              decimalScale={2}
+              clampBehavior="none"
+              value={percent}
+              onChange={setPercent}
+              data-autofocus
+              data-testid="percent"
+              error={
+                typeof percent === "number" && percent > 0 && percent <= 100 ? null : "More than 0 and at most 100."
+              }
             />
           )}
           {aims && <TargetFields status={status} value={target} onChange={setTarget} />}
           {isTrial && <LimitFields present={state?.limits} value={limits} onChange={setLimits} />}
           {against.length > 0 && (
-            <Checkbox label="Overrule this; who did it and why is kept in the history" checked={force} onChange={(event) => setForce(event.currentTarget.checked)} data-testid="force" />
+            <Checkbox
+              label="Overrule this; who did it and why is kept in the history"
+              checked={force}
+              onChange={(event) => setForce(event.currentTarget.checked)}
+              data-testid="force"
+            />
           )}
           {action !== "ready" && (
-            <Textarea label="Why" description="For those who read it later." required={needsWhy} autosize minRows={2} maxLength={2000} value={why} onChange={(event) => setWhy(event.currentTarget.value)} data-testid="why" {...(isTrial ? {} : { "data-autofocus": true })} />
+            <Textarea
+              label="Why"
+              description="For those who read it later."
+              required={needsWhy}
+              autosize
+              minRows={2}
+              maxLength={2000}
+              value={why}
+              onChange={(event) => setWhy(event.currentTarget.value)}
+              data-testid="why"
+              {...(isTrial ? {} : { "data-autofocus": true })}
+            />
           )}
           <RequesterField value={who} onChange={setWho} />
           {move.error !== null && <ProblemPanel error={move.error} />}
           <Group justify="flex-end" gap="sm">
-            <Button variant="default" onClick={onClose}>Leave it as it is</Button>
+            <Button variant="default" onClick={onClose}>
+              Leave it as it is
+            </Button>
             <Button
               type="submit"
               loading={move.isPending}

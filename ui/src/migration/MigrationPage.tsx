@@ -30,7 +30,9 @@ export function MigrationPage() {
   return (
     <Stack gap="sm">
       <Group justify="space-between" gap="sm">
-        <Title order={1} size="h3">Migration</Title>
+        <Title order={1} size="h3">
+          Migration
+        </Title>
         <Group gap="xs">
           <TextInput
             ref={field}
@@ -57,12 +59,26 @@ export function MigrationPage() {
 }
 
 function Board({ entries }: { entries: readonly Entry[] }) {
-  const columns = STAGES.map((stage) => ({ stage, entries: entries.filter((entry) => stageOf(entry) === stage).sort(byUse) }));
+  const columns = STAGES.map((stage) => ({
+    stage,
+    entries: entries.filter((entry) => stageOf(entry) === stage).sort(byUse),
+  }));
   // A stage without agents needs room for its name alone.
-  const widths = columns.map((column) => (column.entries.length === 0 ? "max-content" : "minmax(10.5rem, 1fr)")).join(" ");
+  const widths = columns
+    .map((column) => (column.entries.length === 0 ? "max-content" : "minmax(10.5rem, 1fr)"))
+    .join(" ");
   return (
-    <div className={classes["board"]} style={{ "--columns": widths } as CSSProperties} data-testid="board" role="group" aria-label="Agents by stage" tabIndex={0}>
-      {columns.map((column) => <Column key={column.stage} {...column} />)}
+    <div
+      className={classes["board"]}
+      style={{ "--columns": widths } as CSSProperties}
+      data-testid="board"
+      role="group"
+      aria-label="Agents by stage"
+      tabIndex={0}
+    >
+      {columns.map((column) => (
+        <Column key={column.stage} {...column} />
+      ))}
     </div>
   );
 }
@@ -70,7 +86,12 @@ function Board({ entries }: { entries: readonly Entry[] }) {
 function Column({ stage, entries }: { stage: Stage; entries: readonly Entry[] }) {
   const { name, icon: Icon, color, told } = LOOKS[stage];
   return (
-    <section className={classes["column"]} aria-label={name} data-testid={`column-${stage}`} data-empty={entries.length === 0}>
+    <section
+      className={classes["column"]}
+      aria-label={name}
+      data-testid={`column-${stage}`}
+      data-empty={entries.length === 0}
+    >
       <h2 className={classes["columnHead"]} title={told}>
         <Icon size={15} aria-hidden color={color} />
         {name}
@@ -78,7 +99,9 @@ function Column({ stage, entries }: { stage: Stage; entries: readonly Entry[] })
       </h2>
       {entries.length > 0 && (
         <ul className={classes["cards"]}>
-          {entries.map((entry) => <BoardCard key={entry.agent} entry={entry} />)}
+          {entries.map((entry) => (
+            <BoardCard key={entry.agent} entry={entry} />
+          ))}
         </ul>
       )}
     </section>
@@ -101,7 +124,10 @@ function Settled({ entries }: { entries: readonly Entry[] }) {
       <Group gap="xs">
         {entries.map((entry) => (
           <AnchorLink key={entry.agent} to="/migration/$agent" params={{ agent: entry.agent }} size="sm">
-            {entry.agent} <Text span size="xs" c="dimmed">{entry.in_use}</Text>
+            {entry.agent}{" "}
+            <Text span size="xs" c="dimmed">
+              {entry.in_use}
+            </Text>
           </AnchorLink>
         ))}
       </Group>

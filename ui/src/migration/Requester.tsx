@@ -13,6 +13,13 @@ export function RequesterField({ value, onChange }: { value: string; onChange: (
   // A key says for sure who it is.
   if (key.read() !== null) return null;
   return (
-    <TextInput label="Who you are" description="For the history; nobody has to show a key here." maxLength={200} value={value} onChange={(event) => onChange(event.currentTarget.value)} data-testid="who" />
+    <TextInput
+      label="Who you are"
+      description="For the history; nobody has to show a key here."
+      maxLength={200}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      data-testid="who"
+    />
   );
 }

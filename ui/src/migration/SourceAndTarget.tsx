@@ -13,7 +13,11 @@ export function SourceAndTarget({ status }: { status: Status }) {
   const target = status.migration?.stage === "finished" ? null : (status.migration?.target ?? null);
   const { old, new: fresh } = status.calls;
   const rows: readonly (readonly [string, ReactNode, ReactNode])[] = [
-    ["Speaks", <Mono key="old">{status.in_use ?? `${status.protocol}, not asked yet`}</Mono>, target && <Mono>{target.protocol}</Mono>],
+    [
+      "Speaks",
+      <Mono key="old">{status.in_use ?? `${status.protocol}, not asked yet`}</Mono>,
+      target && <Mono>{target.protocol}</Mono>,
+    ],
     ["Address", <Mono key="old">{status.url}</Mono>, target && <Mono>{target.url}</Mono>],
     ["Options", null, target?.protocol_config == null ? null : <Mono>{JSON.stringify(target.protocol_config)}</Mono>],
     ["Last check", target === null ? <Checked status={status} /> : null, target && <Checked status={status} />],
@@ -25,7 +29,9 @@ export function SourceAndTarget({ status }: { status: Status }) {
   const limits = status.migration?.limits;
   return (
     <section className={classes["scroll"]}>
-      <Title order={2} size="h5" mb={4}>{target === null ? "How it is called" : "Both sides"}</Title>
+      <Title order={2} size="h5" mb={4}>
+        {target === null ? "How it is called" : "Both sides"}
+      </Title>
       <Table withTableBorder w="auto" maw="60rem" verticalSpacing={4} data-testid="sides">
         <Table.Thead>
           <Table.Tr>
@@ -35,21 +41,26 @@ export function SourceAndTarget({ status }: { status: Status }) {
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {rows.filter(([, left, right]) => left !== null || right !== null).map(([name, left, right]) => (
-            <Table.Tr key={name}>
-              <Table.Th scope="row">{name}</Table.Th>
-              <Table.Td data-testid={`old-${name.toLowerCase().replace(" ", "-")}`}>{left ?? "–"}</Table.Td>
-              {target !== null && <Table.Td data-testid={`new-${name.toLowerCase().replace(" ", "-")}`}>{right ?? "–"}</Table.Td>}
-            </Table.Tr>
-          ))}
+          {rows
+            .filter(([, left, right]) => left !== null || right !== null)
+            .map(([name, left, right]) => (
+              <Table.Tr key={name}>
+                <Table.Th scope="row">{name}</Table.Th>
+                <Table.Td data-testid={`old-${name.toLowerCase().replace(" ", "-")}`}>{left ?? "–"}</Table.Td>
+                {target !== null && (
+                  <Table.Td data-testid={`new-${name.toLowerCase().replace(" ", "-")}`}>{right ?? "–"}</Table.Td>
+                )}
+              </Table.Tr>
+            ))}
         </Table.Tbody>
       </Table>
       {target !== null && limits !== undefined && (
         <Text size="xs" c="dimmed" mt={4} maw="60rem">
-          It is rolled back by itself when more than {percentOf(limits.error_rate, 1)} of its last {limits.window} calls have failed
-          (of {limits.calls} at least), or when 95 % of them take {limits.slowdown} times as long as the old side’s
-          {limits.slowest_ms === null ? "" : `, or longer than ${lasting(limits.slowest_ms)}`}. At most {percentOf(limits.disagreement, 1)} of
-          the compared answers may differ before a cutover.
+          It is rolled back by itself when more than {percentOf(limits.error_rate, 1)} of its last {limits.window} calls
+          have failed (of {limits.calls} at least), or when 95 % of them take {limits.slowdown} times as long as the old
+          side’s
+          {limits.slowest_ms === null ? "" : `, or longer than ${lasting(limits.slowest_ms)}`}. At most{" "}
+          {percentOf(limits.disagreement, 1)} of the compared answers may differ before a cutover.
         </Text>
       )}
     </section>
@@ -77,11 +88,21 @@ function Mono({ children }: { children: ReactNode }) {
 function Checked({ status }: { status: Status }) {
   const check = status.last_check;
   const Icon = check === null ? CircleDashed : check.passed ? CircleCheck : CircleX;
-  const color = check === null ? "var(--status-pending)" : check.passed ? "var(--status-completed)" : "var(--status-failed)";
+  const color =
+    check === null ? "var(--status-pending)" : check.passed ? "var(--status-completed)" : "var(--status-failed)";
   return (
     <span className={classes["line"]} data-testid="grade">
       <Icon size={14} aria-hidden color={color} />
-      <span>{check === null ? "Not checked" : <>Grade {check.grade}{check.passed ? "" : ", fails"}, <Timestamp at={check.at} /></>}</span>
+      <span>
+        {check === null ? (
+          "Not checked"
+        ) : (
+          <>
+            Grade {check.grade}
+            {check.passed ? "" : ", fails"}, <Timestamp at={check.at} />
+          </>
+        )}
+      </span>
     </span>
   );
 }

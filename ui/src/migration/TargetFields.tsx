@@ -11,7 +11,14 @@ export interface TargetForm {
 
 const DEFAULT_PROTOCOL = "jsonrpc-2.0";
 const PROTOCOLS = [
-  "jsonrpc-2.0", "jsonrpc-call", "a2a-0.1", "a2a-0.1-paths", "a2a-0.2", "a2a-0.3", "a2a-1.0", "simple-a2a",
+  "jsonrpc-2.0",
+  "jsonrpc-call",
+  "a2a-0.1",
+  "a2a-0.1-paths",
+  "a2a-0.2",
+  "a2a-0.3",
+  "a2a-1.0",
+  "simple-a2a",
 ];
 
 interface Props {

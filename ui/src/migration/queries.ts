@@ -42,8 +42,7 @@ export const planQuery = queryOptions({
 export const statusQuery = (agent: string) =>
   queryOptions({
     queryKey: ["migration", "agent", agent],
-    queryFn: ({ signal }) =>
-      body(api.GET("/api/v1/migration/agents/{agent}", { params: { path: { agent } }, signal })),
+    queryFn: ({ signal }) => body(api.GET("/api/v1/migration/agents/{agent}", { params: { path: { agent } }, signal })),
     refetchInterval: 3_000,
   });
 
@@ -134,7 +133,17 @@ export type FleetAction = "cutover" | "rollback" | "finish";
 export function useFleetMove() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: ({ action, why, who, force }: { action: FleetAction; why: string; who: string | null; force: boolean }) => {
+    mutationFn: ({
+      action,
+      why,
+      who,
+      force,
+    }: {
+      action: FleetAction;
+      why: string;
+      who: string | null;
+      force: boolean;
+    }) => {
       switch (action) {
         case "cutover":
           return body(api.POST("/api/v1/migration/cutover", { body: { force, why, who } }));

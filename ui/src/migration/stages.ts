@@ -12,30 +12,50 @@ interface Look {
   readonly told: string;
 }
 
-export const STAGES = ["planned", "shadow", "canary", "cut_over", "finished", "rolled_back"] as const satisfies readonly Stage[];
+export const STAGES = [
+  "planned",
+  "shadow",
+  "canary",
+  "cut_over",
+  "finished",
+  "rolled_back",
+] as const satisfies readonly Stage[];
 
 export const LOOKS: Record<Stage, Look> = {
   planned: {
-    name: "Planned", icon: CalendarClock, color: "var(--status-pending)", told: "The old side answers every run.",
+    name: "Planned",
+    icon: CalendarClock,
+    color: "var(--status-pending)",
+    told: "The old side answers every run.",
   },
   shadow: {
-    name: "Shadow", icon: GitCompareArrows, color: "var(--status-running)",
+    name: "Shadow",
+    icon: GitCompareArrows,
+    color: "var(--status-running)",
     told: "The old side answers; a share of the inputs goes to the new one beside, and the answers are compared.",
   },
   canary: {
-    name: "Canary", icon: Percent, color: "var(--status-waiting)",
+    name: "Canary",
+    icon: Percent,
+    color: "var(--status-waiting)",
     told: "A share of the runs calls the new side, all others the old one.",
   },
   cut_over: {
-    name: "Cut over", icon: CircleCheck, color: "var(--status-completed)",
+    name: "Cut over",
+    icon: CircleCheck,
+    color: "var(--status-completed)",
     told: "Runs that begin from now on call the new side; the old one is still there to go back to.",
   },
   finished: {
-    name: "Finished", icon: Flag, color: "var(--status-completed)",
+    name: "Finished",
+    icon: Flag,
+    color: "var(--status-completed)",
     told: "The agent is registered as its new side; the old one is gone.",
   },
   rolled_back: {
-    name: "Rolled back", icon: Undo2, color: "var(--status-failed)",
+    name: "Rolled back",
+    icon: Undo2,
+    color: "var(--status-failed)",
     told: "Runs that begin from now on call the old side again.",
   },
 };
@@ -90,7 +110,8 @@ export function nextOf(entry: Entry): Next | null {
 
 function fromPlan(entry: Entry): Next {
   if (has(entry, "protocol_unknown") !== undefined) return { text: "Find out what it speaks: see the agent's page" };
-  if (has(entry, "check_failed") !== undefined) return { text: "Correct the new side, then check it again", action: "check" };
+  if (has(entry, "check_failed") !== undefined)
+    return { text: "Correct the new side, then check it again", action: "check" };
   return has(entry, "not_repeatable") === undefined
     ? { text: "Shadow it: compare both sides on real input", action: "shadow" }
     : { text: "Try the new side on some runs", action: "canary" };
@@ -105,7 +126,8 @@ function fromShadow(entry: Entry): Next {
 }
 
 function beforeCutover(entry: Entry): Next {
-  if (has(entry, "check_failed") !== undefined) return { text: "Correct the new side, then check it again", action: "check" };
+  if (has(entry, "check_failed") !== undefined)
+    return { text: "Correct the new side, then check it again", action: "check" };
   if (has(entry, "check_missing") !== undefined) return { text: "Check the new side", action: "check" };
   return { text: "Attest that it is ready", action: "ready" };
 }
@@ -115,7 +137,9 @@ export function refusalOf(action: Action, status: Status): string | null {
   const stage = stageOf(status);
   switch (action) {
     case "ready":
-      return stage === "cut_over" ? "It has been cut over already. Finish the migration, or roll it back to begin anew." : null;
+      return stage === "cut_over"
+        ? "It has been cut over already. Finish the migration, or roll it back to begin anew."
+        : null;
     case "shadow":
       if (stage === "cut_over") return "It has been cut over already. Roll it back first.";
       return status.blockers.some(({ code }) => code === "not_repeatable")
@@ -129,15 +153,21 @@ export function refusalOf(action: Action, status: Status): string | null {
     case "rollback":
       if (stage === "finished") return "Its migration is finished: there is no old side to go back to.";
       if (stage === "rolled_back") return "It has been rolled back already.";
-      return stage === "shadow" || stage === "canary" || stage === "cut_over" ? null : "No run calls a new side: there is nothing to go back from.";
+      return stage === "shadow" || stage === "canary" || stage === "cut_over"
+        ? null
+        : "No run calls a new side: there is nothing to go back from.";
     case "finish":
       if (stage !== "cut_over") return "It has not been cut over.";
-      return status.old_runs === 0 ? null : `${status.old_runs} unfinished run${status.old_runs === 1 ? " was" : "s were"} accepted before the cutover and may still call the old side.`;
+      return status.old_runs === 0
+        ? null
+        : `${status.old_runs} unfinished run${status.old_runs === 1 ? " was" : "s were"} accepted before the cutover and may still call the old side.`;
   }
 }
 
 function cutoverRefusal(status: Status): string | null {
   const nowhere = has(status, "protocol_unknown", "no_target");
   if (nowhere !== undefined) return nowhere.message;
-  return status.migration?.target == null || status.migration.stage === "finished" ? "There is no new side to cut over to." : null;
+  return status.migration?.target == null || status.migration.stage === "finished"
+    ? "There is no new side to cut over to."
+    : null;
 }

@@ -21,7 +21,13 @@ export const VERDICTS: Record<Verdict, string> = {
   both_failed: "Both failed",
 };
 
-export const VERDICT_ORDER = ["differ", "new_failed", "agree", "old_failed", "both_failed"] as const satisfies readonly Verdict[];
+export const VERDICT_ORDER = [
+  "differ",
+  "new_failed",
+  "agree",
+  "old_failed",
+  "both_failed",
+] as const satisfies readonly Verdict[];
 
 export function percentOf(part: number, whole: number): string {
   if (whole === 0) return "0 %";

@@ -11,7 +11,9 @@ export function CopyId({ id, name }: { id: string; name: string }) {
   const Icon = copied ? Check : Copy;
   return (
     <>
-      <span className={classes["id"]} title={id}>{id}</span>
+      <span className={classes["id"]} title={id}>
+        {id}
+      </span>
       <ActionIcon
         variant="subtle"
         color="gray"

@@ -15,14 +15,35 @@ function useSizes(key: string, first: Sizes) {
 export function Side(parts: { top: ReactNode; bottom: ReactNode; aside: ReactNode }) {
   const roomy = useMediaQuery("(min-width: 75em)", undefined, { getInitialValueInEffect: false });
   // What is moved in a small window is not meant for a large one.
-  return roomy ? <Split key="roomy" {...parts} name="run.across" first={["62%", "38%"]} /> : <Split key="tight" {...parts} name="run.across.tight" first={["54%", "46%"]} />;
+  return roomy ? (
+    <Split key="roomy" {...parts} name="run.across" first={["62%", "38%"]} />
+  ) : (
+    <Split key="tight" {...parts} name="run.across.tight" first={["54%", "46%"]} />
+  );
 }
 
-function Split({ top, bottom, aside, name, first }: { top: ReactNode; bottom: ReactNode; aside: ReactNode; name: string; first: Sizes }) {
+function Split({
+  top,
+  bottom,
+  aside,
+  name,
+  first,
+}: {
+  top: ReactNode;
+  bottom: ReactNode;
+  aside: ReactNode;
+  name: string;
+  first: Sizes;
+}) {
   const [across, setAcross] = useSizes(name, first);
   const [down, setDown] = useSizes("run.down", ["55%", "45%"]);
   return (
-    <Splitter className={classes["split"]!} sizes={across} onSizeChange={(sizes) => setAcross(sizes as Sizes)} lineSize={1}>
+    <Splitter
+      className={classes["split"]!}
+      sizes={across}
+      onSizeChange={(sizes) => setAcross(sizes as Sizes)}
+      lineSize={1}
+    >
       <Splitter.Pane defaultSize={first[0]!} min="30%">
         <Splitter
           className={classes["split"]!}
@@ -31,11 +52,17 @@ function Split({ top, bottom, aside, name, first }: { top: ReactNode; bottom: Re
           onSizeChange={(sizes) => setDown(sizes as Sizes)}
           lineSize={1}
         >
-          <Splitter.Pane defaultSize="55%" min="15%" collapsible className={classes["pane"]!}>{top}</Splitter.Pane>
-          <Splitter.Pane defaultSize="45%" min="15%" collapsible className={classes["pane"]!}>{bottom}</Splitter.Pane>
+          <Splitter.Pane defaultSize="55%" min="15%" collapsible className={classes["pane"]!}>
+            {top}
+          </Splitter.Pane>
+          <Splitter.Pane defaultSize="45%" min="15%" collapsible className={classes["pane"]!}>
+            {bottom}
+          </Splitter.Pane>
         </Splitter>
       </Splitter.Pane>
-      <Splitter.Pane defaultSize={first[1]!} min="20%" collapsible className={classes["aside"]!}>{aside}</Splitter.Pane>
+      <Splitter.Pane defaultSize={first[1]!} min="20%" collapsible className={classes["aside"]!}>
+        {aside}
+      </Splitter.Pane>
     </Splitter>
   );
 }
@@ -63,7 +90,9 @@ export function Stacked({
     <>
       <div className={classes["stacked"]}>{top}</div>
       <div className={classes["stacked"]}>{bottom}</div>
-      <div ref={below} className={classes["below"]}>{aside}</div>
+      <div ref={below} className={classes["below"]}>
+        {aside}
+      </div>
     </>
   );
 }

@@ -100,7 +100,12 @@ function isSame(before: ReadonlyMap<string, Inside>, after: ReadonlyMap<string, 
   for (const [step, inside] of after) {
     const known = before.get(step);
     if (known === undefined) return false;
-    if ("graph" in inside ? !("graph" in known) || known.graph !== inside.graph : !("items" in known) || known.items !== inside.items) return false;
+    if (
+      "graph" in inside
+        ? !("graph" in known) || known.graph !== inside.graph
+        : !("items" in known) || known.items !== inside.items
+    )
+      return false;
   }
   return true;
 }

@@ -36,26 +36,47 @@ export const RunHeader = memo(function RunHeader({
       <Group justify="space-between" gap="xs">
         <Group gap="sm">
           <Title order={1} size="h3" data-testid="run-title">
-            <AnchorLink to="/workflows/$workflow" params={{ workflow: run.workflow.name }} search={{ version: run.workflow.version }} inherit>
+            <AnchorLink
+              to="/workflows/$workflow"
+              params={{ workflow: run.workflow.name }}
+              search={{ version: run.workflow.version }}
+              inherit
+            >
               {run.workflow.name}
             </AnchorLink>
           </Title>
-          <Text c="dimmed" size="sm">v{run.workflow.version}</Text>
-          <span data-testid="run-status"><StatusBadge status={model.status} /></span>
+          <Text c="dimmed" size="sm">
+            v{run.workflow.version}
+          </Text>
+          <span data-testid="run-status">
+            <StatusBadge status={model.status} />
+          </span>
           <Connected connection={connection} problem={problem} />
         </Group>
         <RunActions run={run.id} model={model} step={step} />
       </Group>
       <dl className={classes["facts"]}>
-        <Fact name="Run"><CopyId id={run.id} name="run id" /></Fact>
-        <Fact name="Started"><Timestamp at={run.started_at ?? run.created_at} /></Fact>
-        <Fact name={model.startedAt !== null && model.finishedAt === null ? "Running for" : "Took"}><Elapsed model={model} /></Fact>
-        <Fact name="Correlation id"><CopyId id={run.correlation_id} name="correlation id" /></Fact>
+        <Fact name="Run">
+          <CopyId id={run.id} name="run id" />
+        </Fact>
+        <Fact name="Started">
+          <Timestamp at={run.started_at ?? run.created_at} />
+        </Fact>
+        <Fact name={model.startedAt !== null && model.finishedAt === null ? "Running for" : "Took"}>
+          <Elapsed model={model} />
+        </Fact>
+        <Fact name="Correlation id">
+          <CopyId id={run.correlation_id} name="correlation id" />
+        </Fact>
         {run.trace_id !== undefined && run.trace_id !== null && (
-          <Fact name="Trace id"><CopyId id={run.trace_id} name="trace id" /></Fact>
+          <Fact name="Trace id">
+            <CopyId id={run.trace_id} name="trace id" />
+          </Fact>
         )}
         {run.retry_of !== undefined && run.retry_of !== null && (
-          <Fact name="Repeats"><RunLink run={run.retry_of} testid="retry-of" /></Fact>
+          <Fact name="Repeats">
+            <RunLink run={run.retry_of} testid="retry-of" />
+          </Fact>
         )}
         {run.parent !== undefined && run.parent !== null && (
           <Fact name={`Begun by step ${run.parent.step} of`}>
@@ -68,12 +89,24 @@ export const RunHeader = memo(function RunHeader({
 });
 
 function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return <div><dt>{name}</dt><dd>{children}</dd></div>;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
 }
 
 function RunLink({ run, step, testid }: { run: string; step?: string; testid: string }) {
   return (
-    <AnchorLink to="/runs/$run" params={{ run }} search={step === undefined ? {} : { step }} className={classes["id"]!} size="xs" data-testid={testid}>
+    <AnchorLink
+      to="/runs/$run"
+      params={{ run }}
+      search={step === undefined ? {} : { step }}
+      className={classes["id"]!}
+      size="xs"
+      data-testid={testid}
+    >
       {run}
     </AnchorLink>
   );

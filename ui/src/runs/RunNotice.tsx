@@ -29,7 +29,11 @@ export const RunNotice = memo(function RunNotice({ model, onSelect }: { model: R
         </Notice>
       );
     case "PENDING":
-      return <Notice kind="PENDING" icon={Hourglass} color="gray">The run is accepted and has not begun yet.</Notice>;
+      return (
+        <Notice kind="PENDING" icon={Hourglass} color="gray">
+          The run is accepted and has not begun yet.
+        </Notice>
+      );
     case "RUNNING":
       if (model.cancelRequestedAt !== null) {
         return (
@@ -53,9 +57,19 @@ function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
   const child = childRunIn(error);
   return (
     <Notice kind="FAILED" icon={CircleX} color="red">
-      {step === null ? "The run failed: " : <>Step <Choose step={step} attempt={attempt} onSelect={onSelect} /> failed: </>}
+      {step === null ? (
+        "The run failed: "
+      ) : (
+        <>
+          Step <Choose step={step} attempt={attempt} onSelect={onSelect} /> failed:{" "}
+        </>
+      )}
       {error.message} <Code>{error.code}</Code>
-      {error.fix !== "" && <Text size="sm" fw={600} mt={2} data-testid="run-fix">{error.fix}</Text>}
+      {error.fix !== "" && (
+        <Text size="sm" fw={600} mt={2} data-testid="run-fix">
+          {error.fix}
+        </Text>
+      )}
       {child !== null && <ChildLink run={child} />}
       {child === null && step !== null && attempt !== null && (
         <AnchorLink
@@ -109,26 +123,54 @@ function TriesAgain({ step, onSelect }: { step: StepModel; onSelect: Select }) {
   const until = step.waitingFor?.until ?? null;
   return (
     <Notice kind="RETRY" icon={RotateCcw} color="yellow">
-      Attempt {step.attempts} of step <Choose step={step.name} attempt={step.attempts} onSelect={onSelect} /> failed; the next begins{" "}
-      {until === null || until <= now ? "now" : `in ${lasting(until - now)}`}.
+      Attempt {step.attempts} of step <Choose step={step.name} attempt={step.attempts} onSelect={onSelect} /> failed;
+      the next begins {until === null || until <= now ? "now" : `in ${lasting(until - now)}`}.
     </Notice>
   );
 }
 
 function Choose({ step, attempt, onSelect }: { step: string; attempt: number | null; onSelect: Select }) {
   return (
-    <Anchor component="button" type="button" size="sm" c="inherit" fw={600} underline="always" onClick={() => onSelect(step, attempt)}>
+    <Anchor
+      component="button"
+      type="button"
+      size="sm"
+      c="inherit"
+      fw={600}
+      underline="always"
+      onClick={() => onSelect(step, attempt)}
+    >
       {step}
     </Anchor>
   );
 }
 
-function Notice({ kind, icon: Icon, color, children }: { kind: string; icon: LucideIcon; color: string; children: ReactNode }) {
+function Notice({
+  kind,
+  icon: Icon,
+  color,
+  children,
+}: {
+  kind: string;
+  icon: LucideIcon;
+  color: string;
+  children: ReactNode;
+}) {
   return (
-    <Alert color={color} variant="light" py={6} px="sm" role={kind === "FAILED" ? "alert" : "status"} data-testid="run-notice" data-kind={kind}>
+    <Alert
+      color={color}
+      variant="light"
+      py={6}
+      px="sm"
+      role={kind === "FAILED" ? "alert" : "status"}
+      data-testid="run-notice"
+      data-kind={kind}
+    >
       <Group gap="xs" wrap="nowrap" align="flex-start">
         <Icon size={16} aria-hidden style={{ flex: "none", marginTop: 2 }} />
-        <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>{children}</Text>
+        <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
+          {children}
+        </Text>
       </Group>
     </Alert>
   );

@@ -93,13 +93,21 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
   const pictures = useChildGraphs(model, open);
   const openRun = useCallback(
     (child: string, inner: string, which: number | null = null) =>
-      void navigate({ to: "/runs/$run", params: { run: child }, search: { step: inner, ...(which === null ? {} : { attempt: which }) } }),
+      void navigate({
+        to: "/runs/$run",
+        params: { run: child },
+        search: { step: inner, ...(which === null ? {} : { attempt: which }) },
+      }),
     [navigate],
   );
   const pick = useCallback((chosen: string | null) => select(chosen), [select]);
   const picture =
     graph.data === undefined ? (
-      graph.error === null ? <Loading lines={4} /> : <ProblemPanel error={graph.error} again={() => void graph.refetch()} />
+      graph.error === null ? (
+        <Loading lines={4} />
+      ) : (
+        <ProblemPanel error={graph.error} again={() => void graph.refetch()} />
+      )
     ) : (
       <RunGraph
         graph={graph.data}
@@ -129,18 +137,25 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
     />
   );
   const showTab = useCallback(
-    (chosen: string) => void navigate({ search: (now) => ({ ...now, tab: chosen }), replace: true, resetScroll: false }),
+    (chosen: string) =>
+      void navigate({ search: (now) => ({ ...now, tab: chosen }), replace: true, resetScroll: false }),
     [navigate],
   );
   const inspector = useMemo(
-    () => <Inspector run={run.id} model={model} step={step} attempt={attempt} tab={tab} onTab={showTab} onSelect={select} />,
+    () => (
+      <Inspector run={run.id} model={model} step={step} attempt={attempt} tab={tab} onTab={showTab} onSelect={select} />
+    ),
     [run.id, model, step, attempt, tab, showTab, select],
   );
   return (
     <>
       <RunNotice model={model} onSelect={select} />
       <Box className={classes["body"]!}>
-        {wide ? <Side top={picture} bottom={chart} aside={inspector} /> : <Stacked parts={[picture, chart, inspector]} chosen={step === null ? null : `${step} ${attempt}`} />}
+        {wide ? (
+          <Side top={picture} bottom={chart} aside={inspector} />
+        ) : (
+          <Stacked parts={[picture, chart, inspector]} chosen={step === null ? null : `${step} ${attempt}`} />
+        )}
       </Box>
     </>
   );
@@ -149,6 +164,11 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
 /** The step that the run has failed with, else one that somebody or something is waited for in, else none. */
 function whatMatters({ status, error, steps }: Run): string | null {
   if (status === "FAILED" && error?.step != null) return ownerOf(error.step);
-  const firstThatIs = (...statuses: readonly StepStatus[]) => steps.find((step) => statuses.includes(step.status))?.name ?? null;
-  return (status === "FAILED" ? firstThatIs("FAILED") : null) ?? firstThatIs("OUTCOME_UNKNOWN", "WAITING") ?? firstThatIs("RUNNING");
+  const firstThatIs = (...statuses: readonly StepStatus[]) =>
+    steps.find((step) => statuses.includes(step.status))?.name ?? null;
+  return (
+    (status === "FAILED" ? firstThatIs("FAILED") : null) ??
+    firstThatIs("OUTCOME_UNKNOWN", "WAITING") ??
+    firstThatIs("RUNNING")
+  );
 }

@@ -28,7 +28,12 @@ export function RunsPage() {
   const list = written(search);
   const selection = useSelection(runs, list);
   const held = useIsInteracting(area, table, runs.length > 0) || selection.runs.size > 0;
-  const { rows, fresh } = useSteadyRows(runs, query.hasNextPage, held, query.isPlaceholderData ? null : `${looks} ${list}`);
+  const { rows, fresh } = useSteadyRows(
+    runs,
+    query.hasNextPage,
+    held,
+    query.isPlaceholderData ? null : `${looks} ${list}`,
+  );
   const showFresh = () => {
     window.scrollTo(0, 0);
     setLooks(looks + 1);
@@ -36,7 +41,9 @@ export function RunsPage() {
   return (
     <Stack gap="sm">
       <Group gap="md">
-        <Title order={1} size="h3">Runs</Title>
+        <Title order={1} size="h3">
+          Runs
+        </Title>
         <Views search={search} />
       </Group>
       <Filters />
@@ -45,12 +52,25 @@ export function RunsPage() {
       {query.isSuccess && rows.length === 0 && (isFiltered(search) ? <NoMatchingRuns search={search} /> : <NoRuns />)}
       {rows.length > 0 && (
         <div ref={area}>
-          <RunListBar shown={rows.length} hasMore={query.hasNextPage} live={live} fresh={fresh} onFresh={showFresh} selection={selection} isFiltered={isFiltered(search)} />
+          <RunListBar
+            shown={rows.length}
+            hasMore={query.hasNextPage}
+            live={live}
+            fresh={fresh}
+            onFresh={showFresh}
+            selection={selection}
+            isFiltered={isFiltered(search)}
+          />
           <RunTable rows={rows} selection={selection} area={table} />
         </div>
       )}
       {query.hasNextPage && (
-        <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()} data-testid="older">
+        <Button
+          variant="default"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+          data-testid="older"
+        >
           Older runs
         </Button>
       )}

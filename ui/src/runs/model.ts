@@ -9,14 +9,7 @@ import type { RunEvent } from "../api/stream.ts";
 
 export type RunStatus = "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
 export type StepStatus =
-  | "PENDING"
-  | "RUNNING"
-  | "WAITING"
-  | "COMPLETED"
-  | "FAILED"
-  | "SKIPPED"
-  | "CANCELLED"
-  | "OUTCOME_UNKNOWN";
+  "PENDING" | "RUNNING" | "WAITING" | "COMPLETED" | "FAILED" | "SKIPPED" | "CANCELLED" | "OUTCOME_UNKNOWN";
 
 /**
  * What a step spent a stretch of time on; without an end it goes on.

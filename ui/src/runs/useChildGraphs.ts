@@ -47,7 +47,8 @@ export function useChildGraphs(model: RunModel, open: ReadonlySet<string>): Read
     const pictures = new Map<string, ChildGraph>();
     wanted.forEach(({ node, run }, place) => {
       const [told, graph] = [histories[place]?.data, graphs[place]?.data];
-      if (told !== undefined && graph !== undefined) pictures.set(node, { run, graph, model: told, states: statesOf(graph, told) });
+      if (told !== undefined && graph !== undefined)
+        pictures.set(node, { run, graph, model: told, states: statesOf(graph, told) });
     });
     if (pictures.size > 0 || kept.current.size > 0) kept.current = pictures;
     return kept.current;
@@ -73,7 +74,8 @@ function runBegunBy(id: string, model: RunModel, queries: QueryClient): string |
 /** The same array as long as its parts are the same. */
 function useStable(parts: readonly unknown[]): readonly unknown[] {
   const kept = useRef(parts);
-  if (kept.current.length !== parts.length || kept.current.some((part, place) => part !== parts[place])) kept.current = parts;
+  if (kept.current.length !== parts.length || kept.current.some((part, place) => part !== parts[place]))
+    kept.current = parts;
   return kept.current;
 }
 
@@ -112,9 +114,7 @@ async function readOn(run: string, known: RunModel, signal: AbortSignal): Promis
 }
 
 export function readGraph(workflow: string, version: number): Promise<Graph> {
-  return body(
-    api.GET("/api/v1/workflows/{workflow}/graph", { params: { path: { workflow }, query: { version } } }),
-  );
+  return body(api.GET("/api/v1/workflows/{workflow}/graph", { params: { path: { workflow }, query: { version } } }));
 }
 
 function statesOf({ steps }: Graph, model: RunModel): ReadonlyMap<string, StepModel> {

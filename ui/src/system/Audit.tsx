@@ -35,7 +35,11 @@ export function Audit() {
       {query.isSuccess && entries.length === 0 && (
         <Group gap="xs" data-testid="no-audit">
           <Text size="sm">{isFiltered ? "No change is like this." : "Nobody has changed anything yet."}</Text>
-          {isFiltered && <AnchorLink to="/system" search={{ tab: "audit" }} fz="sm">Show all</AnchorLink>}
+          {isFiltered && (
+            <AnchorLink to="/system" search={{ tab: "audit" }} fz="sm">
+              Show all
+            </AnchorLink>
+          )}
         </Group>
       )}
       {entries.length > 0 && (
@@ -50,13 +54,20 @@ export function Audit() {
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {entries.map((entry) => <Entry key={entry.id} entry={entry} />)}
+              {entries.map((entry) => (
+                <Entry key={entry.id} entry={entry} />
+              ))}
             </Table.Tbody>
           </Table>
         </Table.ScrollContainer>
       )}
       {query.hasNextPage && (
-        <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()} data-testid="older">
+        <Button
+          variant="default"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+          data-testid="older"
+        >
           Older ones
         </Button>
       )}
@@ -68,32 +79,66 @@ function Entry({ entry }: { entry: AuditEntry }) {
   const details = detailsOf(entry).join(" · ");
   return (
     <Table.Tr data-testid="audit-entry" data-kind={entry.kind} data-action={entry.action}>
-      <Table.Td className={classes["when"]!}><Timestamp at={entry.at} /></Table.Td>
-      <Table.Td visibleFrom="sm" className={classes["wrap"]!}><Text span size="sm" c="dimmed"><Who entry={entry} /></Text></Table.Td>
+      <Table.Td className={classes["when"]!}>
+        <Timestamp at={entry.at} />
+      </Table.Td>
+      <Table.Td visibleFrom="sm" className={classes["wrap"]!}>
+        <Text span size="sm" c="dimmed">
+          <Who entry={entry} />
+        </Text>
+      </Table.Td>
       <Table.Td className={classes["wrap"]!}>
         {deedOf(entry)} <Subject entry={entry} />
         {/* On a phone there is no room for columns of their own. */}
-        <Text hiddenFrom="sm" size="xs" c="dimmed">by <Who entry={entry} />{details !== "" && ` · ${details}`}</Text>
+        <Text hiddenFrom="sm" size="xs" c="dimmed">
+          by <Who entry={entry} />
+          {details !== "" && ` · ${details}`}
+        </Text>
       </Table.Td>
-      <Table.Td visibleFrom="sm" className={classes["wrap"]!}><Text size="xs" c="dimmed">{details}</Text></Table.Td>
+      <Table.Td visibleFrom="sm" className={classes["wrap"]!}>
+        <Text size="xs" c="dimmed">
+          {details}
+        </Text>
+      </Table.Td>
     </Table.Tr>
   );
 }
 
 function Who({ entry: { who } }: { entry: AuditEntry }) {
-  if (who === null) return <span className={classes["word"]} title="No key was asked for">somebody</span>;
-  return <AnchorLink to="/system" search={{ tab: "audit", who }} inherit underline="always">{who}</AnchorLink>;
+  if (who === null)
+    return (
+      <span className={classes["word"]} title="No key was asked for">
+        somebody
+      </span>
+    );
+  return (
+    <AnchorLink to="/system" search={{ tab: "audit", who }} inherit underline="always">
+      {who}
+    </AnchorLink>
+  );
 }
 
 function Subject({ entry: { kind, subject } }: { entry: AuditEntry }) {
   if (kind === "run") {
-    return <AnchorLink to="/runs/$run" params={{ run: subject }} search={{}} fz="sm" underline="always">{subject}</AnchorLink>;
+    return (
+      <AnchorLink to="/runs/$run" params={{ run: subject }} search={{}} fz="sm" underline="always">
+        {subject}
+      </AnchorLink>
+    );
   }
   if (kind === "workflow") {
-    return <AnchorLink to="/workflows/$workflow" params={{ workflow: subject }} search={{}} fz="sm" underline="always">{subject}</AnchorLink>;
+    return (
+      <AnchorLink to="/workflows/$workflow" params={{ workflow: subject }} search={{}} fz="sm" underline="always">
+        {subject}
+      </AnchorLink>
+    );
   }
   if (kind === "agent" || kind === "migration") {
-    return <AnchorLink to="/agents/$agent" params={{ agent: subject }} search={{}} fz="sm" underline="always">{subject}</AnchorLink>;
+    return (
+      <AnchorLink to="/agents/$agent" params={{ agent: subject }} search={{}} fz="sm" underline="always">
+        {subject}
+      </AnchorLink>
+    );
   }
   return <strong>{subject}</strong>;
 }
@@ -104,12 +149,22 @@ function Filters() {
   const navigate = useNavigate({ from: "/system" });
   const change = (name: keyof SystemSearch, value: string | null) =>
     void navigate({
-      search: ({ [name]: _, ...rest }: SystemSearch) => ({ ...rest, ...(value === null || value === "" ? {} : { [name]: value }) }),
+      search: ({ [name]: _, ...rest }: SystemSearch) => ({
+        ...rest,
+        ...(value === null || value === "" ? {} : { [name]: value }),
+      }),
       replace: true,
     });
   return (
     <Group gap="xs">
-      <Words key={`who ${given.who ?? ""}`} label="Only what this key has changed" placeholder="Key" testid="audit-who" value={given.who} onChange={(text) => change("who", text)} />
+      <Words
+        key={`who ${given.who ?? ""}`}
+        label="Only what this key has changed"
+        placeholder="Key"
+        testid="audit-who"
+        value={given.who}
+        onChange={(text) => change("who", text)}
+      />
       <Select
         aria-label="Only changes of"
         placeholder="Everything"
@@ -121,12 +176,31 @@ function Filters() {
         w={160}
         data-testid="audit-kind"
       />
-      <Words key={`subject ${given.subject ?? ""}`} label="Only changes of the run, agent, workflow, key or secret of this id or name" placeholder="Name or id" testid="audit-subject" value={given.subject} onChange={(text) => change("subject", text)} />
+      <Words
+        key={`subject ${given.subject ?? ""}`}
+        label="Only changes of the run, agent, workflow, key or secret of this id or name"
+        placeholder="Name or id"
+        testid="audit-subject"
+        value={given.subject}
+        onChange={(text) => change("subject", text)}
+      />
     </Group>
   );
 }
 
-function Words({ label, placeholder, testid, value, onChange }: { label: string; placeholder: string; testid: string; value: string | undefined; onChange: (text: string) => void }) {
+function Words({
+  label,
+  placeholder,
+  testid,
+  value,
+  onChange,
+}: {
+  label: string;
+  placeholder: string;
+  testid: string;
+  value: string | undefined;
+  onChange: (text: string) => void;
+}) {
   const [text, setText] = useState(value ?? "");
   const tell = useDebouncedCallback(onChange, TYPING_MS);
   return (

@@ -15,7 +15,9 @@ export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) 
       {[...troubles].map((trouble) => (
         <div key={trouble} className={classes["trouble"]} data-testid="consumers-trouble">
           <TriangleAlert size={16} aria-hidden />
-          <Text size="sm" className={classes["wrap"]!}>{trouble}</Text>
+          <Text size="sm" className={classes["wrap"]!}>
+            {trouble}
+          </Text>
         </div>
       ))}
       <Table.ScrollContainer minWidth={0}>
@@ -24,7 +26,9 @@ export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) 
             <Table.Tr>
               <Table.Th>Topic</Table.Th>
               <Table.Th>Taken in by</Table.Th>
-              <Table.Th className={classes["number"]!} visibleFrom="xs">Partitions</Table.Th>
+              <Table.Th className={classes["number"]!} visibleFrom="xs">
+                Partitions
+              </Table.Th>
               <Table.Th className={classes["number"]!}>Waiting (lag)</Table.Th>
             </Table.Tr>
           </Table.Thead>
@@ -34,10 +38,16 @@ export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) 
                 <Table.Td className={classes["wrap"]!}>{each.topic}</Table.Td>
                 <Table.Td className={classes["wrap"]!}>
                   {takersOf(each)}
-                  <Text size="xs" c="dimmed">group {each.group}</Text>
+                  <Text size="xs" c="dimmed">
+                    group {each.group}
+                  </Text>
                 </Table.Td>
-                <Table.Td className={classes["number"]!} visibleFrom="xs">{shown(each.partitions)}</Table.Td>
-                <Table.Td className={classes["number"]!} data-testid="waiting">{shown(each.waiting)}</Table.Td>
+                <Table.Td className={classes["number"]!} visibleFrom="xs">
+                  {shown(each.partitions)}
+                </Table.Td>
+                <Table.Td className={classes["number"]!} data-testid="waiting">
+                  {shown(each.waiting)}
+                </Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>

@@ -41,7 +41,8 @@ function NoLetters() {
       <div>
         <Text fw={600}>There are no dead letters.</Text>
         <Text size="sm" c="dimmed">
-          A message that cannot be read or applied is kept here, as it came, until somebody sends it on or throws it away.
+          A message that cannot be read or applied is kept here, as it came, until somebody sends it on or throws it
+          away.
         </Text>
       </div>
     </div>
@@ -57,20 +58,37 @@ function LetterTable({ letters, chosen }: { letters: readonly Letter[]; chosen: 
             <Table.Th>Why it is here</Table.Th>
             <Table.Th visibleFrom="xs">Where it was</Table.Th>
             <Table.Th visibleFrom="md">Key</Table.Th>
-            <Table.Th visibleFrom="sm" className={classes["number"]!}>Size</Table.Th>
+            <Table.Th visibleFrom="sm" className={classes["number"]!}>
+              Size
+            </Table.Th>
             <Table.Th>Since</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {letters.map((letter) => (
-            <Table.Tr key={letter.id} data-testid="letter-row" aria-current={letter.id === chosen || undefined} className={classes["row"]!}>
+            <Table.Tr
+              key={letter.id}
+              data-testid="letter-row"
+              aria-current={letter.id === chosen || undefined}
+              className={classes["row"]!}
+            >
               <Table.Td className={classes["wrap"]!}>
-                <AnchorLink to="/system" search={{ tab: "letters", letter: letter.id }} fz="sm">{letter.reason}</AnchorLink>
+                <AnchorLink to="/system" search={{ tab: "letters", letter: letter.id }} fz="sm">
+                  {letter.reason}
+                </AnchorLink>
               </Table.Td>
-              <Table.Td visibleFrom="xs" className={classes["wrap"]!}>{letter.topic}/{letter.partition}/{letter.offset}</Table.Td>
-              <Table.Td visibleFrom="md" className={classes["wrap"]!}>{letter.key ?? "–"}</Table.Td>
-              <Table.Td visibleFrom="sm" className={classes["number"]!}>{sizeOf(letter.size)}</Table.Td>
-              <Table.Td><Timestamp at={letter.at} /></Table.Td>
+              <Table.Td visibleFrom="xs" className={classes["wrap"]!}>
+                {letter.topic}/{letter.partition}/{letter.offset}
+              </Table.Td>
+              <Table.Td visibleFrom="md" className={classes["wrap"]!}>
+                {letter.key ?? "–"}
+              </Table.Td>
+              <Table.Td visibleFrom="sm" className={classes["number"]!}>
+                {sizeOf(letter.size)}
+              </Table.Td>
+              <Table.Td>
+                <Timestamp at={letter.at} />
+              </Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

@@ -25,30 +25,45 @@ export function LetterView({ id, system }: { id: string; system: System | undefi
   return (
     <Paper component="section" withBorder p="md" aria-label="The dead letter chosen" data-testid="letter">
       <Group justify="space-between" wrap="nowrap" align="flex-start" mb="xs">
-        <Title order={2} size="h5">Dead letter</Title>
+        <Title order={2} size="h5">
+          Dead letter
+        </Title>
         <CloseButton aria-label="Close the dead letter" onClick={close} data-testid="close-letter" />
       </Group>
       {query.error !== null && <Missing error={query.error} />}
       {query.isPending && <Loading lines={4} />}
       {letter !== undefined && (
         <Stack gap="sm">
-          <Text size="sm" className={classes["wrap"]!} data-testid="letter-reason">{letter.reason}</Text>
+          <Text size="sm" className={classes["wrap"]!} data-testid="letter-reason">
+            {letter.reason}
+          </Text>
           <Text size="xs" c="dimmed" className={classes["wrap"]!}>
-            {letter.topic}, partition {letter.partition}, offset {letter.offset} · key {letter.key ?? "none"} · {sizeOf(letter.size)} ·{" "}
-            <Timestamp at={letter.at} />
+            {letter.topic}, partition {letter.partition}, offset {letter.offset} · key {letter.key ?? "none"} ·{" "}
+            {sizeOf(letter.size)} · <Timestamp at={letter.at} />
           </Text>
           <Decisions id={id} topic={letter.topic} hasValue={letter.value !== null} system={system} onDone={close} />
           <Text size="sm" fw={600}>
-            {letter.value === null ? "It has no value." : `Its value${letter.encoding === "base64" ? ", which is no text, as base64" : ""}`}
+            {letter.value === null
+              ? "It has no value."
+              : `Its value${letter.encoding === "base64" ? ", which is no text, as base64" : ""}`}
           </Text>
           {letter.value !== null && (
-            <pre className={classes["value"]} tabIndex={0} aria-label="The value" data-testid="letter-value">{letter.value}</pre>
+            <pre className={classes["value"]} tabIndex={0} aria-label="The value" data-testid="letter-value">
+              {letter.value}
+            </pre>
           )}
-          {letter.cut && <Text size="sm" c="dimmed">Only its beginning is shown; a replay sends all of it.</Text>}
+          {letter.cut && (
+            <Text size="sm" c="dimmed">
+              Only its beginning is shown; a replay sends all of it.
+            </Text>
+          )}
           {letter.headers.length > 0 && (
             <Table verticalSpacing={3} fz="sm">
               <Table.Thead>
-                <Table.Tr><Table.Th>Header</Table.Th><Table.Th>Value</Table.Th></Table.Tr>
+                <Table.Tr>
+                  <Table.Th>Header</Table.Th>
+                  <Table.Th>Value</Table.Th>
+                </Table.Tr>
               </Table.Thead>
               <Table.Tbody>
                 {letter.headers.map((header, place) => (
@@ -68,22 +83,43 @@ export function LetterView({ id, system }: { id: string; system: System | undefi
 
 function Missing({ error }: { error: Error }) {
   if (error instanceof Problem && error.status === 404) {
-    return <Text size="sm" data-testid="letter-gone">It is not here any more: somebody has sent it on or thrown it away.</Text>;
+    return (
+      <Text size="sm" data-testid="letter-gone">
+        It is not here any more: somebody has sent it on or thrown it away.
+      </Text>
+    );
   }
   return <ProblemPanel error={error} />;
 }
 
-function Decisions({ id, topic, hasValue, system, onDone }: { id: string; topic: string; hasValue: boolean; system: System | undefined; onDone: () => void }) {
+function Decisions({
+  id,
+  topic,
+  hasValue,
+  system,
+  onDone,
+}: {
+  id: string;
+  topic: string;
+  hasValue: boolean;
+  system: System | undefined;
+  onDone: () => void;
+}) {
   const may = useMay("operator");
   const [replaying, replay] = useDisclosure();
   const [discarding, discard] = useDisclosure();
   const refused = may.allowed ? null : may.reason;
-  const withoutBroker = system?.broker === "memory" ? "Messages do not travel by a broker here: there is no topic to send it to." : null;
+  const withoutBroker =
+    system?.broker === "memory" ? "Messages do not travel by a broker here: there is no topic to send it to." : null;
   const empty = hasValue ? null : "It has no value: there is nothing to send.";
   return (
     <Group gap="xs">
-      <ActionButton icon={Send} refused={refused ?? withoutBroker ?? empty} onPress={replay.open} testId="replay">Replay</ActionButton>
-      <ActionButton icon={Trash2} refused={refused} onPress={discard.open} testId="discard">Discard</ActionButton>
+      <ActionButton icon={Send} refused={refused ?? withoutBroker ?? empty} onPress={replay.open} testId="replay">
+        Replay
+      </ActionButton>
+      <ActionButton icon={Trash2} refused={refused} onPress={discard.open} testId="discard">
+        Discard
+      </ActionButton>
       <Confirm
         id={id}
         decision="replay"
@@ -111,7 +147,15 @@ function Decisions({ id, topic, hasValue, system, onDone }: { id: string; topic:
 }
 
 function Confirm({
-  id, decision, opened, onClose, onDone, title, text, act, done,
+  id,
+  decision,
+  opened,
+  onClose,
+  onDone,
+  title,
+  text,
+  act,
+  done,
 }: {
   id: string;
   decision: Decision;
@@ -138,7 +182,9 @@ function Confirm({
         <Text size="sm">{text}</Text>
         {deciding.error !== null && <ProblemPanel error={deciding.error} />}
         <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose} data-autofocus>Keep it here</Button>
+          <Button variant="default" onClick={onClose} data-autofocus>
+            Keep it here
+          </Button>
           <Button
             {...(decision === "discard" ? { color: "red.9" } : {})}
             loading={deciding.isPending}

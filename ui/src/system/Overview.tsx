@@ -22,8 +22,14 @@ export function Overview({ system }: { system: System | undefined }) {
         <section className={classes["warnings"]} data-testid="warnings">
           <TriangleAlert size={18} aria-hidden />
           <div>
-            <Title order={2} size="h6">This should not stay as it is</Title>
-            {system.warnings.map((warning) => <Text key={warning} size="sm">{warning}</Text>)}
+            <Title order={2} size="h6">
+              This should not stay as it is
+            </Title>
+            {system.warnings.map((warning) => (
+              <Text key={warning} size="sm">
+                {warning}
+              </Text>
+            ))}
           </div>
         </section>
       )}
@@ -40,7 +46,9 @@ export function Overview({ system }: { system: System | undefined }) {
       )}
       <div className={classes["halves"]}>
         <Section title="Runs">{system.runs === null ? <Unknown /> : <Runs runs={system.runs} />}</Section>
-        <Section title="Queues">{system.queues === null ? <Unknown /> : <Queues queues={system.queues} broker={system.broker} />}</Section>
+        <Section title="Queues">
+          {system.queues === null ? <Unknown /> : <Queues queues={system.queues} broker={system.broker} />}
+        </Section>
       </div>
     </Stack>
   );
@@ -49,14 +57,20 @@ export function Overview({ system }: { system: System | undefined }) {
 function Section({ title, children }: { title: string; children: ReactNode }) {
   return (
     <section>
-      <Title order={2} size="h5" mb={6}>{title}</Title>
+      <Title order={2} size="h5" mb={6}>
+        {title}
+      </Title>
       {children}
     </section>
   );
 }
 
 function Unknown() {
-  return <Text size="sm" c="dimmed">The store cannot be asked at the moment.</Text>;
+  return (
+    <Text size="sm" c="dimmed">
+      The store cannot be asked at the moment.
+    </Text>
+  );
 }
 
 const NAMES: Record<string, string> = { store: "The store", broker: "The broker" };
@@ -68,8 +82,14 @@ function Readiness({ system }: { system: System }) {
         <li key={name} className={classes["dependency"]} data-ok={ok}>
           {ok ? <CircleCheck size={18} aria-hidden /> : <CircleX size={18} aria-hidden />}
           <div>
-            <Text size="sm" fw={600}>{NAMES[name] ?? name} {ok ? "is ready" : "cannot be used"}</Text>
-            {detail !== null && <Text size="sm" className={classes["wrap"]!}>{detail}</Text>}
+            <Text size="sm" fw={600}>
+              {NAMES[name] ?? name} {ok ? "is ready" : "cannot be used"}
+            </Text>
+            {detail !== null && (
+              <Text size="sm" className={classes["wrap"]!}>
+                {detail}
+              </Text>
+            )}
           </div>
         </li>
       ))}
@@ -96,7 +116,11 @@ function Processes({ processes }: { processes: readonly Process[] }) {
             <Table.Tr key={process.id} data-testid="process" data-alive={process.alive}>
               <Table.Td className={classes["wrap"]!}>
                 {process.name}
-                {process.this && <Text size="xs" c="dimmed">answers this page</Text>}
+                {process.this && (
+                  <Text size="xs" c="dimmed">
+                    answers this page
+                  </Text>
+                )}
               </Table.Td>
               <Table.Td>
                 <span className={classes["state"]} data-ok={process.alive}>
@@ -106,11 +130,19 @@ function Processes({ processes }: { processes: readonly Process[] }) {
               </Table.Td>
               <Table.Td>
                 {process.roles.join(", ")}
-                {process.pool !== null && <Text size="xs" c="dimmed">pool {process.pool}</Text>}
+                {process.pool !== null && (
+                  <Text size="xs" c="dimmed">
+                    pool {process.pool}
+                  </Text>
+                )}
               </Table.Td>
               <Table.Td visibleFrom="sm">{process.version}</Table.Td>
-              <Table.Td visibleFrom="xs"><Timestamp at={process.started_at} /></Table.Td>
-              <Table.Td visibleFrom="sm"><Timestamp at={process.seen_at} /></Table.Td>
+              <Table.Td visibleFrom="xs">
+                <Timestamp at={process.started_at} />
+              </Table.Td>
+              <Table.Td visibleFrom="sm">
+                <Timestamp at={process.seen_at} />
+              </Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>
@@ -131,11 +163,23 @@ function Runs({ runs }: { runs: readonly Count[] }) {
       <Table.Tbody>
         {runs.map((each) => (
           <Table.Tr key={each.name} data-name={each.name}>
-            <Table.Td><StatusBadge status={each.name as RunStatus} /></Table.Td>
+            <Table.Td>
+              <StatusBadge status={each.name as RunStatus} />
+            </Table.Td>
             <Table.Td className={classes["number"]!}>
-              {each.count === 0
-                ? "0"
-                : <AnchorLink to="/runs" search={{ status: each.name, children: true }} underline="always" fz="sm" aria-label={`${counted(each)} runs: ${each.name.toLowerCase()}`}>{counted(each)}</AnchorLink>}
+              {each.count === 0 ? (
+                "0"
+              ) : (
+                <AnchorLink
+                  to="/runs"
+                  search={{ status: each.name, children: true }}
+                  underline="always"
+                  fz="sm"
+                  aria-label={`${counted(each)} runs: ${each.name.toLowerCase()}`}
+                >
+                  {counted(each)}
+                </AnchorLink>
+              )}
             </Table.Td>
           </Table.Tr>
         ))}
@@ -157,21 +201,27 @@ function Queues({ queues, broker }: { queues: readonly Count[]; broker: System["
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {queues.filter(({ name }) => broker === "kafka" || !TRAVELLING.has(name)).map((each) => {
-          const { name, meaning, worrying } = QUEUES[each.name] ?? { name: each.name, meaning: "" };
-          return (
-            <Table.Tr key={each.name} data-name={each.name}>
-              <Table.Td>
-                <Text size="sm">{name}</Text>
-                <Text size="xs" c="dimmed">{meaning}</Text>
-              </Table.Td>
-              <Table.Td className={classes["number"]!}>
-                {worrying && each.count > 0 && <TriangleAlert size={14} aria-label="Needs somebody" className={classes["worry"]} />}
-                {counted(each)}
-              </Table.Td>
-            </Table.Tr>
-          );
-        })}
+        {queues
+          .filter(({ name }) => broker === "kafka" || !TRAVELLING.has(name))
+          .map((each) => {
+            const { name, meaning, worrying } = QUEUES[each.name] ?? { name: each.name, meaning: "" };
+            return (
+              <Table.Tr key={each.name} data-name={each.name}>
+                <Table.Td>
+                  <Text size="sm">{name}</Text>
+                  <Text size="xs" c="dimmed">
+                    {meaning}
+                  </Text>
+                </Table.Td>
+                <Table.Td className={classes["number"]!}>
+                  {worrying && each.count > 0 && (
+                    <TriangleAlert size={14} aria-label="Needs somebody" className={classes["worry"]} />
+                  )}
+                  {counted(each)}
+                </Table.Td>
+              </Table.Tr>
+            );
+          })}
       </Table.Tbody>
     </Table>
   );

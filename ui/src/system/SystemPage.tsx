@@ -22,37 +22,54 @@ export function SystemPage() {
   return (
     <Stack gap="sm">
       <Group justify="space-between" gap="xs">
-        <Title order={1} size="h3">System</Title>
+        <Title order={1} size="h3">
+          System
+        </Title>
         {system !== undefined && (
           <Text size="sm" c="dimmed" data-testid="version">
-            Trunkline {system.version} · {system.mode} · {STORES[system.store]}{system.broker === "kafka" ? " and Kafka" : ""}
+            Trunkline {system.version} · {system.mode} · {STORES[system.store]}
+            {system.broker === "kafka" ? " and Kafka" : ""}
           </Text>
         )}
       </Group>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
       <Tabs
         value={tab}
-        onChange={(next) => void navigate({ search: next === null || next === "overview" ? {} : { tab: next as SystemTab } })}
+        onChange={(next) =>
+          void navigate({ search: next === null || next === "overview" ? {} : { tab: next as SystemTab } })
+        }
         keepMounted={false}
       >
         <Tabs.List aria-label="Parts of the system">
-          <Tabs.Tab value="overview" data-testid="tab-overview">Overview</Tabs.Tab>
+          <Tabs.Tab value="overview" data-testid="tab-overview">
+            Overview
+          </Tabs.Tab>
           <Tabs.Tab
             value="letters"
             data-testid="tab-letters"
             rightSection={
-              letters === undefined || letters.count === 0
-                ? null
-                : <span className={classes["count"]} data-testid="letters-count">{counted(letters)}</span>
+              letters === undefined || letters.count === 0 ? null : (
+                <span className={classes["count"]} data-testid="letters-count">
+                  {counted(letters)}
+                </span>
+              )
             }
           >
             Dead letters
           </Tabs.Tab>
-          <Tabs.Tab value="audit" data-testid="tab-audit">Audit</Tabs.Tab>
+          <Tabs.Tab value="audit" data-testid="tab-audit">
+            Audit
+          </Tabs.Tab>
         </Tabs.List>
-        <Tabs.Panel value="overview" pt="md"><Overview system={system} /></Tabs.Panel>
-        <Tabs.Panel value="letters" pt="md"><DeadLetters system={system} /></Tabs.Panel>
-        <Tabs.Panel value="audit" pt="md"><Audit /></Tabs.Panel>
+        <Tabs.Panel value="overview" pt="md">
+          <Overview system={system} />
+        </Tabs.Panel>
+        <Tabs.Panel value="letters" pt="md">
+          <DeadLetters system={system} />
+        </Tabs.Panel>
+        <Tabs.Panel value="audit" pt="md">
+          <Audit />
+        </Tabs.Panel>
       </Tabs>
     </Stack>
   );

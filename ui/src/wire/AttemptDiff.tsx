@@ -27,9 +27,19 @@ export default function AttemptDiff({ asked, step, pair, part, onCompare }: Comp
   return (
     <Stack gap="xs" data-testid="attempt-diff">
       <Group gap="xs">
-        <Chooser label="Attempt on the left" step={step} value={pair.before} onChange={(before) => onCompare({ ...pair, before }, part)} />
+        <Chooser
+          label="Attempt on the left"
+          step={step}
+          value={pair.before}
+          onChange={(before) => onCompare({ ...pair, before }, part)}
+        />
         <Text size="sm">and</Text>
-        <Chooser label="Attempt on the right" step={step} value={pair.after} onChange={(after) => onCompare({ ...pair, after }, part)} />
+        <Chooser
+          label="Attempt on the right"
+          step={step}
+          value={pair.after}
+          onChange={(after) => onCompare({ ...pair, after }, part)}
+        />
         <SegmentedControl
           size="xs"
           aria-label="What is compared"
@@ -38,9 +48,13 @@ export default function AttemptDiff({ asked, step, pair, part, onCompare }: Comp
           onChange={(value) => onCompare(pair, value as Part)}
         />
       </Group>
-      {missing === null
-        ? <Difference asked={asked} step={step} pair={pair} part={part} />
-        : <Text size="sm" data-testid="no-attempt">{missing}</Text>}
+      {missing === null ? (
+        <Difference asked={asked} step={step} pair={pair} part={part} />
+      ) : (
+        <Text size="sm" data-testid="no-attempt">
+          {missing}
+        </Text>
+      )}
     </Stack>
   );
 }
@@ -57,10 +71,15 @@ function Difference({ asked, step, pair, part }: Omit<Compared, "onCompare">) {
   };
   return (
     <>
-      {texts.before === texts.after && <Text size="sm" data-testid="no-difference">They are the same.</Text>}
+      {texts.before === texts.after && (
+        <Text size="sm" data-testid="no-difference">
+          They are the same.
+        </Text>
+      )}
       {(before.hasNextPage || after.hasNextPage) && (
         <Text size="sm">
-          Only the first exchanges are compared: {before.exchanges.length} on the left, {after.exchanges.length} on the right. HAR has all of them.
+          Only the first exchanges are compared: {before.exchanges.length} on the left, {after.exchanges.length} on the
+          right. HAR has all of them.
         </Text>
       )}
       <div className={classes["diff"]}>
@@ -74,7 +93,17 @@ function Difference({ asked, step, pair, part }: Omit<Compared, "onCompare">) {
   );
 }
 
-function Chooser({ label, step, value, onChange }: { label: string; step: Step; value: number; onChange: (attempt: number) => void }) {
+function Chooser({
+  label,
+  step,
+  value,
+  onChange,
+}: {
+  label: string;
+  step: Step;
+  value: number;
+  onChange: (attempt: number) => void;
+}) {
   const attempts = Array.from({ length: step.attempts }, (_, place) => place + 1);
   return (
     <Select

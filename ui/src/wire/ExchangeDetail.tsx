@@ -21,7 +21,9 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
   return (
     <Stack gap="sm" className={classes["detail"]!} data-testid="exchange-detail">
       <Group justify="space-between" gap="xs">
-        <Text size="sm">{KINDS[kind].meaning}. It took {timingWords(exchange)}.</Text>
+        <Text size="sm">
+          {KINDS[kind].meaning}. It took {timingWords(exchange)}.
+        </Text>
         {canRepeat(exchange) && (
           <Group gap={6}>
             {FORMS.map(({ form, name }) => (
@@ -38,36 +40,49 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
       </Group>
       {bodyFile !== null && (
         <Text size="sm" data-testid="cut-command">
-          The request body is cut, so a copied command reads it from the file <Code>{bodyFile}</Code>: put the whole body there first.
+          The request body is cut, so a copied command reads it from the file <Code>{bodyFile}</Code>: put the whole
+          body there first.
         </Text>
       )}
       {error !== null && (
-        <Alert color="red" variant="light" icon={<TriangleAlert size={16} />} p="xs" data-testid="exchange-error">{error}</Alert>
+        <Alert color="red" variant="light" icon={<TriangleAlert size={16} />} p="xs" data-testid="exchange-error">
+          {error}
+        </Alert>
       )}
       {notes.length > 0 && (
         <Alert color="blue" variant="light" icon={<Info size={16} />} p="xs" data-testid="exchange-notes">
           <List size="sm" listStyleType="none">
-            {notes.map((note, place) => <List.Item key={place}>{note}</List.Item>)}
+            {notes.map((note, place) => (
+              <List.Item key={place}>{note}</List.Item>
+            ))}
           </List>
         </Alert>
       )}
       <section aria-label={asked} data-testid="request">
         <h4 className={classes["part"]}>{asked}</h4>
-        <Text ff="monospace" size="sm" className={classes["address"]!}>{request.method} {request.url}</Text>
+        <Text ff="monospace" size="sm" className={classes["address"]!}>
+          {request.method} {request.url}
+        </Text>
         <HeaderTable headers={request.headers} label="Request headers" />
         <BodyText text={request.body} label="request body" />
       </section>
       <section aria-label={answered} data-testid="response">
         <h4 className={classes["part"]}>{answered}</h4>
         {response === null ? (
-          <Text size="sm" c="dimmed">No answer came.</Text>
+          <Text size="sm" c="dimmed">
+            No answer came.
+          </Text>
         ) : (
           <>
-            <Text ff="monospace" size="sm">HTTP {response.status}</Text>
+            <Text ff="monospace" size="sm">
+              HTTP {response.status}
+            </Text>
             <HeaderTable headers={response.headers} label="Answer headers" />
-            {exchange.frames !== null && exchange.frames !== undefined && exchange.frames.length > 0
-              ? <FrameList frames={exchange.frames} />
-              : <BodyText text={response.body} label="answer body" />}
+            {exchange.frames !== null && exchange.frames !== undefined && exchange.frames.length > 0 ? (
+              <FrameList frames={exchange.frames} />
+            ) : (
+              <BodyText text={response.body} label="answer body" />
+            )}
           </>
         )}
       </section>

@@ -28,7 +28,9 @@ export function ExchangeList({
   const rows = useMemo(() => rowsOf(exchanges), [exchanges]);
   const within = useMemo(() => stretchOf(exchanges), [exchanges]);
   // A single one is what everybody wants to see.
-  const [first] = useState<ReadonlySet<string>>(() => new Set(rows.length === 1 && rows[0]!.of === "one" ? [rows[0]!.one.name] : []));
+  const [first] = useState<ReadonlySet<string>>(
+    () => new Set(rows.length === 1 && rows[0]!.of === "one" ? [rows[0]!.one.name] : []),
+  );
   const [own, setOwn] = useState(first);
   const [sought] = useState(() => (opened === null ? null : ([...opened].at(-1) ?? null)));
   const open = opened ?? own;
@@ -44,9 +46,11 @@ export function ExchangeList({
       <ol className={classes["exchanges"]} aria-label="Exchanges" data-testid="exchanges">
         {rows.map((row) => {
           const shown = { whose, within, open, sought, turn };
-          return row.of === "one"
-            ? <One key={row.one.name} {...row.one} {...shown} />
-            : <Polls key={pollsName(row.polls)} polls={row.polls} {...shown} />;
+          return row.of === "one" ? (
+            <One key={row.one.name} {...row.one} {...shown} />
+          ) : (
+            <Polls key={pollsName(row.polls)} polls={row.polls} {...shown} />
+          );
         })}
       </ol>
     </div>
@@ -77,7 +81,9 @@ function One({ exchange, name, whose, within, open, sought, turn }: Named & Show
     <li data-testid="exchange" data-kind={kindOf(exchange)}>
       <button ref={row} type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => turn(name)}>
         <Icon size={14} aria-hidden />
-        <span className={classes["kind"]} title={meaning}>{word}</span>
+        <span className={classes["kind"]} title={meaning}>
+          {word}
+        </span>
         <Began exchange={exchange} />
         <span className={classes["what"]}>
           <Owner exchange={exchange} whose={whose} />
@@ -117,7 +123,9 @@ function Polls({ polls, ...shown }: { polls: readonly Named[] } & Shown) {
       </button>
       {isOpen && (
         <ol className={classes["exchanges"]} aria-label="Polls">
-          {polls.map((poll) => <One key={poll.name} {...poll} {...shown} />)}
+          {polls.map((poll) => (
+            <One key={poll.name} {...poll} {...shown} />
+          ))}
         </ol>
       )}
     </li>
@@ -128,7 +136,11 @@ function Began({ exchange }: { exchange: Exchange }) {
   const [zone] = useTimeZone();
   const at = Date.parse(exchange.started_at);
   // To the second: the list has them in their order, and the bar says how long each of them took.
-  return <time className={classes["began"]} dateTime={exchange.started_at} title={absolute(at, zone)}>{clockTime(at, zone).slice(0, 8)}</time>;
+  return (
+    <time className={classes["began"]} dateTime={exchange.started_at} title={absolute(at, zone)}>
+      {clockTime(at, zone).slice(0, 8)}
+    </time>
+  );
 }
 
 function Owner({ exchange, whose }: { exchange: Exchange; whose: Whose }) {
@@ -165,7 +177,9 @@ function pathOf(url: string): string {
 export function NoExchanges({ running }: { running: boolean }) {
   return (
     <Text size="sm" c="dimmed" data-testid="no-exchanges">
-      {running ? "Nothing has gone over the wire yet. An exchange is shown when it has ended." : "Nothing has gone over the wire."}
+      {running
+        ? "Nothing has gone over the wire yet. An exchange is shown when it has ended."
+        : "Nothing has gone over the wire."}
     </Text>
   );
 }

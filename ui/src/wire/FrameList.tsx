@@ -28,10 +28,18 @@ export function FrameList({ frames }: { frames: readonly Frame[] }) {
             <span className={classes["at"]}>+{lasting(frame.at_ms)}</span>
             <span className={classes["data"]}>{shortened(frame.data)}</span>
           </button>
-          {open === place && <div className={classes["opened"]}><BodyText text={frame.data} label={`event ${place + 1}`} /></div>}
+          {open === place && (
+            <div className={classes["opened"]}>
+              <BodyText text={frame.data} label={`event ${place + 1}`} />
+            </div>
+          )}
         </li>
       ))}
-      {frames.length === 0 && <Text size="sm" c="dimmed">No event came.</Text>}
+      {frames.length === 0 && (
+        <Text size="sm" c="dimmed">
+          No event came.
+        </Text>
+      )}
     </ol>
   );
 }

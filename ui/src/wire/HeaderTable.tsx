@@ -6,7 +6,12 @@ import classes from "./wire.module.css";
 
 export function HeaderTable({ headers, label }: { headers: Readonly<Record<string, string>>; label: string }) {
   const entries = Object.entries(headers);
-  if (entries.length === 0) return <Text size="sm" c="dimmed">No headers.</Text>;
+  if (entries.length === 0)
+    return (
+      <Text size="sm" c="dimmed">
+        No headers.
+      </Text>
+    );
   return (
     <table className={classes["headers"]} aria-label={label} data-testid="headers">
       <tbody>

@@ -14,7 +14,14 @@ export function Negotiation({ agent, protocol }: { agent: string; protocol: stri
     <div data-testid="negotiation">
       <Text size="sm">
         {protocol === null ? `What ${agent} speaks is not known yet.` : `${agent} was spoken to in ${protocol}.`}{" "}
-        <Anchor component="button" type="button" size="sm" aria-expanded={open} onClick={() => setOpen(!open)} data-testid="why-dialect">
+        <Anchor
+          component="button"
+          type="button"
+          size="sm"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+          data-testid="why-dialect"
+        >
           {open ? "Hide why" : "Why?"}
         </Anchor>
       </Text>
@@ -32,12 +39,23 @@ function Evidence({ agent }: { agent: string }) {
   if (query.data === undefined) return null;
   const { dialect, protocol } = query.data;
   if (protocol !== "auto") {
-    return <Text size="sm" mt={4} data-testid="evidence">The agent is registered with the protocol {protocol}, so nothing was tried out.</Text>;
+    return (
+      <Text size="sm" mt={4} data-testid="evidence">
+        The agent is registered with the protocol {protocol}, so nothing was tried out.
+      </Text>
+    );
   }
-  if (dialect === null) return <Text size="sm" mt={4} data-testid="evidence">Nothing is kept of how that was found out: the agent has changed since.</Text>;
+  if (dialect === null)
+    return (
+      <Text size="sm" mt={4} data-testid="evidence">
+        Nothing is kept of how that was found out: the agent has changed since.
+      </Text>
+    );
   return (
     <Stack gap={4} mt={4} data-testid="evidence">
-      <Text size="sm">Now it is {dialect.protocol}: {dialect.evidence}.</Text>
+      <Text size="sm">
+        Now it is {dialect.protocol}: {dialect.evidence}.
+      </Text>
       {dialect.tried.length > 0 && (
         <table className={classes["headers"]} aria-label="What was tried">
           <tbody>

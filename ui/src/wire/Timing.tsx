@@ -44,7 +44,9 @@ export function timingWords(exchange: Exchange): string {
   return [
     lasting(exchange.duration_ms),
     ...(connect === null ? [] : [`connected after ${lasting(connect)}`]),
-    ...(first === null ? [] : [`${(exchange.first_byte_ms ?? null) === null ? "first event" : "answer began"} after ${lasting(first)}`]),
+    ...(first === null
+      ? []
+      : [`${(exchange.first_byte_ms ?? null) === null ? "first event" : "answer began"} after ${lasting(first)}`]),
   ].join(", ");
 }
 

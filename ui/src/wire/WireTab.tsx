@@ -27,12 +27,15 @@ export function WireTab({ detail = null, ...asked }: Asked & { detail?: componen
   const again = () => void (query.isFetchNextPageError ? query.fetchNextPage() : query.refetch());
   const problem = query.error !== null && <ProblemPanel error={query.error} again={again} />;
   if (query.data === undefined) return problem || <Loading />;
-  const missing = hasNextPage ? [] : wanted.filter((number) => number > 0 && exchanges.every(({ id }) => id !== number));
+  const missing = hasNextPage
+    ? []
+    : wanted.filter((number) => number > 0 && exchanges.every(({ id }) => id !== number));
   return (
     <Stack gap="xs" data-testid="wire">
       <Group justify="space-between" gap="xs">
         <Text size="sm" data-testid="wire-count">
-          {exchanges.length.toLocaleString()}{hasNextPage ? " or more" : ""} exchange{exchanges.length === 1 && !hasNextPage ? "" : "s"}
+          {exchanges.length.toLocaleString()}
+          {hasNextPage ? " or more" : ""} exchange{exchanges.length === 1 && !hasNextPage ? "" : "s"}
         </Text>
         <Group gap={6}>
           {detail !== null && detail.attempts > 1 && (
@@ -69,7 +72,8 @@ export function WireTab({ detail = null, ...asked }: Asked & { detail?: componen
       {problem}
       {missing.length > 0 && (
         <Text size="sm" data-testid="no-exchange">
-          {missing.length === 1 ? `Exchange ${missing[0]} is` : `Exchanges ${missing.join(", ")} are`} not among {attempt === null ? "these" : `those of attempt ${attempt}`}.
+          {missing.length === 1 ? `Exchange ${missing[0]} is` : `Exchanges ${missing.join(", ")} are`} not among{" "}
+          {attempt === null ? "these" : `those of attempt ${attempt}`}.
         </Text>
       )}
       {exchanges.length === 0 && !hasNextPage ? (
@@ -84,7 +88,12 @@ export function WireTab({ detail = null, ...asked }: Asked & { detail?: componen
         />
       )}
       {hasNextPage && (
-        <Button size="compact-sm" variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
           More exchanges
         </Button>
       )}

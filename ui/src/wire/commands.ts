@@ -116,9 +116,12 @@ function python(request: Request, file: string | null): string {
     ...(inUrl ? ["import urllib.parse"] : []),
     "import urllib.request",
   ];
-  const headers = Object.entries(request.headers).map(([name, value]) => `        ${JSON.stringify(name)}: ${pythonHeader(value)},`);
+  const headers = Object.entries(request.headers).map(
+    ([name, value]) => `        ${JSON.stringify(name)}: ${pythonHeader(value)},`,
+  );
   const url = pythonText(request.url, (value) => `urllib.parse.quote(${value}, safe="")`);
-  const body = file === null ? `${pythonText(request.body)}.encode()` : `pathlib.Path(${JSON.stringify(file)}).read_bytes()`;
+  const body =
+    file === null ? `${pythonText(request.body)}.encode()` : `pathlib.Path(${JSON.stringify(file)}).read_bytes()`;
   const data = request.method === "GET" ? [] : [`    data=${body},`];
   return [
     ...imports,

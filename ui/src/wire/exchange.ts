@@ -33,7 +33,8 @@ export interface Named {
 }
 
 /** One row of a list: an exchange, or polls of one attempt that follow each other, named after the first. */
-export type Row = { readonly of: "one"; readonly one: Named } | { readonly of: "polls"; readonly polls: readonly Named[] };
+export type Row =
+  { readonly of: "one"; readonly one: Named } | { readonly of: "polls"; readonly polls: readonly Named[] };
 
 export function pollsName(polls: readonly Named[]): string {
   return `p${polls[0]!.name}`;
@@ -75,7 +76,9 @@ function namesOf(exchanges: readonly Exchange[]): readonly Named[] {
 }
 
 function isNextPoll(first: Exchange, next: Exchange): boolean {
-  return kindOf(first) === "poll" && kindOf(next) === "poll" && first.step === next.step && first.attempt === next.attempt;
+  return (
+    kindOf(first) === "poll" && kindOf(next) === "poll" && first.step === next.step && first.attempt === next.attempt
+  );
 }
 
 /** Whether it went as it should: an answer, and not one that refuses. */

@@ -23,7 +23,9 @@ export async function archiveOf(run: string, step: string | null, attempt: numbe
       ...(attempt === null ? {} : { attempt }),
       ...(cursor === undefined ? {} : { cursor }),
     };
-    const part = (await body(api.GET("/api/v1/runs/{run}/wire", { params: { path: { run }, query } }))) as unknown as Archive;
+    const part = (await body(
+      api.GET("/api/v1/runs/{run}/wire", { params: { path: { run }, query } }),
+    )) as unknown as Archive;
     parts.push(part);
     cursor = part.log._next_cursor;
   } while (cursor !== undefined);

@@ -27,7 +27,9 @@ export function literal(text: string): string {
 /** A word in which only our variables are replaced. */
 export function word(text: string): string {
   if (variablesIn(text).length === 0) return literal(text);
-  return `"${pieces(text).map((piece) => (piece.isVariable ? `$${piece.text}` : escaped(piece.text))).join("")}"`;
+  return `"${pieces(text)
+    .map((piece) => (piece.isVariable ? `$${piece.text}` : escaped(piece.text)))
+    .join("")}"`;
 }
 
 /** A command that writes the text to its standard output. */

@@ -25,7 +25,8 @@ export function useWireView(): WireView {
   return {
     opened,
     onOpened(next) {
-      const search = ({ exchange: _, ...rest }: RunSearch) => (next === null ? rest : { ...rest, exchange: addressOf(next) });
+      const search = ({ exchange: _, ...rest }: RunSearch) =>
+        next === null ? rest : { ...rest, exchange: addressOf(next) };
       void navigate({ search, replace: true, resetScroll: false });
     },
     pair,

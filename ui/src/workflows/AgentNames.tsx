@@ -23,10 +23,21 @@ export function AgentNames({
     <Group gap="0 0.6em" wrap="wrap">
       {all.slice(0, most).map(({ name, to, params }) => (
         // The page of agents is a route of its own; its name is checked where it is made.
-        <AnchorLink key={`${to} ${name}`} to={to as never} params={params as never} size="sm" display="inline-block" lh="24px">{name}</AnchorLink>
+        <AnchorLink
+          key={`${to} ${name}`}
+          to={to as never}
+          params={params as never}
+          size="sm"
+          display="inline-block"
+          lh="24px"
+        >
+          {name}
+        </AnchorLink>
       ))}
       {rest.length > 0 && (
-        <Text span size="sm" c="dimmed" title={rest.map(({ name }) => name).join(", ")}>and {rest.length} more</Text>
+        <Text span size="sm" c="dimmed" title={rest.map(({ name }) => name).join(", ")}>
+          and {rest.length} more
+        </Text>
       )}
     </Group>
   );

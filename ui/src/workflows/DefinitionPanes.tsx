@@ -22,7 +22,10 @@ export function DefinitionPanes({ workflow }: { workflow: Workflow }) {
   const graph = useQuery(graphQuery(workflow.name, workflow.version));
   const select = (next: string | null) => {
     if (next === (step ?? null)) return;
-    void navigate({ search: ({ step: _, ...rest }) => (next === null ? rest : { ...rest, step: next }), replace: true });
+    void navigate({
+      search: ({ step: _, ...rest }) => (next === null ? rest : { ...rest, step: next }),
+      replace: true,
+    });
   };
   return (
     <div className={classes["panes"]}>

@@ -26,9 +26,13 @@ export function EditorPage() {
   if (error !== null) {
     return (
       <Stack gap="sm">
-        <Title order={1} size="h3" className={classes["name"]!}>Edit {workflow}</Title>
+        <Title order={1} size="h3" className={classes["name"]!}>
+          Edit {workflow}
+        </Title>
         <ProblemPanel error={error} again={() => void base.refetch()} />
-        <AnchorLink to="/workflows" search={{}} size="sm">All workflows</AnchorLink>
+        <AnchorLink to="/workflows" search={{}} size="sm">
+          All workflows
+        </AnchorLink>
       </Stack>
     );
   }

@@ -19,8 +19,12 @@ export function ExecuteCall({ workflow, version }: { workflow: Workflow; version
       </Popover.Target>
       <Popover.Dropdown>
         <Stack gap="xs" align="flex-start">
-          <Text size="sm">Starts a run{version === null ? "" : ` of version ${version}`}. Put your own input behind -d.</Text>
-          <Code block w="100%" tabIndex={0} data-testid="execute-curl">{call}</Code>
+          <Text size="sm">
+            Starts a run{version === null ? "" : ` of version ${version}`}. Put your own input behind -d.
+          </Text>
+          <Code block w="100%" tabIndex={0} data-testid="execute-curl">
+            {call}
+          </Code>
           <Copy text={call} label="Copy" testid="copy-execute-call" />
         </Stack>
       </Popover.Dropdown>

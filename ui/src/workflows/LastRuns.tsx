@@ -16,26 +16,38 @@ export function LastRuns({ workflow }: { workflow: string }) {
   return (
     <Stack gap="xs" component="section" aria-label="Last runs">
       <Group justify="space-between">
-        <Title order={2} size="h5">Last runs</Title>
+        <Title order={2} size="h5">
+          Last runs
+        </Title>
         <AnchorLink to="/runs" search={{ workflow }} size="sm" data-testid="all-runs">
           All runs of this workflow
         </AnchorLink>
       </Group>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
-      {query.isSuccess && runs.length === 0 && <Text size="sm" c="dimmed">It has not run yet.</Text>}
+      {query.isSuccess && runs.length === 0 && (
+        <Text size="sm" c="dimmed">
+          It has not run yet.
+        </Text>
+      )}
       {runs.length > 0 && (
         <NamedColumns columns={["Status", "Run", "Version", "Duration", "Started"]} testid="last-runs">
           {runs.map((run) => (
             <Table.Tr key={run.id} data-testid="last-run">
-              <Table.Td><StatusBadge status={run.status} /></Table.Td>
+              <Table.Td>
+                <StatusBadge status={run.status} />
+              </Table.Td>
               <Table.Td>
                 <AnchorLink to="/runs/$run" params={{ run: run.id }} ff="monospace" size="sm">
                   {run.id}
                 </AnchorLink>
               </Table.Td>
               <Table.Td>v{run.workflow.version}</Table.Td>
-              <Table.Td><Duration from={run.started_at} to={run.finished_at} /></Table.Td>
-              <Table.Td><Timestamp at={run.created_at} /></Table.Td>
+              <Table.Td>
+                <Duration from={run.started_at} to={run.finished_at} />
+              </Table.Td>
+              <Table.Td>
+                <Timestamp at={run.created_at} />
+              </Table.Td>
             </Table.Tr>
           ))}
         </NamedColumns>

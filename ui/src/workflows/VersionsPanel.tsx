@@ -25,7 +25,12 @@ export function VersionsPanel({ workflow }: { workflow: Workflow }) {
       <section className={classes["list"]} aria-label="Versions" tabIndex={0}>
         <VersionTable versions={versions} shown={workflow.version} />
         {query.hasNextPage && (
-          <Button fullWidth variant="subtle" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+          <Button
+            fullWidth
+            variant="subtle"
+            loading={query.isFetchingNextPage}
+            onClick={() => void query.fetchNextPage()}
+          >
             Older versions
           </Button>
         )}
@@ -69,7 +74,9 @@ function VersionTable({ versions, shown }: { versions: readonly WorkflowItem[]; 
               </AnchorLink>
             </Table.Td>
             <Table.Td>{steps}</Table.Td>
-            <Table.Td className={classes["moment"]}><Timestamp at={created_at} /></Table.Td>
+            <Table.Td className={classes["moment"]}>
+              <Timestamp at={created_at} />
+            </Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>
@@ -103,7 +110,11 @@ function Changes({
           onChange={(version) => void navigate({ search: (now) => ({ ...now, against: Number(version) }) })}
           data-testid="against"
         />
-        {other.data !== undefined && textOf(other.data) === textOf(workflow) && <Text size="sm" c="dimmed">The texts are the same.</Text>}
+        {other.data !== undefined && textOf(other.data) === textOf(workflow) && (
+          <Text size="sm" c="dimmed">
+            The texts are the same.
+          </Text>
+        )}
       </Group>
       <div className={classes["grow"]}>
         {other.error !== null && <ProblemPanel error={other.error} again={() => void other.refetch()} />}

@@ -30,9 +30,13 @@ export function WorkflowPage() {
   if (shown.error !== null) {
     return (
       <Stack gap="sm">
-        <Title order={1} size="h3" className={classes["name"]!}>{workflow}</Title>
+        <Title order={1} size="h3" className={classes["name"]!}>
+          {workflow}
+        </Title>
         <ProblemPanel error={shown.error} again={() => void shown.refetch()} />
-        <AnchorLink to="/workflows" search={{}} size="sm">All workflows</AnchorLink>
+        <AnchorLink to="/workflows" search={{}} size="sm">
+          All workflows
+        </AnchorLink>
       </Stack>
     );
   }
@@ -59,8 +63,12 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
         keepMounted={false}
       >
         <Tabs.List>
-          <Tabs.Tab value="definition" data-testid="tab-definition">Definition</Tabs.Tab>
-          <Tabs.Tab value="versions" data-testid="tab-versions">Versions</Tabs.Tab>
+          <Tabs.Tab value="definition" data-testid="tab-definition">
+            Definition
+          </Tabs.Tab>
+          <Tabs.Tab value="versions" data-testid="tab-versions">
+            Versions
+          </Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="definition" pt="sm">
           <Stack gap="md">
@@ -83,7 +91,9 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
         <Group gap="sm">
-          <Title order={1} size="h3" className={classes["name"]!} data-testid="workflow-name">{escapeBidi(workflow.name)}</Title>
+          <Title order={1} size="h3" className={classes["name"]!} data-testid="workflow-name">
+            {escapeBidi(workflow.name)}
+          </Title>
           <VersionSelect workflow={workflow} latest={latest} />
         </Group>
         <Group gap="xs">
@@ -100,7 +110,9 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
               Edit
             </ButtonLink>
           ) : (
-            <ActionButton icon={FilePen} refused={mayEdit.reason} size="sm" testId="edit">Edit</ActionButton>
+            <ActionButton icon={FilePen} refused={mayEdit.reason} size="sm" testId="edit">
+              Edit
+            </ActionButton>
           )}
           {mayStart.allowed ? (
             <ButtonLink
@@ -112,12 +124,16 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
               Start a run
             </ButtonLink>
           ) : (
-            <ActionButton icon={Play} refused={mayStart.reason} size="sm" testId="start">Start a run</ActionButton>
+            <ActionButton icon={Play} refused={mayStart.reason} size="sm" testId="start">
+              Start a run
+            </ActionButton>
           )}
         </Group>
       </Group>
       {workflow.description !== null && (
-        <Text size="sm" className={classes["description"]!}>{workflow.description}</Text>
+        <Text size="sm" className={classes["description"]!}>
+          {workflow.description}
+        </Text>
       )}
       <Group gap="sm">
         <Text size="sm" c="dimmed">
@@ -145,15 +161,20 @@ function VersionSelect({ workflow, latest }: { workflow: Workflow; latest: numbe
         value={String(workflow.version)}
         onChange={(version) =>
           void navigate({
-            search: ({ version: _, ...rest }) => (Number(version) === latest ? rest : { ...rest, version: Number(version) }),
+            search: ({ version: _, ...rest }) =>
+              Number(version) === latest ? rest : { ...rest, version: Number(version) },
           })
         }
         data-testid="version"
       />
       {workflow.version === latest ? (
-        <Badge variant="light" color="gray" tt="none">latest</Badge>
+        <Badge variant="light" color="gray" tt="none">
+          latest
+        </Badge>
       ) : (
-        <Badge variant="light" color="orange" tt="none">v{latest} is the latest</Badge>
+        <Badge variant="light" color="orange" tt="none">
+          v{latest} is the latest
+        </Badge>
       )}
     </Group>
   );

@@ -30,7 +30,9 @@ export function WorkflowsPage() {
   return (
     <Stack gap="sm">
       <Group justify="space-between">
-        <Title order={1} size="h3">Workflows</Title>
+        <Title order={1} size="h3">
+          Workflows
+        </Title>
         <Group gap="xs">
           <SearchField given={q ?? ""} />
           {may.allowed ? (
@@ -38,7 +40,9 @@ export function WorkflowsPage() {
               New workflow
             </ButtonLink>
           ) : (
-            <ActionButton icon={Plus} refused={may.reason} size="sm" testId="new-workflow">New workflow</ActionButton>
+            <ActionButton icon={Plus} refused={may.reason} size="sm" testId="new-workflow">
+              New workflow
+            </ActionButton>
           )}
         </Group>
       </Group>
@@ -94,7 +98,9 @@ function Nothing({ q }: { q: string | undefined }) {
     return (
       <Group gap="xs" data-testid="no-workflows">
         <Text>No workflow has “{q}” in its name.</Text>
-        <AnchorLink to="/workflows" search={{}}>Show all</AnchorLink>
+        <AnchorLink to="/workflows" search={{}}>
+          Show all
+        </AnchorLink>
       </Group>
     );
   }
@@ -134,14 +140,22 @@ function WorkflowTable({ workflows }: { workflows: readonly WorkflowItem[] }) {
                   {workflow.name}
                 </AnchorLink>
                 {workflow.description !== null && (
-                  <Text size="xs" c="dimmed" lineClamp={2}>{workflow.description}</Text>
+                  <Text size="xs" c="dimmed" lineClamp={2}>
+                    {workflow.description}
+                  </Text>
                 )}
               </Table.Td>
               <Table.Td>v{workflow.version}</Table.Td>
               <Table.Td>{workflow.steps}</Table.Td>
-              <Table.Td><AgentNames agents={workflow.agents} workflows={workflow.workflows} most={4} /></Table.Td>
-              <Table.Td><RunMarks runs={workflow.last_runs ?? []} /></Table.Td>
-              <Table.Td className={classes["moment"]}><Timestamp at={workflow.created_at} /></Table.Td>
+              <Table.Td>
+                <AgentNames agents={workflow.agents} workflows={workflow.workflows} most={4} />
+              </Table.Td>
+              <Table.Td>
+                <RunMarks runs={workflow.last_runs ?? []} />
+              </Table.Td>
+              <Table.Td className={classes["moment"]}>
+                <Timestamp at={workflow.created_at} />
+              </Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

@@ -48,7 +48,10 @@ function ofType(schema: Schema, depth: number): unknown {
       return schema["items"] === undefined ? [] : [exampleOf(schema["items"], depth + 1)];
     default:
       return Object.fromEntries(
-        Object.entries((schema["properties"] ?? {}) as Schema).map(([name, part]) => [name, exampleOf(part, depth + 1)]),
+        Object.entries((schema["properties"] ?? {}) as Schema).map(([name, part]) => [
+          name,
+          exampleOf(part, depth + 1),
+        ]),
       );
   }
 }

@@ -30,7 +30,14 @@ export function Palette({ opened, onClose, showShortcuts }: Props) {
     command.run();
   };
   return (
-    <Modal.Root opened={opened} onClose={onClose} returnFocus={!left} size="lg" yOffset="12vh" transitionProps={{ duration: 100 }}>
+    <Modal.Root
+      opened={opened}
+      onClose={onClose}
+      returnFocus={!left}
+      size="lg"
+      yOffset="12vh"
+      transitionProps={{ duration: 100 }}
+    >
       <Modal.Overlay />
       <Modal.Content aria-label="Command palette" data-testid="palette">
         <Chooser key={opening.count} choose={choose} showShortcuts={showShortcuts} />
@@ -104,9 +111,15 @@ function Chooser({ choose, showShortcuts }: { choose: (command: Command) => void
         </Text>
       )}
       <div className={classes["foot"]} aria-hidden>
-        <span><Kbd>↑</Kbd> <Kbd>↓</Kbd> choose</span>
-        <span><Kbd>Enter</Kbd> open</span>
-        <span><Kbd>Esc</Kbd> close</span>
+        <span>
+          <Kbd>↑</Kbd> <Kbd>↓</Kbd> choose
+        </span>
+        <span>
+          <Kbd>Enter</Kbd> open
+        </span>
+        <span>
+          <Kbd>Esc</Kbd> close
+        </span>
       </div>
     </>
   );
@@ -123,7 +136,9 @@ function Group({ group, list, present, choose }: GroupProps) {
   const heading = `${list}-${group.name}`;
   return (
     <div role="group" aria-labelledby={heading}>
-      <div id={heading} role="presentation" className={classes["heading"]}>{group.name}</div>
+      <div id={heading} role="presentation" className={classes["heading"]}>
+        {group.name}
+      </div>
       {group.commands.map((command) => {
         const { icon: Icon, name, hint, keys } = command;
         return (
@@ -142,7 +157,11 @@ function Group({ group, list, present, choose }: GroupProps) {
             <Icon size={16} aria-hidden className={classes["icon"]} />
             <span className={classes["name"]}>{escapeBidi(name)}</span>
             {hint !== undefined && <span className={classes["hint"]}>{escapeBidi(hint)}</span>}
-            {keys !== undefined && <span className={classes["keys"]} aria-hidden><Keys keys={keys} /></span>}
+            {keys !== undefined && (
+              <span className={classes["keys"]} aria-hidden>
+                <Keys keys={keys} />
+              </span>
+            )}
           </div>
         );
       })}

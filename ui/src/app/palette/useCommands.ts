@@ -34,14 +34,22 @@ const FOUND_BY_THE_SERVER = BEGINS / 2 + 1;
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** The group with the best answer first; groups without an answer are left out. */
-export function useCommands(typed: string, showShortcuts: () => void): { groups: CommandGroup[]; isSearching: boolean } {
+export function useCommands(
+  typed: string,
+  showShortcuts: () => void,
+): { groups: CommandGroup[]; isSearching: boolean } {
   const router = useRouter();
   const go = (href: string) => () => router.history.push(href);
   const text = typed.trim();
   const [asked] = useDebouncedValue(text, 120);
   const actions = useActions(showShortcuts);
   const pages = NAVIGATION_ITEMS.map(({ to, name, icon, key }): Command => ({
-    id: `page-${name.toLowerCase()}`, name, icon, keys: `g ${key}`, leaves: true, run: go(to),
+    id: `page-${name.toLowerCase()}`,
+    name,
+    icon,
+    keys: `g ${key}`,
+    leaves: true,
+    run: go(to),
   }));
   const runs = useRuns(asked);
   const workflows = useQuery({
@@ -57,13 +65,27 @@ export function useCommands(typed: string, showShortcuts: () => void): { groups:
   const found = {
     // Not those of what was typed before.
     runs: (asked === text ? runs.found : []).map((run): Command => ({
-      id: `run-${run.id}`, name: run.id, hint: run.hint, icon: Activity, leaves: true, run: go(`/runs/${encodeURIComponent(run.id)}`),
+      id: `run-${run.id}`,
+      name: run.id,
+      hint: run.hint,
+      icon: Activity,
+      leaves: true,
+      run: go(`/runs/${encodeURIComponent(run.id)}`),
     })),
     workflows: (workflows.data?.items ?? []).map(({ name }): Command => ({
-      id: `workflow-${name}`, name, icon: Network, leaves: true, run: go(`/workflows/${encodeURIComponent(name)}`),
+      id: `workflow-${name}`,
+      name,
+      icon: Network,
+      leaves: true,
+      run: go(`/workflows/${encodeURIComponent(name)}`),
     })),
     agents: (agents.data?.items ?? []).map(({ name, protocol }): Command => ({
-      id: `agent-${name}`, name, hint: protocol, icon: Bot, leaves: true, run: go(`/agents/${encodeURIComponent(name)}`),
+      id: `agent-${name}`,
+      name,
+      hint: protocol,
+      icon: Bot,
+      leaves: true,
+      run: go(`/agents/${encodeURIComponent(name)}`),
     })),
   };
   const create: Command[] = [
@@ -106,10 +128,22 @@ function useActions(showShortcuts: () => void): Command[] {
   const [zone, setZone] = useTimeZone();
   const other = zone === "utc" ? "local" : "utc";
   return [
-    { id: "times", name: other === "utc" ? "Show times in UTC" : "Show local times", icon: Clock, leaves: false, run: () => setZone(other) },
+    {
+      id: "times",
+      name: other === "utc" ? "Show times in UTC" : "Show local times",
+      icon: Clock,
+      leaves: false,
+      run: () => setZone(other),
+    },
     { id: "scheme-dark", name: "Dark colours", icon: Moon, leaves: false, run: () => setColorScheme("dark") },
     { id: "scheme-light", name: "Light colours", icon: Sun, leaves: false, run: () => setColorScheme("light") },
-    { id: "scheme-auto", name: "Colours of the system", icon: SunMoon, leaves: false, run: () => setColorScheme("auto") },
+    {
+      id: "scheme-auto",
+      name: "Colours of the system",
+      icon: SunMoon,
+      leaves: false,
+      run: () => setColorScheme("auto"),
+    },
     { id: "shortcuts", name: "Keyboard shortcuts", icon: Keyboard, keys: "?", leaves: true, run: showShortcuts },
   ];
 }

@@ -26,14 +26,23 @@ export function ActionButton({
   size = "xs",
 }: ActionButtonProps) {
   return (
-    <Tooltip label={refused} disabled={refused === null} events={{ hover: true, focus: true, touch: true }} multiline maw={320} position="bottom">
+    <Tooltip
+      label={refused}
+      disabled={refused === null}
+      events={{ hover: true, focus: true, touch: true }}
+      multiline
+      maw={320}
+      position="bottom"
+    >
       <Button
         size={size}
         variant={filled ? "filled" : "default"}
         leftSection={<Icon size={14} aria-hidden />}
         loading={loading}
         // Not `disabled`: what cannot be focused cannot say why.
-        {...(refused === null ? {} : { "data-disabled": true, "aria-disabled": true, "aria-label": `${children}. ${refused}` })}
+        {...(refused === null
+          ? {}
+          : { "data-disabled": true, "aria-disabled": true, "aria-label": `${children}. ${refused}` })}
         onClick={() => {
           if (refused === null) onPress?.();
         }}

@@ -18,7 +18,9 @@ export function CancelDialog({
   onClose: () => void;
 }) {
   const steering = useRunCommands(run);
-  const under = [...model.steps.values()].filter((step) => step.status === "RUNNING" || step.status === "WAITING").length;
+  const under = [...model.steps.values()].filter(
+    (step) => step.status === "RUNNING" || step.status === "WAITING",
+  ).length;
   const ended = refusal("cancel", model);
   const leave = () => {
     steering.reset();
@@ -28,14 +30,24 @@ export function CancelDialog({
     <Modal opened={opened} onClose={leave} title="Cancel this run?">
       <Stack gap="sm" data-testid="cancel-dialog">
         <Text size="sm">
-          {under === 0 ? "No step is under way. " : `${under === 1 ? "One step is" : `${under} steps are`} under way; agents that can be told to stop are told. `}
+          {under === 0
+            ? "No step is under way. "
+            : `${under === 1 ? "One step is" : `${under} steps are`} under way; agents that can be told to stop are told. `}
           What they have done already stays done.
         </Text>
-        <Text size="sm">A cancelled run does not go on. It can be retried as a new run, which keeps what was completed.</Text>
-        {ended !== null && <Text size="sm" fw={600} role="status">{ended}</Text>}
+        <Text size="sm">
+          A cancelled run does not go on. It can be retried as a new run, which keeps what was completed.
+        </Text>
+        {ended !== null && (
+          <Text size="sm" fw={600} role="status">
+            {ended}
+          </Text>
+        )}
         {steering.error !== null && <ProblemPanel error={steering.error} />}
         <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={leave} data-autofocus>Keep it running</Button>
+          <Button variant="default" onClick={leave} data-autofocus>
+            Keep it running
+          </Button>
           <Button
             color="red.9"
             loading={steering.isPending}

@@ -37,7 +37,17 @@ async function load(run: string): Promise<{ run: Run; graph: Graph }> {
   return { run: found, graph };
 }
 
-function RetryForm({ run, graph, selected, onClose }: { run: Run; graph: Graph; selected: string | null; onClose: () => void }) {
+function RetryForm({
+  run,
+  graph,
+  selected,
+  onClose,
+}: {
+  run: Run;
+  graph: Graph;
+  selected: string | null;
+  onClose: () => void;
+}) {
   const names = graph.steps.map((each) => each.name);
   const begin = selected !== null && names.includes(selected) ? selected : null;
   const isWhole = run.steps.every((each) => each.status === "COMPLETED" || each.status === "SKIPPED");
@@ -87,7 +97,9 @@ function RetryForm({ run, graph, selected, onClose }: { run: Run; graph: Graph; 
             <Radio
               value="rest"
               label="What did not complete"
-              description={isWhole ? "Everything has completed: there is nothing left to run." : "Completed outputs are kept."}
+              description={
+                isWhole ? "Everything has completed: there is nothing left to run." : "Completed outputs are kept."
+              }
               disabled={isWhole}
               data-testid="retry-rest"
             />
@@ -101,7 +113,14 @@ function RetryForm({ run, graph, selected, onClose }: { run: Run; graph: Graph; 
           </Stack>
         </Radio.Group>
         {mode === "step" && (
-          <Select label="Step to begin with" data={names} value={from} onChange={setFrom} allowDeselect={false} data-testid="retry-from" />
+          <Select
+            label="Step to begin with"
+            data={names}
+            value={from}
+            onChange={setFrom}
+            allowDeselect={false}
+            data-testid="retry-from"
+          />
         )}
         {mode === "step" && (
           <Checkbox
@@ -145,8 +164,12 @@ function RetryForm({ run, graph, selected, onClose }: { run: Run; graph: Graph; 
         <Consequences plan={plan} inputChanged={otherInput} run={run} />
         {retry.error !== null && <ProblemPanel error={retry.error} />}
         <Group justify="flex-end" gap="sm" className={classes["ending"]!}>
-          <Button variant="default" onClick={onClose}>Do not retry</Button>
-          <Button type="submit" loading={retry.isPending} disabled={!isReady} data-testid="confirm-retry">Start the new run</Button>
+          <Button variant="default" onClick={onClose}>
+            Do not retry
+          </Button>
+          <Button type="submit" loading={retry.isPending} disabled={!isReady} data-testid="confirm-retry">
+            Start the new run
+          </Button>
         </Group>
       </Stack>
     </form>
@@ -159,7 +182,9 @@ function isJson(text: string): boolean {
 
 function Consequences({ plan, inputChanged, run }: { plan: RetryPlan; inputChanged: boolean; run: Run }) {
   const agents = [
-    ...new Set(run.steps.filter((step) => plan.again.includes(step.name) && step.agent !== "").map((step) => step.agent)),
+    ...new Set(
+      run.steps.filter((step) => plan.again.includes(step.name) && step.agent !== "").map((step) => step.agent),
+    ),
   ];
   return (
     <Alert
@@ -172,7 +197,9 @@ function Consequences({ plan, inputChanged, run }: { plan: RetryPlan; inputChang
     >
       <Stack gap={6}>
         <Text size="sm">
-          {agents.length === 0 ? "The steps below run again." : `They may repeat work that they have done before: ${agents.join(", ")}.`}
+          {agents.length === 0
+            ? "The steps below run again."
+            : `They may repeat work that they have done before: ${agents.join(", ")}.`}
         </Text>
         <Names label="Run again" names={plan.again} testId="retry-again" />
         <Names label="Kept" names={plan.kept} testId="retry-kept" />
@@ -180,7 +207,9 @@ function Consequences({ plan, inputChanged, run }: { plan: RetryPlan; inputChang
           <Text size="sm">Of {plan.halfDone.join(", ")} only the items that did not complete run again.</Text>
         )}
         {inputChanged && plan.kept.length > 0 && (
-          <Text size="sm" fw={600}>The kept outputs were made from the old input, and are not made again from the new one.</Text>
+          <Text size="sm" fw={600}>
+            The kept outputs were made from the old input, and are not made again from the new one.
+          </Text>
         )}
       </Stack>
     </Alert>
@@ -193,10 +222,13 @@ const MOST_NAMED = 20;
 function Names({ label, names, testId }: { label: string; names: readonly string[]; testId: string }) {
   return (
     <Text size="sm" component="div" data-testid={testId}>
-      {label}:{" "}
-      {names.length === 0 && "nothing"}
+      {label}: {names.length === 0 && "nothing"}
       {/* With a space between them, at which the line breaks. */}
-      {names.slice(0, MOST_NAMED).map((name) => <Fragment key={name}><Code>{name}</Code> </Fragment>)}
+      {names.slice(0, MOST_NAMED).map((name) => (
+        <Fragment key={name}>
+          <Code>{name}</Code>{" "}
+        </Fragment>
+      ))}
       {names.length > MOST_NAMED && `and ${names.length - MOST_NAMED} more`}
     </Text>
   );

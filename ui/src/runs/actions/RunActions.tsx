@@ -63,8 +63,12 @@ export function RunActions({ run, model, step }: { run: string; model: RunModel;
           Pause
         </ActionButton>
       )}
-      <ActionButton icon={Ban} refused={why("cancel")} onPress={askCancel} testId="cancel">Cancel</ActionButton>
-      <ActionButton icon={RotateCcw} refused={why("retry")} onPress={openRetry} testId="retry">Retry…</ActionButton>
+      <ActionButton icon={Ban} refused={why("cancel")} onPress={askCancel} testId="cancel">
+        Cancel
+      </ActionButton>
+      <ActionButton icon={RotateCcw} refused={why("retry")} onPress={openRetry} testId="retry">
+        Retry…
+      </ActionButton>
       <CancelDialog run={run} model={model} opened={cancelling} onClose={closeCancel} />
       <Modal opened={retrying} onClose={closeRetry} title="Retry this run" size="lg">
         <Suspense fallback={<Loading lines={4} />}>
@@ -76,7 +80,6 @@ export function RunActions({ run, model, step }: { run: string; model: RunModel;
         onClose={() => setAnswering(null)}
         title={`Step “${answering ?? ""}” waits for a person`}
         size="lg"
-       
       >
         <Suspense fallback={<Loading lines={4} />}>
           {answering !== null && <AnswerStep run={run} step={answering} onDone={() => setAnswering(null)} />}

@@ -61,8 +61,13 @@ export function Gantt({
   const { ref: shown, width, height: room } = useElementSize();
   const scrolled = useMergedRef(scroller, shown);
   const [zoom, setZoom] = useState(1);
-  const [scale, now] = useScale(model, [...pictures.values()].map((picture) => picture.model));
-  const calls = useCallTimes(new Map([[run, model.seq], ...[...pictures.values()].map((child) => [child.run, child.model.seq] as const)]));
+  const [scale, now] = useScale(
+    model,
+    [...pictures.values()].map((picture) => picture.model),
+  );
+  const calls = useCallTimes(
+    new Map([[run, model.seq], ...[...pictures.values()].map((child) => [child.run, child.model.seq] as const)]),
+  );
   const insides = insidesOf(model);
   const rows = useMemo(() => rowsOf(graph, readInsides(insides), open, pictures), [graph, insides, open, pictures]);
   const waits = useMemo(() => allWaits(graph, pictures), [graph, pictures]);
@@ -82,7 +87,10 @@ export function Gantt({
     overscan: 8,
     scrollMargin: RULER_HEIGHT,
     // Where the keyboard is stays drawn, wherever the reader has scrolled.
-    rangeExtractor: (range) => [...new Set([...defaultRangeExtractor(range), stop])].filter((place) => place < rows.length).sort((one, other) => one - other),
+    rangeExtractor: (range) =>
+      [...new Set([...defaultRangeExtractor(range), stop])]
+        .filter((place) => place < rows.length)
+        .sort((one, other) => one - other),
   });
   useScrollToSelection(scroller, rows, selected, room);
   const zoomTo = useCallback((next: number) => {
@@ -97,7 +105,11 @@ export function Gantt({
   const durations = scale.to - scale.from < MINUTE_MS ? DURATIONS_WIDTH.seconds : DURATIONS_WIDTH.longer;
   const inner = names + Math.max(160, width - names) * zoom;
   return (
-    <div className={classes["chart"]} style={{ "--names": `${names}px`, "--durations": `${durations}px` } as React.CSSProperties} data-testid="gantt">
+    <div
+      className={classes["chart"]}
+      style={{ "--names": `${names}px`, "--durations": `${durations}px` } as React.CSSProperties}
+      data-testid="gantt"
+    >
       <Group className={classes["bar-of-tools"]!} justify="space-between" wrap="nowrap" gap="xs">
         <Legend kinds={useKinds(model, pictures)} pauses={model.pauses.length > 0} />
         <Zoom zoom={zoom} onZoom={zoomTo} />
@@ -152,7 +164,10 @@ export function Gantt({
 }
 
 /** By the node that has begun the run, and by step. */
-function allWaits(graph: Graph, pictures: ReadonlyMap<string, ChildGraph>): ReadonlyMap<string | null, ReadonlyMap<string, Wait>> {
+function allWaits(
+  graph: Graph,
+  pictures: ReadonlyMap<string, ChildGraph>,
+): ReadonlyMap<string | null, ReadonlyMap<string, Wait>> {
   const inner = [...pictures].map(([node, child]) => [node, waitsOf(child.graph)] as const);
   return new Map<string | null, ReadonlyMap<string, Wait>>([[null, waitsOf(graph)], ...inner]);
 }

@@ -66,7 +66,12 @@ export const GanttRow = memo(function GanttRow({
       data-status={status}
       style={{ transform: `translateY(${top}px)` }}
     >
-      <div className={classes["name"]} role="rowheader" data-inner={row.depth > 0 || undefined} style={{ "--depth": row.depth } as React.CSSProperties}>
+      <div
+        className={classes["name"]}
+        role="rowheader"
+        data-inner={row.depth > 0 || undefined}
+        style={{ "--depth": row.depth } as React.CSSProperties}
+      >
         {row.opens !== null && (
           <button
             type="button"
@@ -96,7 +101,11 @@ export const GanttRow = memo(function GanttRow({
       <div
         className={classes["bars"]}
         role="cell"
-        aria-label={bars.length === 0 ? `${word}${step?.reason == null ? "" : `: ${step.reason}`}` : bars.map((bar) => wordsOf(bar, end)).join("; ")}
+        aria-label={
+          bars.length === 0
+            ? `${word}${step?.reason == null ? "" : `: ${step.reason}`}`
+            : bars.map((bar) => wordsOf(bar, end)).join("; ")
+        }
         onClick={(event) => {
           const chosen = (event.target as HTMLElement).dataset["attempt"];
           onChoose(row, chosen === undefined ? null : Number(chosen));
@@ -118,7 +127,9 @@ export const GanttRow = memo(function GanttRow({
           />
         ))}
         {last !== undefined && spent !== null && (
-          <span className={classes["spent"]} style={{ left: last.left + last.width }}>{lasting(spent)}</span>
+          <span className={classes["spent"]} style={{ left: last.left + last.width }}>
+            {lasting(spent)}
+          </span>
         )}
         {bars.length === 0 && isFinal(status) && (
           <span className={classes["idle"]} title={step?.reason ?? undefined}>

@@ -24,10 +24,18 @@ export const Legend = memo(function Legend({ kinds, pauses }: { kinds: string; p
   return (
     <ul className={classes["legend"]} aria-label="What the patterns mean">
       {(kinds.split(" ") as SpanKind[]).map((kind) => (
-        <li key={kind}><span className={classes["swatch"]} data-kind={kind} aria-hidden /> {KINDS[kind].name}</li>
+        <li key={kind}>
+          <span className={classes["swatch"]} data-kind={kind} aria-hidden /> {KINDS[kind].name}
+        </li>
       ))}
-      <li><span className={classes["swatch"]} data-kind="call" data-failed aria-hidden /> Failed</li>
-      {pauses && <li><span className={classes["swatch"]} data-kind="paused" aria-hidden /> Paused</li>}
+      <li>
+        <span className={classes["swatch"]} data-kind="call" data-failed aria-hidden /> Failed
+      </li>
+      {pauses && (
+        <li>
+          <span className={classes["swatch"]} data-kind="paused" aria-hidden /> Paused
+        </li>
+      )}
     </ul>
   );
 });

@@ -13,10 +13,14 @@ export const Ruler = memo(function Ruler({ scale, width }: { scale: Scale; width
   const length = scale.to - scale.from;
   return (
     <div className={classes["ruler"]} role="row" aria-rowindex={1}>
-      <div className={classes["corner"]} role="columnheader">Step</div>
+      <div className={classes["corner"]} role="columnheader">
+        Step
+      </div>
       <div className={classes["marks"]} role="columnheader" aria-label={`Time, 0 to ${lasting(length)}`}>
         {marksOf(length, width / MARK_EVERY_PX).map((mark) => (
-          <span key={mark} style={{ left: `${(mark / length) * 100}%` }}>{mark === 0 ? "0" : lasting(mark)}</span>
+          <span key={mark} style={{ left: `${(mark / length) * 100}%` }}>
+            {mark === 0 ? "0" : lasting(mark)}
+          </span>
         ))}
       </div>
     </div>
@@ -30,7 +34,13 @@ export function Pauses({ pauses, scale, now }: { pauses: readonly Pause[]; scale
     <div className={classes["pauses"]} aria-hidden>
       {pauses.map(({ from, to }) => {
         const left = inPercent(from, scale);
-        return <span key={from} style={{ left: `${left}%`, width: `${inPercent(to ?? now, scale) - left}%` }} title="Paused" />;
+        return (
+          <span
+            key={from}
+            style={{ left: `${left}%`, width: `${inPercent(to ?? now, scale) - left}%` }}
+            title="Paused"
+          />
+        );
       })}
     </div>
   );

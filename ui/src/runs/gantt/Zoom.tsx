@@ -16,7 +16,14 @@ export const Zoom = memo(function Zoom({ zoom, onZoom }: { zoom: number; onZoom:
     <Group gap={4} wrap="nowrap">
       {tools.map(({ name, icon: Icon, next, id }) => (
         <Tooltip key={id} label={name} openDelay={400}>
-          <ActionIcon variant="default" size={26} aria-label={name} disabled={next === zoom} onClick={() => onZoom(next)} data-testid={`gantt-${id}`}>
+          <ActionIcon
+            variant="default"
+            size={26}
+            aria-label={name}
+            disabled={next === zoom}
+            onClick={() => onZoom(next)}
+            data-testid={`gantt-${id}`}
+          >
             <Icon size={13} aria-hidden />
           </ActionIcon>
         </Tooltip>

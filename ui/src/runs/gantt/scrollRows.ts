@@ -19,7 +19,12 @@ interface Followed {
  * Once for each choice, as soon as its row is there, and again while the room for it is still changing: after that the
  * reader scrolls.
  */
-export function useScrollToSelection(scroller: RefObject<HTMLElement | null>, rows: readonly Row[], selected: string | null, room: number): void {
+export function useScrollToSelection(
+  scroller: RefObject<HTMLElement | null>,
+  rows: readonly Row[],
+  selected: string | null,
+  room: number,
+): void {
   const followed = useRef<Followed | null>(null);
   useEffect(() => {
     const element = scroller.current;

@@ -52,10 +52,14 @@ export function useCallTimes(moments: ReadonlyMap<string, number>): ReadonlyMap<
   useEffect(() => {
     runs.forEach(({ run, moment }, place) => {
       const reading = readings[place];
-      if (reading !== undefined && !reading.isFetching && moment > (asked.current.get(run) ?? 0)) void reading.refetch({ cancelRefetch: false });
+      if (reading !== undefined && !reading.isFetching && moment > (asked.current.get(run) ?? 0))
+        void reading.refetch({ cancelRefetch: false });
     });
   }, [runs, readings]);
-  return useMemo(() => new Map(runs.map(({ run }, place) => [run, readings[place]?.data ?? NOTHING.times])), [runs, readings]);
+  return useMemo(
+    () => new Map(runs.map(({ run }, place) => [run, readings[place]?.data ?? NOTHING.times])),
+    [runs, readings],
+  );
 }
 
 /** The same as long as nothing has been read. */
@@ -70,14 +74,22 @@ function readMoments(written: string): readonly { readonly run: string; readonly
   });
 }
 
-async function readOn(run: string, before: Settled, signal: AbortSignal, onSettled: (after: Settled) => void): Promise<Times> {
+async function readOn(
+  run: string,
+  before: Settled,
+  signal: AbortSignal,
+  onSettled: (after: Settled) => void,
+): Promise<Times> {
   let after = before;
   while (after.exchanges < MOST_EXCHANGES) {
     const page = await wirePage(run, { limit: PAGE, payloads: false }, after.cursor, signal);
     const times = new Map(after.times);
     for (const { step, attempt, started_at } of page.items.filter(isCall)) {
       const attempts = new Map(times.get(step));
-      attempts.set(attempt, [...(attempts.get(attempt) ?? []), Date.parse(started_at)].sort((one, other) => one - other));
+      attempts.set(
+        attempt,
+        [...(attempts.get(attempt) ?? []), Date.parse(started_at)].sort((one, other) => one - other),
+      );
       times.set(step, attempts);
     }
     if (page.next_cursor === null) return times;

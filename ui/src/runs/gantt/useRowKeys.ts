@@ -10,12 +10,17 @@ import type { Row } from "./rows.ts";
 export function useRowKeys(rows: readonly Row[], selected: string | null, onOpen: (step: string) => void) {
   const [at, setAt] = useState<string | null>(null);
   // Until somebody has been in the chart it is entered at what is selected.
-  const stop = Math.max(0, rows.findIndex((row) => row.id === (at ?? selected)));
+  const stop = Math.max(
+    0,
+    rows.findIndex((row) => row.id === (at ?? selected)),
+  );
   const wanted = useRef<{ readonly id: string; readonly group: HTMLElement } | null>(null);
   // After each drawing: a row far away is there only when it has been scrolled to.
   useEffect(() => {
     if (wanted.current === null) return;
-    const chooser = wanted.current.group.querySelector<HTMLElement>(`[data-row="${CSS.escape(wanted.current.id)}"] [data-chooser]`);
+    const chooser = wanted.current.group.querySelector<HTMLElement>(
+      `[data-row="${CSS.escape(wanted.current.id)}"] [data-chooser]`,
+    );
     if (chooser === null) return;
     wanted.current = null;
     chooser.focus({ preventScroll: true });

@@ -26,18 +26,25 @@ interface Shown {
 export function EventsTab({ run, model, step, attempt }: Shown) {
   const { events, error, refetch, cutAt, more } = useEvents(run, step, model.seq);
   const shown = useMemo(
-    () => events?.filter(({ data }) => attempt === null || data["attempt"] === undefined || data["attempt"] === attempt),
+    () =>
+      events?.filter(({ data }) => attempt === null || data["attempt"] === undefined || data["attempt"] === attempt),
     [events, attempt],
   );
   if (error !== null) return <ProblemPanel error={error} again={() => void refetch()} />;
   if (shown === undefined) return <Loading />;
-  if (shown.length === 0) return <Text size="sm" c="dimmed" data-testid="no-events">Nothing has happened to it yet.</Text>;
+  if (shown.length === 0)
+    return (
+      <Text size="sm" c="dimmed" data-testid="no-events">
+        Nothing has happened to it yet.
+      </Text>
+    );
   return (
     <>
       <EventList events={shown} begin={model.startedAt ?? Date.parse(shown[0]!.at)} onEnd={more} />
       {cutAt !== null && (
         <Text size="sm" mt="xs">
-          The first {MOST_EVENTS.toLocaleString()} events are shown. The rest: GET /api/v1/runs/{run}/events?after={cutAt}
+          The first {MOST_EVENTS.toLocaleString()} events are shown. The rest: GET /api/v1/runs/{run}/events?after=
+          {cutAt}
           {step === null ? "" : `&step=${step}`}
         </Text>
       )}
@@ -86,10 +93,19 @@ function EventList({ events, begin, onEnd }: { events: readonly RunEvent[]; begi
               <button type="button" className={classes["event"]} aria-expanded={isOpen} onClick={() => turn(event.seq)}>
                 <Icon size={13} aria-hidden />
                 <span className={classes["seq"]}>{event.seq}</span>
-                <time className={classes["when"]} dateTime={event.at} title={absolute(at, zone)}>+{lasting(at - begin)}</time>
-                <span className={classes["about"]}><span className={classes["type"]}>{event.type}</span>{about(event)}</span>
+                <time className={classes["when"]} dateTime={event.at} title={absolute(at, zone)}>
+                  +{lasting(at - begin)}
+                </time>
+                <span className={classes["about"]}>
+                  <span className={classes["type"]}>{event.type}</span>
+                  {about(event)}
+                </span>
               </button>
-              {isOpen && <pre className={classes["text"]} tabIndex={0} aria-label={`Event ${event.seq}`}>{JSON.stringify(event.data, null, 2)}</pre>}
+              {isOpen && (
+                <pre className={classes["text"]} tabIndex={0} aria-label={`Event ${event.seq}`}>
+                  {JSON.stringify(event.data, null, 2)}
+                </pre>
+              )}
             </li>
           );
         })}
@@ -102,11 +118,7 @@ function EventList({ events, begin, onEnd }: { events: readonly RunEvent[]; begi
 function about({ data }: RunEvent): string {
   const { step, attempt, error, reason, agent } = data as Readonly<Record<string, unknown>>;
   const failure = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : null;
-  return [
-    step,
-    typeof attempt === "number" ? `attempt ${attempt}` : null,
-    agent,
-    failure,
-    reason,
-  ].filter((word) => typeof word === "string" && word !== "").join(" · ");
+  return [step, typeof attempt === "number" ? `attempt ${attempt}` : null, agent, failure, reason]
+    .filter((word) => typeof word === "string" && word !== "")
+    .join(" · ");
 }

@@ -35,16 +35,36 @@ export function FailureView({ failure, title, next }: { failure: Failure; title:
       <Stack gap="xs">
         <Group gap="xs">
           <Code data-testid="error-code">{failure.code}</Code>
-          {facts.map((fact) => <Text key={fact} size="xs">{fact}</Text>)}
+          {facts.map((fact) => (
+            <Text key={fact} size="xs">
+              {fact}
+            </Text>
+          ))}
         </Group>
-        <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} data-testid="error-message">{failure.message}</Text>
-        {failure.fix !== "" && <Text size="sm" fw={600} data-testid="error-fix">{failure.fix}</Text>}
-        {child !== null && <ChildLink run={child} />}
-        {known !== undefined && !isOfChild && <Text size="sm" data-testid="error-reached">{REACHED[known.reached_agent]}</Text>}
-        {failure.fix === "" && known !== undefined && known.fix_command === null && (
-          <Text size="sm" data-testid="error-in-general">In general: {known.fix}</Text>
+        <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} data-testid="error-message">
+          {failure.message}
+        </Text>
+        {failure.fix !== "" && (
+          <Text size="sm" fw={600} data-testid="error-fix">
+            {failure.fix}
+          </Text>
         )}
-        {next !== null && <Text size="sm" component="div" data-testid="error-next">{next}</Text>}
+        {child !== null && <ChildLink run={child} />}
+        {known !== undefined && !isOfChild && (
+          <Text size="sm" data-testid="error-reached">
+            {REACHED[known.reached_agent]}
+          </Text>
+        )}
+        {failure.fix === "" && known !== undefined && known.fix_command === null && (
+          <Text size="sm" data-testid="error-in-general">
+            In general: {known.fix}
+          </Text>
+        )}
+        {next !== null && (
+          <Text size="sm" component="div" data-testid="error-next">
+            {next}
+          </Text>
+        )}
         {failure.detail !== null && failure.detail !== undefined && (
           <JsonTree value={failure.detail} root="detail" label="detail of the error" />
         )}

@@ -24,7 +24,9 @@ export function FileCard({ file }: { file: FoundFile }) {
         <Group gap="xs" wrap="nowrap" className={classes["fileName"]!}>
           <Icon size={16} aria-hidden />
           <div className={classes["fileName"]}>
-            <Text size="sm" fw={600} className={classes["path"]!} title={file.name}>{file.name}</Text>
+            <Text size="sm" fw={600} className={classes["path"]!} title={file.name}>
+              {file.name}
+            </Text>
             <Text size="xs" c="dimmed" className={classes["path"]!}>
               {[file.type, size === null ? null : sizeOf(size), file.where].filter(Boolean).join(" · ")}
             </Text>
@@ -34,7 +36,9 @@ export function FileCard({ file }: { file: FoundFile }) {
       </Group>
       {type !== null && file.content.of !== "link" && <Picture file={file} type={type} size={size} />}
       {isDrawing(file.type) && (
-        <Text size="xs" c="dimmed">An SVG can hold a program, so it is not shown here. Download it to look at it.</Text>
+        <Text size="xs" c="dimmed">
+          An SVG can hold a program, so it is not shown here. Download it to look at it.
+        </Text>
       )}
     </Stack>
   );
@@ -73,7 +77,12 @@ function DownloadButton({ file }: { file: FoundFile }) {
 
 function Link({ url }: { url: string }) {
   const safe = safeLink(url);
-  if (safe === null) return <Text size="xs" c="dimmed" className={classes["path"]!} title={url}>{url}</Text>;
+  if (safe === null)
+    return (
+      <Text size="xs" c="dimmed" className={classes["path"]!} title={url}>
+        {url}
+      </Text>
+    );
   return (
     <Anchor href={safe} target="_blank" rel="noopener noreferrer" size="sm" className={classes["path"]!}>
       <ExternalLink size={13} aria-hidden /> {safe}
@@ -101,10 +110,29 @@ function Picture({ file, type, size }: { file: FoundFile; type: string; size: nu
       </Button>
     );
   }
-  if (bytes.error !== null) return <ProblemPanel error={bytes.error} {...(bytes.again === null ? {} : { again: bytes.again })} />;
-  if (url !== null && broken === url) return <Text size="xs" c="dimmed" data-testid="no-picture">Its bytes are no {type}.</Text>;
-  if (url === null) return <Text size="xs" c="dimmed">Loading the picture…</Text>;
-  return <img className={classes["picture"]} src={url} alt={file.name} onError={() => setBroken(url)} data-testid="picture" />;
+  if (bytes.error !== null)
+    return <ProblemPanel error={bytes.error} {...(bytes.again === null ? {} : { again: bytes.again })} />;
+  if (url !== null && broken === url)
+    return (
+      <Text size="xs" c="dimmed" data-testid="no-picture">
+        Its bytes are no {type}.
+      </Text>
+    );
+  if (url === null)
+    return (
+      <Text size="xs" c="dimmed">
+        Loading the picture…
+      </Text>
+    );
+  return (
+    <img
+      className={classes["picture"]}
+      src={url}
+      alt={file.name}
+      onError={() => setBroken(url)}
+      data-testid="picture"
+    />
+  );
 }
 
 function isDrawing(type: string): boolean {

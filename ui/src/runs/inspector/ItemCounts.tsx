@@ -12,11 +12,22 @@ export type Counts = Readonly<Record<Listed | "pending", number>>;
 /** Of a step that goes on its history knows more than the last answer. */
 export function countsIn(step: Step, moving: StepModel["counts"]): Counts | null {
   if (moving === null) return step.items ?? null;
-  const listed = Object.entries(LISTED).map(([name, statuses]) => [name, statuses.reduce((sum, status) => sum + moving[status], 0)]);
+  const listed = Object.entries(LISTED).map(([name, statuses]) => [
+    name,
+    statuses.reduce((sum, status) => sum + moving[status], 0),
+  ]);
   return { pending: moving.PENDING, ...(Object.fromEntries(listed) as Record<Listed, number>) };
 }
 
-export function ItemCounts({ counts, shown, onShow }: { counts: Counts; shown: Listed | null; onShow: (shown: Listed | null) => void }) {
+export function ItemCounts({
+  counts,
+  shown,
+  onShow,
+}: {
+  counts: Counts;
+  shown: Listed | null;
+  onShow: (shown: Listed | null) => void;
+}) {
   const names = (Object.keys(LISTED) as Listed[]).filter((name) => counts[name] > 0 || name === shown);
   return (
     <Group gap={6} mb="xs" role="group" aria-label="Only items in this state">
@@ -31,7 +42,11 @@ export function ItemCounts({ counts, shown, onShow }: { counts: Counts; shown: L
           {counts[name].toLocaleString()} {name}
         </StatusToggle>
       ))}
-      {counts.pending > 0 && <Text size="xs" c="dimmed">{counts.pending.toLocaleString()} pending</Text>}
+      {counts.pending > 0 && (
+        <Text size="xs" c="dimmed">
+          {counts.pending.toLocaleString()} pending
+        </Text>
+      )}
     </Group>
   );
 }

@@ -71,17 +71,31 @@ export function ItemList({
               <span className={classes["name"]}>{item.name}</span>
               <StatusBadge status={item.status} />
               <span>{item.attempts > 1 ? `${item.attempts} attempts` : ""}</span>
-              <span className={classes["when"]}><Duration from={item.started_at} to={item.finished_at} /></span>
-              {item.error != null && <span className={classes["why"]} title={item.error.message} data-testid="item-why">{item.error.message}</span>}
+              <span className={classes["when"]}>
+                <Duration from={item.started_at} to={item.finished_at} />
+              </span>
+              {item.error != null && (
+                <span className={classes["why"]} title={item.error.message} data-testid="item-why">
+                  {item.error.message}
+                </span>
+              )}
             </button>
           </li>
         ))}
       </ol>
       {items.length === 0 && (
-        <Text size="sm" c="dimmed">{shown === null ? "No item has begun." : `No item is ${shown}.`}</Text>
+        <Text size="sm" c="dimmed">
+          {shown === null ? "No item has begun." : `No item is ${shown}.`}
+        </Text>
       )}
       {query.hasNextPage && (
-        <Button mt="xs" size="compact-sm" variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+        <Button
+          mt="xs"
+          size="compact-sm"
+          variant="default"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
           More items
         </Button>
       )}

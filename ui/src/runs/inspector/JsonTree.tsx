@@ -93,10 +93,16 @@ export function JsonTree({ value, root, label }: { value: Json; root: string; la
         {found !== null && (
           <Group gap={4} wrap="nowrap" aria-live="polite">
             <Text size="xs" data-testid="json-found">
-              {found.places.length === 0 ? "Not found" : `${hit + 1} of ${found.places.length}${found.isAll ? "" : " or more"}`}
+              {found.places.length === 0
+                ? "Not found"
+                : `${hit + 1} of ${found.places.length}${found.isAll ? "" : " or more"}`}
             </Text>
-            <ActionIcon size="sm" variant="default" aria-label="The one before" onClick={() => go(hit - 1)}><ChevronUp size={14} /></ActionIcon>
-            <ActionIcon size="sm" variant="default" aria-label="The next one" onClick={() => go(hit + 1)}><ChevronDown size={14} /></ActionIcon>
+            <ActionIcon size="sm" variant="default" aria-label="The one before" onClick={() => go(hit - 1)}>
+              <ChevronUp size={14} />
+            </ActionIcon>
+            <ActionIcon size="sm" variant="default" aria-label="The next one" onClick={() => go(hit + 1)}>
+              <ChevronDown size={14} />
+            </ActionIcon>
           </Group>
         )}
       </Group>
@@ -146,7 +152,11 @@ function RowText({ row, open }: { row: Row; open: boolean }) {
     <>
       <span className={classes["fold"]}>{row.size !== null && <Icon size={13} aria-hidden />}</span>
       <span className={classes["name"]}>{row.stretch === null ? row.name : `[${row.name}]`}</span>
-      {row.stretch === null && <span className={classes["value"]} data-type={typeOf(row.value)}>{preview(row)}</span>}
+      {row.stretch === null && (
+        <span className={classes["value"]} data-type={typeOf(row.value)}>
+          {preview(row)}
+        </span>
+      )}
     </>
   );
 }
@@ -157,7 +167,9 @@ function Chosen({ row, root }: { row: Row; root: string }) {
   return (
     <div className={classes["chosen"]} data-testid="json-chosen">
       <Group gap="xs" wrap="nowrap" justify="space-between">
-        <Text size="xs" ff="monospace" className={classes["path"]!} title={path} data-testid="json-path">{path}</Text>
+        <Text size="xs" ff="monospace" className={classes["path"]!} title={path} data-testid="json-path">
+          {path}
+        </Text>
         <Group gap={6} wrap="nowrap">
           <Copy text={path} label="Path" aria-label="Copy the path" testid="copy-path" />
           <Copy text={text} label="Value" aria-label="Copy the value" testid="copy-value" />
@@ -174,7 +186,10 @@ function openAtFirst(value: Json): ReadonlySet<string> {
   let open: ReadonlySet<string> = new Set([keyOf([])]);
   for (;;) {
     const rows = rowsOf(value, "", open);
-    const next = new Set([...open, ...rows.filter((row) => row.size !== null && row.stretch === null).map((row) => row.key)]);
+    const next = new Set([
+      ...open,
+      ...rows.filter((row) => row.size !== null && row.stretch === null).map((row) => row.key),
+    ]);
     if (next.size === open.size || rowsOf(value, "", next).length > OPEN_AT_ONCE) return open;
     open = next;
   }

@@ -21,13 +21,25 @@ const PAGE = 200;
 const AGAIN_MS = 2_000;
 const LEVELS: Readonly<Record<Line["level"], LucideIcon>> = { info: Info, warning: TriangleAlert, error: CircleX };
 
-export function LogsTab({ run, step, attempt, live }: { run: string; step: string | null; attempt: number | null; live: boolean }) {
+export function LogsTab({
+  run,
+  step,
+  attempt,
+  live,
+}: {
+  run: string;
+  step: string | null;
+  attempt: number | null;
+  live: boolean;
+}) {
   const wanted = { ...(step === null ? {} : { step }), ...(attempt === null ? {} : { attempt }) };
   const query = useInfiniteQuery({
     queryKey: ["run", run, "logs", step, attempt],
     queryFn: async ({ pageParam, signal }) => {
       const asked = { limit: PAGE, ...wanted, ...(pageParam === null ? {} : { cursor: pageParam }) };
-      return (await body(api.GET("/api/v1/runs/{run}/logs", { params: { path: { run }, query: asked }, signal }))) as LogPage;
+      return (await body(
+        api.GET("/api/v1/runs/{run}/logs", { params: { path: { run }, query: asked }, signal }),
+      )) as LogPage;
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
@@ -38,7 +50,12 @@ export function LogsTab({ run, step, attempt, live }: { run: string; step: strin
   useRefetchOnChange(live, query);
   const whole = useMutation({
     mutationFn: () =>
-      body(api.GET("/api/v1/runs/{run}/logs", { params: { path: { run }, query: { ...wanted, format: "lines" } }, parseAs: "text" })),
+      body(
+        api.GET("/api/v1/runs/{run}/logs", {
+          params: { path: { run }, query: { ...wanted, format: "lines" } },
+          parseAs: "text",
+        }),
+      ),
     onSuccess: (lines) => download(lines as unknown as string, `${step === null ? run : `${run}-${step}`}.jsonl`),
   });
   const problem = query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />;
@@ -47,7 +64,10 @@ export function LogsTab({ run, step, attempt, live }: { run: string; step: strin
   return (
     <div data-testid="logs">
       <Group justify="space-between" mb="xs">
-        <Text size="sm">{lines.length.toLocaleString()}{query.hasNextPage ? " or more" : ""} lines</Text>
+        <Text size="sm">
+          {lines.length.toLocaleString()}
+          {query.hasNextPage ? " or more" : ""} lines
+        </Text>
         <Button
           size="compact-xs"
           variant="default"
@@ -63,14 +83,24 @@ export function LogsTab({ run, step, attempt, live }: { run: string; step: strin
       {problem}
       {whole.error !== null && <ProblemPanel error={whole.error} again={() => whole.mutate()} />}
       {lines.length === 0 ? (
-        <Text size="sm" c="dimmed">Nothing has happened to it yet.</Text>
+        <Text size="sm" c="dimmed">
+          Nothing has happened to it yet.
+        </Text>
       ) : (
         <ol className={classes["lines"]} tabIndex={0} aria-label="Log">
-          {lines.map((line, place) => <LogLine key={place} line={line} steps={step === null} />)}
+          {lines.map((line, place) => (
+            <LogLine key={place} line={line} steps={step === null} />
+          ))}
         </ol>
       )}
       {query.hasNextPage && (
-        <Button mt="xs" size="compact-sm" variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+        <Button
+          mt="xs"
+          size="compact-sm"
+          variant="default"
+          loading={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
           More lines
         </Button>
       )}
@@ -84,7 +114,9 @@ function LogLine({ line, steps }: { line: Line; steps: boolean }) {
   const at = Date.parse(line.at);
   return (
     <li className={classes["line"]} data-level={line.level} data-source={line.source} data-testid="log-line">
-      <time dateTime={line.at} title={absolute(at, zone)}>{clockTime(at, zone)}</time>
+      <time dateTime={line.at} title={absolute(at, zone)}>
+        {clockTime(at, zone)}
+      </time>
       <Icon size={13} aria-label={line.level} />
       <span className={classes["said"]}>
         {steps && line.step !== null && <span className={classes["type"]}>{line.step}</span>}

@@ -33,7 +33,9 @@ export function LongText({ text, label, name, lines }: { text: string; label: st
               {most.toLocaleString()} of {text.length.toLocaleString()} characters are shown.
             </Text>
             {most < MOST_ON_WISH && (
-              <Button size="compact-xs" variant="default" onClick={() => setMost(MOST_ON_WISH)}>Show more</Button>
+              <Button size="compact-xs" variant="default" onClick={() => setMost(MOST_ON_WISH)}>
+                Show more
+              </Button>
             )}
             <Button size="compact-xs" variant="default" onClick={() => download(text, name)}>
               Download {sizeOf(new TextEncoder().encode(text).length)}

@@ -25,43 +25,64 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
     {
       name: "input",
       label: "Input",
-      show: () => <ValueView value={input} root="input" label="input" form={form} onForm={(chosen) => onTab(`input.${chosen}`)} />,
+      show: () => (
+        <ValueView value={input} root="input" label="input" form={form} onForm={(chosen) => onTab(`input.${chosen}`)} />
+      ),
     },
     {
       name: "output",
       label: "Output",
       show: () =>
-        output === null || output === undefined
-          ? <NoValue>{noOutput(status)}</NoValue>
-          : <ValueView value={output} root="output" label="output" form={form} onForm={(chosen) => onTab(`output.${chosen}`)} />,
+        output === null || output === undefined ? (
+          <NoValue>{noOutput(status)}</NoValue>
+        ) : (
+          <ValueView
+            value={output}
+            root="output"
+            label="output"
+            form={form}
+            onForm={(chosen) => onTab(`output.${chosen}`)}
+          />
+        ),
     },
     ...(error === null
       ? []
-      : [{
-          name: "error",
-          label: "Error",
-          show: () => (
-            <FailureView
-              failure={error}
-              title="The run has failed"
-              next={
-                error.step === null || error.step === undefined
-                  ? "Nothing more happens. Retry the run once the cause is gone."
-                  : (
+      : [
+          {
+            name: "error",
+            label: "Error",
+            show: () => (
+              <FailureView
+                failure={error}
+                title="The run has failed"
+                next={
+                  error.step === null || error.step === undefined ? (
+                    "Nothing more happens. Retry the run once the cause is gone."
+                  ) : (
                     <>
                       It failed at the step{" "}
-                      <Anchor component="button" type="button" size="sm" onClick={() => onSelect(error.step!, error.attempt || null)}>
+                      <Anchor
+                        component="button"
+                        type="button"
+                        size="sm"
+                        onClick={() => onSelect(error.step!, error.attempt || null)}
+                      >
                         {error.step}
                       </Anchor>
                       . Nothing more happens. Retry the run from there once the cause is gone.
                     </>
                   )
-              }
-            />
-          ),
-        }]),
+                }
+              />
+            ),
+          },
+        ]),
     { name: "events", label: "Events", show: () => <EventsTab run={run} model={model} step={null} attempt={null} /> },
-    { name: "logs", label: "Logs", show: () => <LogsTab run={run} step={null} attempt={null} live={!isOver(model, null)} /> },
+    {
+      name: "logs",
+      label: "Logs",
+      show: () => <LogsTab run={run} step={null} attempt={null} live={!isOver(model, null)} />,
+    },
     {
       name: "wire",
       label: "Wire",
@@ -74,9 +95,15 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
   return (
     <Stack gap="xs" className={classes["inspector"]!} data-testid="inspector">
       <Group gap="sm">
-        <Text component="h2" size="sm" fw={700}>The run</Text>
-        <Text span size="sm"><StatusBadge status={model.status} /></Text>
-        <Text size="xs" c="dimmed">Select a step to look into it.</Text>
+        <Text component="h2" size="sm" fw={700}>
+          The run
+        </Text>
+        <Text span size="sm">
+          <StatusBadge status={model.status} />
+        </Text>
+        <Text size="xs" c="dimmed">
+          Select a step to look into it.
+        </Text>
       </Group>
       <TabBar tabs={tabs} wish={wished} first={first} onTab={onTab} label="What is known of the run" />
     </Stack>

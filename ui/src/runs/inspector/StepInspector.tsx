@@ -27,7 +27,15 @@ import { NoValue, ValueView } from "./ValueView.tsx";
 // More than these are chosen from a list.
 const MOST_BUTTONS = 6;
 
-export function StepInspector({ run, model, step: name, attempt, tab, onTab, onSelect }: InspectorProps & { step: string }) {
+export function StepInspector({
+  run,
+  model,
+  step: name,
+  attempt,
+  tab,
+  onTab,
+  onSelect,
+}: InspectorProps & { step: string }) {
   const query = useStepDetail(run, name, model);
   const { events } = useEvents(run, name, model.seq, mayHaveFailed(model, name, query.data));
   const failures = useMemo(() => failedAttempts(events ?? []), [events]);
@@ -49,55 +57,73 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
   const status = stepIn(model, name)?.status ?? step.status;
   const tabs: readonly TabSpec[] = [
     ...(isLoop
-      ? [{
-          name: "items",
-          label: <Counted what="Items" count={step.items!.total} />,
-          show: () => (
-            <ItemList
-              run={run}
-              step={step}
-              live={live}
-              moving={stepIn(model, name)?.counts ?? null}
-              onSelect={(item) => onSelect(item, null)}
-            />
-          ),
-        }]
+      ? [
+          {
+            name: "items",
+            label: <Counted what="Items" count={step.items!.total} />,
+            show: () => (
+              <ItemList
+                run={run}
+                step={step}
+                live={live}
+                moving={stepIn(model, name)?.counts ?? null}
+                onSelect={(item) => onSelect(item, null)}
+              />
+            ),
+          },
+        ]
       : []),
     {
       name: "input",
       label: "Input",
       show: () =>
-        step.input === null || step.input === undefined
-          ? <NoValue>{isLoop ? "Each item has its own input: choose one in Items." : "The step has not been called yet."}</NoValue>
-          : <ValueView value={step.input} root="input" label="input" form={form} onForm={(chosen) => onTab(`input.${chosen}`)} />,
+        step.input === null || step.input === undefined ? (
+          <NoValue>
+            {isLoop ? "Each item has its own input: choose one in Items." : "The step has not been called yet."}
+          </NoValue>
+        ) : (
+          <ValueView
+            value={step.input}
+            root="input"
+            label="input"
+            form={form}
+            onForm={(chosen) => onTab(`input.${chosen}`)}
+          />
+        ),
     },
     { name: "output", label: "Output", show: () => <Output step={step} attempt={attempt} form={form} onTab={onTab} /> },
     ...(hasError
-      ? [{
-          name: "error",
-          label: shownFailures.length > 1 ? <Counted what="Errors" count={shownFailures.length} /> : "Error",
-          show: () => <Errors step={step} failures={shownFailures} model={model} onTab={onTab} />,
-        }]
+      ? [
+          {
+            name: "error",
+            label: shownFailures.length > 1 ? <Counted what="Errors" count={shownFailures.length} /> : "Error",
+            show: () => <Errors step={step} failures={shownFailures} model={model} onTab={onTab} />,
+          },
+        ]
       : []),
-    { name: "events", label: "Events", show: () => <EventsTab run={run} model={model} step={name} attempt={attempt} /> },
+    {
+      name: "events",
+      label: "Events",
+      show: () => <EventsTab run={run} model={model} step={name} attempt={attempt} />,
+    },
     { name: "logs", label: "Logs", show: () => <LogsTab run={run} step={name} attempt={attempt} live={live} /> },
     {
       name: "wire",
       label: "Wire",
       show: () =>
-        isLoop
-          ? <WireOfItems onItems={() => onTab("items")} />
-          : (
-            <WireTab
-              key={name}
-              run={run}
-              step={name}
-              attempt={attempt}
-              live={live}
-              moved={movesOf(model, name)}
-              detail={step}
-            />
-          ),
+        isLoop ? (
+          <WireOfItems onItems={() => onTab("items")} />
+        ) : (
+          <WireTab
+            key={name}
+            run={run}
+            step={name}
+            attempt={attempt}
+            live={live}
+            moved={movesOf(model, name)}
+            detail={step}
+          />
+        ),
     },
   ];
   // The one that a step waits for is in the chart before it has begun.
@@ -116,10 +142,18 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
       />
       {step.waiting_for !== null && status === "WAITING" && <Waiting waiting={step.waiting_for} />}
       {missing === null ? (
-        <TabBar tabs={tabs} wish={wished} first={firstTab(step, attempt, hasError, isLoop)} onTab={onTab} label={`What is known of ${name}`} />
+        <TabBar
+          tabs={tabs}
+          wish={wished}
+          first={firstTab(step, attempt, hasError, isLoop)}
+          onTab={onTab}
+          label={`What is known of ${name}`}
+        />
       ) : (
         <>
-          <Text size="sm" role="alert" data-testid="no-attempt">{missing}</Text>
+          <Text size="sm" role="alert" data-testid="no-attempt">
+            {missing}
+          </Text>
           <Instead onClick={() => onSelect(name, null)}>Show all attempts</Instead>
         </>
       )}
@@ -130,7 +164,9 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
 /** Where to go on from what is not there. */
 function Instead({ onClick, children }: { onClick: () => void; children: string }) {
   return (
-    <Anchor component="button" type="button" size="sm" ta="left" onClick={onClick} data-testid="instead">{children}</Anchor>
+    <Anchor component="button" type="button" size="sm" ta="left" onClick={onClick} data-testid="instead">
+      {children}
+    </Anchor>
   );
 }
 
@@ -146,8 +182,16 @@ function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {
   const isQuestion = waiting.kind === "input" || waiting.kind === "auth";
   return (
     <Text size="sm" component="div" className={classes["waits"]!} data-testid="waiting-for">
-      {WAITS[waiting.kind]}{waiting.text === "" ? "." : `: ${waiting.text}`}
-      {isQuestion && <> <Anchor component={Link} to="/inbox" size="sm" underline="always">Answer it in the inbox</Anchor></>}
+      {WAITS[waiting.kind]}
+      {waiting.text === "" ? "." : `: ${waiting.text}`}
+      {isQuestion && (
+        <>
+          {" "}
+          <Anchor component={Link} to="/inbox" size="sm" underline="always">
+            Answer it in the inbox
+          </Anchor>
+        </>
+      )}
     </Text>
   );
 }
@@ -160,7 +204,14 @@ function firstTab(step: Step, attempt: number | null, hasError: boolean, isLoop:
 }
 
 function Counted({ what, count }: { what: string; count: number }) {
-  return <>{what} <Badge size="sm" variant="default" radius="sm">{count.toLocaleString()}</Badge></>;
+  return (
+    <>
+      {what}{" "}
+      <Badge size="sm" variant="default" radius="sm">
+        {count.toLocaleString()}
+      </Badge>
+    </>
+  );
 }
 
 function Head({
@@ -180,29 +231,55 @@ function Head({
   return (
     <Group gap="sm" justify="space-between">
       <Group gap="sm">
-        <Text component="h2" size="sm" fw={700} className={classes["path"]!} data-testid="inspected">{step.name}</Text>
-        <Text span size="sm"><StatusBadge status={status} /></Text>
+        <Text component="h2" size="sm" fw={700} className={classes["path"]!} data-testid="inspected">
+          {step.name}
+        </Text>
+        <Text span size="sm">
+          <StatusBadge status={status} />
+        </Text>
         {step.agent !== "" && (
-          <Anchor component={Link} to={"/agents/$agent" as never} params={{ agent: step.agent } as never} size="sm">{step.agent}</Anchor>
+          <Anchor component={Link} to={"/agents/$agent" as never} params={{ agent: step.agent } as never} size="sm">
+            {step.agent}
+          </Anchor>
         )}
         {step.child !== null && step.child !== undefined && (
-          <Anchor component={Link} to="/runs/$run" params={{ run: step.child.run_id } as never} size="sm" data-testid="child">
+          <Anchor
+            component={Link}
+            to="/runs/$run"
+            params={{ run: step.child.run_id } as never}
+            size="sm"
+            data-testid="child"
+          >
             Run of {step.workflow}
           </Anchor>
         )}
-        {step.protocol !== null && <Text size="xs" c="dimmed" title="The dialect that was spoken" data-testid="dialect">{step.protocol}</Text>}
+        {step.protocol !== null && (
+          <Text size="xs" c="dimmed" title="The dialect that was spoken" data-testid="dialect">
+            {step.protocol}
+          </Text>
+        )}
         {item !== null && (
           <Anchor component="button" type="button" size="sm" onClick={() => onItems(item[1]!)} data-testid="all-items">
             All items of {item[1]}
           </Anchor>
         )}
       </Group>
-      {step.attempts > 1 && <Attempts count={step.attempts} attempt={attempt} onAttempt={(chosen) => onSelect(step.name, chosen)} />}
+      {step.attempts > 1 && (
+        <Attempts count={step.attempts} attempt={attempt} onAttempt={(chosen) => onSelect(step.name, chosen)} />
+      )}
     </Group>
   );
 }
 
-function Attempts({ count, attempt, onAttempt }: { count: number; attempt: number | null; onAttempt: (attempt: number | null) => void }) {
+function Attempts({
+  count,
+  attempt,
+  onAttempt,
+}: {
+  count: number;
+  attempt: number | null;
+  onAttempt: (attempt: number | null) => void;
+}) {
   const numbers = Array.from({ length: count }, (_, place) => String(place + 1));
   const choose = (value: string | null) => onAttempt(value === null || value === "all" ? null : Number(value));
   if (count > MOST_BUTTONS) {
@@ -211,7 +288,10 @@ function Attempts({ count, attempt, onAttempt }: { count: number; attempt: numbe
         size="xs"
         w={150}
         aria-label="Attempt"
-        data={[{ value: "all", label: "All attempts" }, ...numbers.map((value) => ({ value, label: `Attempt ${value}` }))]}
+        data={[
+          { value: "all", label: "All attempts" },
+          ...numbers.map((value) => ({ value, label: `Attempt ${value}` })),
+        ]}
         value={attempt === null ? "all" : String(attempt)}
         onChange={choose}
         allowDeselect={false}
@@ -221,7 +301,9 @@ function Attempts({ count, attempt, onAttempt }: { count: number; attempt: numbe
   }
   return (
     <Group gap={6}>
-      <Text size="xs" c="dimmed" id="attempts-label">Attempt</Text>
+      <Text size="xs" c="dimmed" id="attempts-label">
+        Attempt
+      </Text>
       <SegmentedControl
         size="xs"
         aria-labelledby="attempts-label"
@@ -234,16 +316,38 @@ function Attempts({ count, attempt, onAttempt }: { count: number; attempt: numbe
   );
 }
 
-function Output({ step, attempt, form, onTab }: { step: Step; attempt: number | null; form: string | null; onTab: (tab: string) => void }) {
+function Output({
+  step,
+  attempt,
+  form,
+  onTab,
+}: {
+  step: Step;
+  attempt: number | null;
+  form: string | null;
+  onTab: (tab: string) => void;
+}) {
   if (attempt !== null && attempt < step.attempts) {
     return <NoValue>{`Attempt ${attempt} gave no output; attempt ${attempt + 1} followed it.`}</NoValue>;
   }
   return (
     <Stack gap="xs">
-      {step.warnings.map((warning, place) => <Text key={place} size="sm" c="var(--status-waiting)">Odd about the answer: {warning}</Text>)}
-      {step.output === null || step.output === undefined
-        ? <NoValue>{noOutput(step.status)}</NoValue>
-        : <ValueView value={step.output} root={rootOf(step.name)} label="output" form={form} onForm={(chosen) => onTab(`output.${chosen}`)} />}
+      {step.warnings.map((warning, place) => (
+        <Text key={place} size="sm" c="var(--status-waiting)">
+          Odd about the answer: {warning}
+        </Text>
+      ))}
+      {step.output === null || step.output === undefined ? (
+        <NoValue>{noOutput(step.status)}</NoValue>
+      ) : (
+        <ValueView
+          value={step.output}
+          root={rootOf(step.name)}
+          label="output"
+          form={form}
+          onForm={(chosen) => onTab(`output.${chosen}`)}
+        />
+      )}
     </Stack>
   );
 }
@@ -274,7 +378,10 @@ function WireOfItems({ onItems }: { onItems: () => void }) {
   return (
     <Text size="sm" data-testid="wire-of-items">
       Each item has its own exchanges: choose one in{" "}
-      <Anchor component="button" type="button" size="sm" onClick={onItems}>Items</Anchor>.
+      <Anchor component="button" type="button" size="sm" onClick={onItems}>
+        Items
+      </Anchor>
+      .
     </Text>
   );
 }
@@ -321,7 +428,8 @@ function Next({ end, step, model }: { end: AttemptEnd; step: Step; model: RunMod
 
 function afterFailure(step: Step, model: RunModel): string {
   if (indexOf(step.name) !== null) return afterItem(step.name, model);
-  if (stepIn(model, step.name)?.handled === true) return "The workflow has foreseen this (on_error) and goes on without it.";
+  if (stepIn(model, step.name)?.handled === true)
+    return "The workflow has foreseen this (on_error) and goes on without it.";
   return model.finishedAt !== null
     ? "No attempt follows. Retry the run from this step once the cause is gone."
     : "No attempt follows. What else the run has begun comes to its end first.";
@@ -336,7 +444,9 @@ function afterItem(item: string, model: RunModel): string {
       return `The step ${name} has completed all the same (on_error of its for_each).`;
     case "FAILED": {
       const isCause = owner.error?.causeItem === indexOf(item);
-      const failed = isCause ? `No attempt follows. With it the step ${name} has failed` : `No attempt follows. The step ${name} has failed, too`;
+      const failed = isCause
+        ? `No attempt follows. With it the step ${name} has failed`
+        : `No attempt follows. The step ${name} has failed, too`;
       if (owner.handled) return `${failed}; the workflow has foreseen that (on_error) and goes on without it.`;
       return model.finishedAt !== null
         ? `${failed}. Retry the run from that step once the cause is gone.`

@@ -43,7 +43,9 @@ export function TabBar({
     <Tabs value={shown} onChange={(tab) => tab !== null && onTab(tab)} keepMounted={false} className={classes["tabs"]!}>
       <TabStrip chosen={shown} label={label}>
         {tabs.map((tab) => (
-          <Tabs.Tab key={tab.name} value={tab.name} className={classes["tab"]!} data-testid={`tab-${tab.name}`}>{tab.label}</Tabs.Tab>
+          <Tabs.Tab key={tab.name} value={tab.name} className={classes["tab"]!} data-testid={`tab-${tab.name}`}>
+            {tab.label}
+          </Tabs.Tab>
         ))}
       </TabStrip>
       {tabs.map((tab) => (

@@ -49,7 +49,9 @@ export function ValueView({
       {shown === "json" && <JsonTree key={root} value={value} root={root} label={label} />}
       {shown === "files" && (
         <Stack gap="xs" data-testid="files">
-          {files.map((file, place) => <FileCard key={place} file={file} />)}
+          {files.map((file, place) => (
+            <FileCard key={place} file={file} />
+          ))}
         </Stack>
       )}
     </Stack>
@@ -57,7 +59,11 @@ export function ValueView({
 }
 
 export function NoValue({ children }: { children: string }) {
-  return <Text size="sm" c="dimmed" data-testid="no-value">{children}</Text>;
+  return (
+    <Text size="sm" c="dimmed" data-testid="no-value">
+      {children}
+    </Text>
+  );
 }
 
 /** What is to be read of it: itself, or the field that agents' answers have for that. */

@@ -53,13 +53,27 @@ function add(rows: Row[], value: Json, place: Place, name: string, depth: number
   for (let from = 0; from < size; from += STRETCH) {
     const to = Math.min(size, from + STRETCH);
     const stretch = stretchKey(place, from);
-    rows.push({ key: stretch, place, depth: depth + 1, name: `${from} … ${to - 1}`, value, size: to - from, stretch: { from, to } });
+    rows.push({
+      key: stretch,
+      place,
+      depth: depth + 1,
+      name: `${from} … ${to - 1}`,
+      value,
+      size: to - from,
+      stretch: { from, to },
+    });
     if (open.has(stretch)) addRange(rows, value, names, place, from, to, depth + 2, open);
   }
 }
 
 function addRange(
-  rows: Row[], value: Json, names: readonly string[] | null, place: Place, from: number, to: number, depth: number,
+  rows: Row[],
+  value: Json,
+  names: readonly string[] | null,
+  place: Place,
+  from: number,
+  to: number,
+  depth: number,
   open: ReadonlySet<string>,
 ): void {
   for (let index = from; index < to; index++) {
@@ -107,7 +121,10 @@ export function find(root: Json, text: string): { readonly places: readonly Plac
     if (--left < 0 || places.length >= MOST_FOUND) return false;
     const name = place.length === 0 ? "" : String(place[place.length - 1]);
     const said = isHolder(value) ? "" : String(value);
-    if ((name !== "" && Number.isNaN(Number(name)) && name.toLowerCase().includes(wanted)) || said.toLowerCase().includes(wanted)) {
+    if (
+      (name !== "" && Number.isNaN(Number(name)) && name.toLowerCase().includes(wanted)) ||
+      said.toLowerCase().includes(wanted)
+    ) {
       places.push(place);
     }
     if (!isHolder(value)) return true;

@@ -15,7 +15,10 @@ export async function bytesIn(content: FoundFile["content"], signal?: AbortSigna
       return bytes;
     }
     case "blob":
-      return await fetched(`/api/v1/runs/${encodeURIComponent(content.run)}/blobs/${encodeURIComponent(content.id)}`, signal);
+      return await fetched(
+        `/api/v1/runs/${encodeURIComponent(content.run)}/blobs/${encodeURIComponent(content.id)}`,
+        signal,
+      );
     case "link":
       throw new Error("Bytes behind an agent's link are never fetched.");
   }

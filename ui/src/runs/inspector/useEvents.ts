@@ -47,7 +47,12 @@ export function useEvents(run: string, step: string | null, seq: number, wanted 
 }
 
 async function readOn(
-  run: string, step: string | null, known: History, latest: number, most: number, signal: AbortSignal,
+  run: string,
+  step: string | null,
+  known: History,
+  latest: number,
+  most: number,
+  signal: AbortSignal,
 ): Promise<History> {
   const events = [...known.events];
   let to = known.to;

@@ -29,7 +29,10 @@ export function isOver(model: RunModel, step: string | null): boolean {
 export function mayHaveFailed(model: RunModel, step: string, known: Step | undefined): boolean {
   if (known !== undefined && (known.attempts > 1 || known.error !== null)) return true;
   const at = stepIn(model, step);
-  return at !== null && (at.error !== null || at.spans.some(({ kind, failed }) => failed || kind === "backoff" || kind === "unknown"));
+  return (
+    at !== null &&
+    (at.error !== null || at.spans.some(({ kind, failed }) => failed || kind === "backoff" || kind === "unknown"))
+  );
 }
 
 /** The page that it is part of reads it again when the run has moved. */
@@ -40,7 +43,8 @@ export function useRunDetail(run: string) {
 export function useStepDetail(run: string, step: string, model: RunModel) {
   return useQuery({
     queryKey: ["run", run, "step", step, movesOf(model, step)],
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{run}/steps/{step}", { params: { path: { run, step } }, signal })),
+    queryFn: ({ signal }) =>
+      body(api.GET("/api/v1/runs/{run}/steps/{step}", { params: { path: { run, step } }, signal })),
     placeholderData: (before, query) => (query?.queryKey[1] === run && query.queryKey[3] === step ? before : undefined),
   });
 }

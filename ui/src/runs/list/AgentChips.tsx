@@ -10,7 +10,11 @@ export function AgentChips({ agents, most }: { agents: readonly string[]; most: 
   const rest = agents.slice(shown.length);
   return (
     <span className={classes["chips"]} data-testid="run-agents">
-      {shown.map((agent) => <span key={agent} className={classes["chip"]} title={agent}>{escapeBidi(agent)}</span>)}
+      {shown.map((agent) => (
+        <span key={agent} className={classes["chip"]} title={agent}>
+          {escapeBidi(agent)}
+        </span>
+      ))}
       {rest.length > 0 && (
         <span className={classes["chip"]} title={rest.join(", ")} data-testid="more-agents">
           <span aria-hidden>+{rest.length}</span>

@@ -44,14 +44,26 @@ export function BulkDialog({
       opened
       onClose={close}
       closeOnClickOutside={!isGoing}
-      title={progress.state === "ready" ? `${wish === "cancel" ? "Cancel" : "Retry"} ${counted(chosen.length, "run")}?` : wish === "cancel" ? "Cancelling runs" : "Retrying runs"}
+      title={
+        progress.state === "ready"
+          ? `${wish === "cancel" ? "Cancel" : "Retry"} ${counted(chosen.length, "run")}?`
+          : wish === "cancel"
+            ? "Cancelling runs"
+            : "Retrying runs"
+      }
       transitionProps={{ duration: 0 }}
     >
       <Stack gap="sm" data-testid="bulk-dialog">
         {progress.state === "ready" ? (
           <>
-            {wish === "cancel" ? <Cancelling /> : <Retrying chosen={chosen} runs={runs} whole={whole} onWhole={setWhole} />}
-            {chosen.length < runs.length && <LeftAlone wish={asked} number={runs.length - chosen.length} of={runs.length} />}
+            {wish === "cancel" ? (
+              <Cancelling />
+            ) : (
+              <Retrying chosen={chosen} runs={runs} whole={whole} onWhole={setWhole} />
+            )}
+            {chosen.length < runs.length && (
+              <LeftAlone wish={asked} number={runs.length - chosen.length} of={runs.length} />
+            )}
           </>
         ) : (
           <Going went={progress} wish={asked} />
@@ -59,22 +71,36 @@ export function BulkDialog({
         <Group justify="flex-end" gap="sm">
           {progress.state === "ready" && (
             <>
-              <Button variant="default" onClick={close} data-autofocus>{wish === "cancel" ? "Keep them running" : "Do not retry"}</Button>
+              <Button variant="default" onClick={close} data-autofocus>
+                {wish === "cancel" ? "Keep them running" : "Do not retry"}
+              </Button>
               <Button
                 {...(wish === "cancel" ? { color: "red.9" } : {})}
                 disabled={chosen.length === 0}
                 onClick={() => void go(asked, chosen)}
                 data-testid="confirm-bulk"
               >
-                {wish === "cancel" ? `Cancel ${counted(chosen.length, "run")}` : `Start ${counted(chosen.length, "new run")}`}
+                {wish === "cancel"
+                  ? `Cancel ${counted(chosen.length, "run")}`
+                  : `Start ${counted(chosen.length, "new run")}`}
               </Button>
             </>
           )}
-          {isGoing && <Button variant="default" onClick={stop} data-testid="stop-bulk">Stop</Button>}
-          {isOver && <Button {...(left.length > 0 ? { variant: "default" } : {})} onClick={close} data-testid="close-bulk">Close</Button>}
+          {isGoing && (
+            <Button variant="default" onClick={stop} data-testid="stop-bulk">
+              Stop
+            </Button>
+          )}
+          {isOver && (
+            <Button {...(left.length > 0 ? { variant: "default" } : {})} onClick={close} data-testid="close-bulk">
+              Close
+            </Button>
+          )}
           {isOver && left.length > 0 && (
             <Button onClick={() => void go(asked, left)} data-testid="bulk-again">
-              {progress.state === "stopped" ? `Go on with ${counted(left.length, "run")}` : `Try ${counted(left.length, "run")} again`}
+              {progress.state === "stopped"
+                ? `Go on with ${counted(left.length, "run")}`
+                : `Try ${counted(left.length, "run")} again`}
             </Button>
           )}
         </Group>
@@ -87,7 +113,9 @@ function Cancelling() {
   return (
     <>
       <Text size="sm">Agents that can be told to stop are told. What they have done already stays done.</Text>
-      <Text size="sm">A cancelled run does not go on. It can be retried as a new run, which keeps what was completed.</Text>
+      <Text size="sm">
+        A cancelled run does not go on. It can be retried as a new run, which keeps what was completed.
+      </Text>
     </>
   );
 }
@@ -107,17 +135,32 @@ function Retrying({
   const unfinished = meant("retry", runs).length;
   return (
     <>
-      <Text size="sm">Each retry is a new run with an id of its own, with the same input. The runs before stay as they are.</Text>
-      <Radio.Group label="What runs again" value={whole ? "all" : "rest"} onChange={(value) => onWhole(value === "all")}>
+      <Text size="sm">
+        Each retry is a new run with an id of its own, with the same input. The runs before stay as they are.
+      </Text>
+      <Radio.Group
+        label="What runs again"
+        value={whole ? "all" : "rest"}
+        onChange={(value) => onWhole(value === "all")}
+      >
         <Stack gap="xs" mt="xs">
           <Radio
             value="rest"
             label="What did not complete"
-            description={unfinished === 0 ? "All of these runs have completed." : `In ${counted(unfinished, "run")} that failed or were cancelled; completed outputs are kept.`}
+            description={
+              unfinished === 0
+                ? "All of these runs have completed."
+                : `In ${counted(unfinished, "run")} that failed or were cancelled; completed outputs are kept.`
+            }
             disabled={unfinished === 0}
             data-testid="bulk-rest"
           />
-          <Radio value="all" label="Everything" description="Nothing is kept; completed runs are run again, too." data-testid="bulk-all" />
+          <Radio
+            value="all"
+            label="Everything"
+            description="Nothing is kept; completed runs are run again, too."
+            data-testid="bulk-all"
+          />
         </Stack>
       </Radio.Group>
       <Alert
@@ -144,7 +187,11 @@ function LeftAlone({ wish, number, of }: { wish: BulkWish; number: number; of: n
     retry: "have completed or have not ended yet",
     restart: "have not ended yet",
   }[wish];
-  return <Text size="sm" c="dimmed" data-testid="left-alone">{number} of the {of} selected {why}, and {number === 1 ? "is" : "are"} left alone.</Text>;
+  return (
+    <Text size="sm" c="dimmed" data-testid="left-alone">
+      {number} of the {of} selected {why}, and {number === 1 ? "is" : "are"} left alone.
+    </Text>
+  );
 }
 
 function Going({ went, wish }: { went: Went; wish: BulkWish }) {
@@ -160,7 +207,8 @@ function Going({ went, wish }: { went: Went; wish: BulkWish }) {
         {isOver
           ? `${counted(well, "run")} ${DONE[wish]}${went.failures.length > 0 ? `, ${went.failures.length} not` : ""}.`
           : `${went.done} of ${went.of}…`}
-        {went.state === "stopped" && ` Stopped: ${went.unasked.length} ${went.unasked.length === 1 ? "was" : "were"} not asked.`}
+        {went.state === "stopped" &&
+          ` Stopped: ${went.unasked.length} ${went.unasked.length === 1 ? "was" : "were"} not asked.`}
       </Text>
       {went.failures.length > 0 && <Failures failures={went.failures} />}
       {isOver && went.failures.length + went.unasked.length > 0 && (
@@ -177,10 +225,19 @@ function Going({ went, wish }: { went: Went; wish: BulkWish }) {
 
 function Failures({ failures }: { failures: readonly Failure[] }) {
   return (
-    <List size="sm" spacing="xs" className={classes["failures"]!} listStyleType="none" aria-label="Runs for which it failed" data-testid="bulk-failures">
+    <List
+      size="sm"
+      spacing="xs"
+      className={classes["failures"]!}
+      listStyleType="none"
+      aria-label="Runs for which it failed"
+      data-testid="bulk-failures"
+    >
       {failures.map(({ run, error }) => (
         <List.Item key={run.id} data-testid="bulk-failure">
-          <AnchorLink to="/runs/$run" params={{ run: run.id }} search={{}} size="sm" ff="monospace">{run.id}</AnchorLink>
+          <AnchorLink to="/runs/$run" params={{ run: run.id }} search={{}} size="sm" ff="monospace">
+            {run.id}
+          </AnchorLink>
           <Text size="sm">{wordsOf(error)}</Text>
         </List.Item>
       ))}

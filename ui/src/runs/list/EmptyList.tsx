@@ -18,7 +18,10 @@ export function NoRuns() {
     queryKey: ["runs", "first"],
     queryFn: async () => {
       const one = { params: { query: { limit: 1 } } };
-      const [workflows, agents] = await Promise.all([body(api.GET("/api/v1/workflows", one)), body(api.GET("/api/v1/agents", one))]);
+      const [workflows, agents] = await Promise.all([
+        body(api.GET("/api/v1/workflows", one)),
+        body(api.GET("/api/v1/agents", one)),
+      ]);
       return { workflow: workflows.items[0]?.name, hasAgents: agents.items.length > 0 };
     },
   });
@@ -29,18 +32,33 @@ export function NoRuns() {
     workflow !== undefined
       ? ["Nothing has run yet. Start a run:", `trunkline run ${quoted(workflow)} --follow${here}`]
       : hasAgents
-        ? ["Nothing has run yet, and there is no workflow. Save one, then run it:", `trunkline workflows apply workflow.yaml${here}`]
-        : ["Nothing has run yet, and there is no agent to call. Register the first one:", `trunkline agents add my-agent http://localhost:8080/agent${here}`];
+        ? [
+            "Nothing has run yet, and there is no workflow. Save one, then run it:",
+            `trunkline workflows apply workflow.yaml${here}`,
+          ]
+        : [
+            "Nothing has run yet, and there is no agent to call. Register the first one:",
+            `trunkline agents add my-agent http://localhost:8080/agent${here}`,
+          ];
   return (
     <Stack gap="xs" maw={720} data-testid="no-runs">
       <Text>{text}</Text>
       <Group gap="xs" wrap="nowrap" align="flex-start">
-        <Code block className={classes["command"]!} data-testid="next-command">{command}</Code>
+        <Code block className={classes["command"]!} data-testid="next-command">
+          {command}
+        </Code>
         <Copy text={command} label="Copy" testid="copy-command" size="sm" />
       </Group>
       {workflow !== undefined && (
         <Group gap="xs">
-          <ButtonLink to="/workflows/$workflow/start" params={{ workflow }} search={{}} variant="default" size="xs" data-testid="start-here">
+          <ButtonLink
+            to="/workflows/$workflow/start"
+            params={{ workflow }}
+            search={{}}
+            variant="default"
+            size="xs"
+            data-testid="start-here"
+          >
             Start {workflow} here
           </ButtonLink>
         </Group>
@@ -62,9 +80,16 @@ export function NoMatchingRuns({ search }: { search: RunsSearch }) {
     <Stack gap="xs" data-testid="nothing-found">
       <Text>No run fits these filters.{hidesChildren ? " Runs that were begun by other runs are left out." : ""}</Text>
       <Group gap="xs">
-        <Button size="xs" variant="default" onClick={() => void navigate({ search: {} })} data-testid="show-all">Clear all filters</Button>
+        <Button size="xs" variant="default" onClick={() => void navigate({ search: {} })} data-testid="show-all">
+          Clear all filters
+        </Button>
         {hidesChildren && (
-          <Button size="xs" variant="default" onClick={() => void navigate({ search: { ...filters, children: true } })} data-testid="show-children">
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => void navigate({ search: { ...filters, children: true } })}
+            data-testid="show-children"
+          >
             Look at child runs, too
           </Button>
         )}

@@ -25,7 +25,9 @@ export function useFilter() {
   return (part: { readonly [Name in keyof RunsSearch]: RunsSearch[Name] | undefined }, typing = false) =>
     void navigate({
       search: (now: RunsSearch) =>
-        Object.fromEntries(Object.entries({ ...now, ...part }).filter(([, value]) => value !== undefined)) as RunsSearch,
+        Object.fromEntries(
+          Object.entries({ ...now, ...part }).filter(([, value]) => value !== undefined),
+        ) as RunsSearch,
       // Nobody goes back letter by letter.
       replace: typing,
     });
@@ -50,7 +52,10 @@ export function Filters() {
         load={() => body(api.GET("/api/v1/agents", { params: { query: { limit: MOST_NAMES } } }))}
       />
       <TimeRange search={search} filter={filter} />
-      <Statuses chosen={statusesOf(search.status)} onChange={(chosen) => filter({ status: chosen.length === 0 ? undefined : chosen.join(",") })} />
+      <Statuses
+        chosen={statusesOf(search.status)}
+        onChange={(chosen) => filter({ status: chosen.length === 0 ? undefined : chosen.join(",") })}
+      />
       {search.parent === undefined ? (
         <Switch
           size="xs"
@@ -62,7 +67,11 @@ export function Filters() {
       ) : (
         <span className={classes["parent"]} data-testid="filter-parent">
           Children of {search.parent.slice(-8)}
-          <CloseButton size="xs" aria-label="Not only children of this run" onClick={() => filter({ parent: undefined })} />
+          <CloseButton
+            size="xs"
+            aria-label="Not only children of this run"
+            onClick={() => filter({ parent: undefined })}
+          />
         </span>
       )}
     </Group>
@@ -119,7 +128,13 @@ function Statuses({ chosen, onChange }: { chosen: readonly string[]; onChange: (
             key={status}
             status={status}
             isPressed={isChosen}
-            onPress={() => onChange(isChosen ? chosen.filter((each) => each !== status) : STATUSES.filter((each) => each === status || chosen.includes(each)))}
+            onPress={() =>
+              onChange(
+                isChosen
+                  ? chosen.filter((each) => each !== status)
+                  : STATUSES.filter((each) => each === status || chosen.includes(each)),
+              )
+            }
             testId={`filter-${status.toLowerCase()}`}
           >
             {appearanceOf(status).word}
@@ -158,7 +173,9 @@ function NameSelect({
       value={value ?? null}
       onChange={(next) => onChange(next ?? undefined)}
       onDropdownOpen={() => setOpened(true)}
-      nothingFoundMessage={query.isPending ? "Loading…" : query.isError ? "The names could not be read." : `No ${what} has this name.`}
+      nothingFoundMessage={
+        query.isPending ? "Loading…" : query.isError ? "The names could not be read." : `No ${what} has this name.`
+      }
       className={classes["select"]!}
       data-testid={`filter-${what}`}
     />

@@ -35,7 +35,10 @@ export function RunListBar({
     <div className={classes["bar"]}>
       {selection.runs.size === 0 ? (
         <>
-          <Text size="sm" c="dimmed" data-testid="shown">{counted(shown, "run")}{hasMore ? ", and older ones" : ""}</Text>
+          <Text size="sm" c="dimmed" data-testid="shown">
+            {counted(shown, "run")}
+            {hasMore ? ", and older ones" : ""}
+          </Text>
           {isFiltered && <ClearFilters />}
         </>
       ) : (
@@ -74,7 +77,11 @@ function Live({ live }: { live: boolean }) {
     <span
       className={classes["live"]}
       role="status"
-      title={live ? "The list changes as soon as a run does." : "Changes are not told at the moment: the list is read every few seconds."}
+      title={
+        live
+          ? "The list changes as soon as a run does."
+          : "Changes are not told at the moment: the list is read every few seconds."
+      }
       data-testid="live"
       data-live={live}
     >
@@ -91,14 +98,34 @@ function Chosen({ selection }: { selection: Selection }) {
   const why = (wish: "cancel" | "retry") => {
     if (!may.allowed) return may.reason;
     if (meant(wish === "cancel" ? "cancel" : "restart", runs).length > 0) return null;
-    return wish === "cancel" ? "All of them have ended, or are being cancelled." : "None of them has ended: cancel or await them first.";
+    return wish === "cancel"
+      ? "All of them have ended, or are being cancelled."
+      : "None of them has ended: cancel or await them first.";
   };
   return (
     <Group gap="xs" wrap="nowrap" role="group" aria-label="Selected runs">
-      <Text size="sm" fw={600} role="status" data-testid="selected">{runs.length} selected</Text>
-      <ActionButton icon={Ban} refused={why("cancel")} onPress={() => setAsked({ wish: "cancel", runs })} testId="bulk-cancel">Cancel…</ActionButton>
-      <ActionButton icon={RotateCcw} refused={why("retry")} onPress={() => setAsked({ wish: "retry", runs })} testId="bulk-retry">Retry…</ActionButton>
-      <Button size="compact-sm" variant="default" onClick={() => selection.set([])} data-testid="select-none">Clear</Button>
+      <Text size="sm" fw={600} role="status" data-testid="selected">
+        {runs.length} selected
+      </Text>
+      <ActionButton
+        icon={Ban}
+        refused={why("cancel")}
+        onPress={() => setAsked({ wish: "cancel", runs })}
+        testId="bulk-cancel"
+      >
+        Cancel…
+      </ActionButton>
+      <ActionButton
+        icon={RotateCcw}
+        refused={why("retry")}
+        onPress={() => setAsked({ wish: "retry", runs })}
+        testId="bulk-retry"
+      >
+        Retry…
+      </ActionButton>
+      <Button size="compact-sm" variant="default" onClick={() => selection.set([])} data-testid="select-none">
+        Clear
+      </Button>
       {asked !== null && (
         <BulkDialog
           wish={asked.wish}

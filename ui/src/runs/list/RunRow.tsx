@@ -35,7 +35,8 @@ export const RunRow = memo(function RunRow({
   const noteOpened = useOpenedRun();
   const open = (event: MouseEvent) => {
     // A control of its own, or text that somebody marks.
-    if ((event.target as Element).closest("a, button, input, label") !== null || getSelection()?.isCollapsed === false) return;
+    if ((event.target as Element).closest("a, button, input, label") !== null || getSelection()?.isCollapsed === false)
+      return;
     noteOpened(run.id);
     void navigate({ to: "/runs/$run", params: { run: run.id }, search: {} });
   };
@@ -60,19 +61,35 @@ export const RunRow = memo(function RunRow({
       </td>
       <td role="cell" className={classes["status"]}>
         <StatusBadge status={run.status} />
-        {!isFinal(run.status) && run.cancel_requested_at != null && <Text size="xs" c="dimmed">being cancelled</Text>}
-        {gone && <Text size="xs" c="dimmed">no more in this list</Text>}
+        {!isFinal(run.status) && run.cancel_requested_at != null && (
+          <Text size="xs" c="dimmed">
+            being cancelled
+          </Text>
+        )}
+        {gone && (
+          <Text size="xs" c="dimmed">
+            no more in this list
+          </Text>
+        )}
       </td>
       <td role="cell" className={classes["workflow"]}>
         <div className={classes["line"]} title={`${run.workflow.name}, version ${run.workflow.version}`}>
           <span className={classes["name"]}>{escapeBidi(run.workflow.name)}</span>
-          <Text span size="xs" c="dimmed">v{run.workflow.version}</Text>
+          <Text span size="xs" c="dimmed">
+            v{run.workflow.version}
+          </Text>
         </div>
         <Detail run={run} />
       </td>
-      <td role="cell" className={classes["agents"]}><AgentChips agents={run.agents} most={mostAgents} /></td>
-      <td role="cell" className={classes["duration"]}><Duration from={run.started_at} to={run.finished_at} /></td>
-      <td role="cell" className={classes["started"]}><Timestamp at={run.started_at ?? run.created_at} /></td>
+      <td role="cell" className={classes["agents"]}>
+        <AgentChips agents={run.agents} most={mostAgents} />
+      </td>
+      <td role="cell" className={classes["duration"]}>
+        <Duration from={run.started_at} to={run.finished_at} />
+      </td>
+      <td role="cell" className={classes["started"]}>
+        <Timestamp at={run.started_at ?? run.created_at} />
+      </td>
       <td role="cell" className={classes["id"]}>
         <AnchorLink
           to="/runs/$run"
@@ -97,17 +114,29 @@ export const RunRow = memo(function RunRow({
 function Detail({ run }: { run: Run }) {
   if (run.status === "FAILED" && run.error !== null) {
     const text = run.error.step == null ? run.error.message : `${run.error.step}: ${run.error.message}`;
-    return <div className={classes["detail"]} title={text} data-testid="run-error">{text}</div>;
+    return (
+      <div className={classes["detail"]} title={text} data-testid="run-error">
+        {text}
+      </div>
+    );
   }
   if (run.parent != null) {
     return (
-      <div className={classes["detail"]} title={`Begun by step ${run.parent.step} of run ${run.parent.run_id}`} data-testid="run-parent">
+      <div
+        className={classes["detail"]}
+        title={`Begun by step ${run.parent.step} of run ${run.parent.run_id}`}
+        data-testid="run-parent"
+      >
         <CornerDownRight size={12} aria-hidden /> begun by {run.parent.step} of {run.parent.run_id.slice(-8)}
       </div>
     );
   }
   if (run.retry_of != null) {
-    return <div className={classes["detail"]} title={`Retry of run ${run.retry_of}`}>retry of {run.retry_of.slice(-8)}</div>;
+    return (
+      <div className={classes["detail"]} title={`Retry of run ${run.retry_of}`}>
+        retry of {run.retry_of.slice(-8)}
+      </div>
+    );
   }
   return null;
 }

@@ -44,12 +44,24 @@ export function RunTable({
               data-testid="select-all"
             />
           </th>
-          <th role="columnheader" scope="col" className={classes["status"]}>Status</th>
-          <th role="columnheader" scope="col" className={classes["workflow"]}>Workflow</th>
-          <th role="columnheader" scope="col" className={classes["agents"]}>Agents</th>
-          <th role="columnheader" scope="col" className={classes["duration"]}>Duration</th>
-          <th role="columnheader" scope="col" className={classes["started"]}>Started</th>
-          <th role="columnheader" scope="col" className={classes["id"]}>Run</th>
+          <th role="columnheader" scope="col" className={classes["status"]}>
+            Status
+          </th>
+          <th role="columnheader" scope="col" className={classes["workflow"]}>
+            Workflow
+          </th>
+          <th role="columnheader" scope="col" className={classes["agents"]}>
+            Agents
+          </th>
+          <th role="columnheader" scope="col" className={classes["duration"]}>
+            Duration
+          </th>
+          <th role="columnheader" scope="col" className={classes["started"]}>
+            Started
+          </th>
+          <th role="columnheader" scope="col" className={classes["id"]}>
+            Run
+          </th>
         </tr>
       </thead>
       <tbody role="rowgroup">

@@ -16,7 +16,15 @@ export function TimeRange({ search, filter }: { search: RunsSearch; filter: Filt
   const [opened, setOpened] = useState(false);
   const isBetween = search.since !== undefined || search.until !== undefined;
   return (
-    <Popover opened={opened} onChange={setOpened} position="bottom-start" trapFocus withinPortal shadow="md" transitionProps={{ duration: 0 }}>
+    <Popover
+      opened={opened}
+      onChange={setOpened}
+      position="bottom-start"
+      trapFocus
+      withinPortal
+      shadow="md"
+      transitionProps={{ duration: 0 }}
+    >
       <Popover.Target>
         <Select
           aria-label="Only runs created in this time"
@@ -32,7 +40,8 @@ export function TimeRange({ search, filter }: { search: RunsSearch; filter: Filt
           allowDeselect={false}
           onOptionSubmit={(value) => setOpened(value === BETWEEN)}
           onChange={(value) => {
-            if (value !== BETWEEN) filter({ last: (value ?? undefined) as Span | undefined, since: undefined, until: undefined });
+            if (value !== BETWEEN)
+              filter({ last: (value ?? undefined) as Span | undefined, since: undefined, until: undefined });
           }}
           onClear={() => setOpened(false)}
           className={classes["select"]!}
@@ -53,7 +62,13 @@ export function TimeRange({ search, filter }: { search: RunsSearch; filter: Filt
   );
 }
 
-function Between({ search, onDone }: { search: RunsSearch; onDone: (since: string | undefined, until: string | undefined) => void }) {
+function Between({
+  search,
+  onDone,
+}: {
+  search: RunsSearch;
+  onDone: (since: string | undefined, until: string | undefined) => void;
+}) {
   const [zone] = useTimeZone();
   const [since, setSince] = useState(() => shown(search.since, zone));
   const [until, setUntil] = useState(() => shown(search.until, zone));
@@ -84,8 +99,12 @@ function Between({ search, onDone }: { search: RunsSearch; onDone: (since: strin
           data-testid="until"
         />
         <Group justify="space-between" gap="xs">
-          <Text size="xs" c="dimmed">{zone === "utc" ? "Times in UTC" : "Times as on this machine"}</Text>
-          <Button type="submit" size="xs" disabled={isWrong} data-testid="apply-between">Apply</Button>
+          <Text size="xs" c="dimmed">
+            {zone === "utc" ? "Times in UTC" : "Times as on this machine"}
+          </Text>
+          <Button type="submit" size="xs" disabled={isWrong} data-testid="apply-between">
+            Apply
+          </Button>
         </Group>
       </Stack>
     </form>

@@ -58,9 +58,22 @@ function SaveView({ names, onSave }: { names: readonly string[]; onSave: (name: 
   const [name, setName] = useState("");
   const given = name.trim();
   return (
-    <Popover opened={opened} onDismiss={close} position="bottom-start" trapFocus shadow="md" transitionProps={{ duration: 0 }}>
+    <Popover
+      opened={opened}
+      onDismiss={close}
+      position="bottom-start"
+      trapFocus
+      shadow="md"
+      transitionProps={{ duration: 0 }}
+    >
       <Popover.Target>
-        <Button size="compact-sm" variant="default" leftSection={<BookmarkPlus size={14} aria-hidden />} onClick={opened ? close : open} data-testid="save-view">
+        <Button
+          size="compact-sm"
+          variant="default"
+          leftSection={<BookmarkPlus size={14} aria-hidden />}
+          onClick={opened ? close : open}
+          data-testid="save-view"
+        >
           Save view
         </Button>
       </Popover.Target>
@@ -82,9 +95,13 @@ function SaveView({ names, onSave }: { names: readonly string[]; onSave: (name: 
               data-autofocus
               data-testid="view-name"
             />
-            <Button type="submit" disabled={given === ""} data-testid="confirm-view">{names.includes(given) ? "Replace" : "Save"}</Button>
+            <Button type="submit" disabled={given === ""} data-testid="confirm-view">
+              {names.includes(given) ? "Replace" : "Save"}
+            </Button>
           </Group>
-          <Text size="xs" c="dimmed" mt={6}>The filters as they are now, kept in this browser.</Text>
+          <Text size="xs" c="dimmed" mt={6}>
+            The filters as they are now, kept in this browser.
+          </Text>
         </form>
       </Popover.Dropdown>
     </Popover>

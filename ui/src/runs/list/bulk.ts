@@ -97,7 +97,9 @@ async function send(wish: BulkWish, run: string): Promise<void> {
   unanswered.set(run, key);
   const header = { "Idempotency-Key": key };
   try {
-    await body(api.POST("/api/v1/runs/{run}/retry", { params: { path, header }, body: { from_start: wish === "restart" } }));
+    await body(
+      api.POST("/api/v1/runs/{run}/retry", { params: { path, header }, body: { from_start: wish === "restart" } }),
+    );
     unanswered.delete(run);
   } catch (error) {
     if (!isUnclear(error)) unanswered.delete(run);

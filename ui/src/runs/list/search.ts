@@ -4,7 +4,13 @@ import type { operations } from "../../api/schema.d.ts";
 import type { RunStatus } from "../model.ts";
 
 export const STATUSES: readonly RunStatus[] = [
-  "PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED",
+  "PENDING",
+  "RUNNING",
+  "WAITING",
+  "PAUSED",
+  "COMPLETED",
+  "FAILED",
+  "CANCELLED",
 ];
 
 export const SPANS = {
@@ -60,7 +66,10 @@ function instant(value: unknown): string | undefined {
   return Number.isNaN(time) ? undefined : new Date(time).toISOString();
 }
 
-function part<Name extends keyof RunsSearch>(name: Name, value: string | undefined): { readonly [Key in Name]?: string } {
+function part<Name extends keyof RunsSearch>(
+  name: Name,
+  value: string | undefined,
+): { readonly [Key in Name]?: string } {
   return (value === undefined ? {} : { [name]: value }) as { readonly [Key in Name]?: string };
 }
 
@@ -71,7 +80,8 @@ export function statusesOf(status: string | undefined): RunStatus[] {
 
 export function queryOf(search: RunsSearch): Query {
   const statuses = statusesOf(search.status);
-  const since = search.last === undefined ? search.since : new Date(Date.now() - SPANS[search.last].minutes * 60_000).toISOString();
+  const since =
+    search.last === undefined ? search.since : new Date(Date.now() - SPANS[search.last].minutes * 60_000).toISOString();
   return {
     payloads: false,
     ...(statuses.length > 0 ? { status: statuses } : {}),

@@ -7,7 +7,11 @@ import { type RefObject, useEffect, useState } from "react";
 
 const TOP_PX = 40;
 
-export function useIsInteracting(list: RefObject<HTMLElement | null>, table: RefObject<HTMLElement | null>, isThere: boolean): boolean {
+export function useIsInteracting(
+  list: RefObject<HTMLElement | null>,
+  table: RefObject<HTMLElement | null>,
+  isThere: boolean,
+): boolean {
   const [pointed, setPointed] = useState(false);
   const [focused, setFocused] = useState(false);
   const [scrolled, setScrolled] = useState(false);

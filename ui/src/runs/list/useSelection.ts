@@ -16,7 +16,8 @@ export function useSelection(shown: readonly Run[], of: string): Selection {
   useEffect(() => {
     // What is known of a ticked run that has left the list is the last that was seen.
     const changed = shown.filter((run) => present.has(run.id) && present.get(run.id) !== run);
-    if (changed.length > 0) setChosen({ of, runs: new Map([...present, ...changed.map((run) => [run.id, run] as const)]) });
+    if (changed.length > 0)
+      setChosen({ of, runs: new Map([...present, ...changed.map((run) => [run.id, run] as const)]) });
   });
   return {
     runs: present,

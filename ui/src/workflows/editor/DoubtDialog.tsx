@@ -22,7 +22,7 @@ export function DoubtDialog({
       opened
       onClose={onCancel}
       title={isSame ? "Somebody has saved a version meanwhile" : "There is such a workflow already"}
-     
+
       centered
     >
       <Stack gap="md" data-testid="doubt">
@@ -32,8 +32,12 @@ export function DoubtDialog({
             : `${doubt.name} exists, at version ${doubt.exists}. Saving makes your text its next version.`}
         </Text>
         <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onCancel} data-autofocus data-testid="do-not-save">Do not save</Button>
-          <Button color="red.9" onClick={onSave} data-testid="save-anyway">Save as version {doubt.exists + 1}</Button>
+          <Button variant="default" onClick={onCancel} data-autofocus data-testid="do-not-save">
+            Do not save
+          </Button>
+          <Button color="red.9" onClick={onSave} data-testid="save-anyway">
+            Save as version {doubt.exists + 1}
+          </Button>
         </Group>
       </Stack>
     </Modal>

@@ -43,7 +43,10 @@ export interface EditorProps {
 
 export function Editor({ heading, workflow, text: given, version, latest, step, onStep, children }: EditorProps) {
   const [draft] = useState(() => readDraft(workflow));
-  const [begun, setBegun] = useState(() => ({ text: draft?.text ?? given, restored: draft !== null && draft.text !== given }));
+  const [begun, setBegun] = useState(() => ({
+    text: draft?.text ?? given,
+    restored: draft !== null && draft.text !== given,
+  }));
   const [text, setText] = useState(begun.text);
   const [kept, setKept] = useState(true);
   const expected = draft?.latest ?? latest;
@@ -88,10 +91,17 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
   return (
     <Stack gap="sm">
       <Group justify="space-between" gap="sm">
-        <Title order={1} size="h3" className={classes["name"]!}>{heading}</Title>
+        <Title order={1} size="h3" className={classes["name"]!}>
+          {heading}
+        </Title>
         <Group gap="xs">
           {text !== given && (
-            <Button variant="default" leftSection={<Undo2 size={16} aria-hidden />} onClick={discard} data-testid="discard">
+            <Button
+              variant="default"
+              leftSection={<Undo2 size={16} aria-hidden />}
+              onClick={discard}
+              data-testid="discard"
+            >
               Discard changes
             </Button>
           )}
@@ -111,7 +121,13 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
       <NotAllowed may={may} title="What you write here cannot be saved" />
       {children}
       {begun.restored && (
-        <Alert variant="light" color="blue" icon={<History />} title="Your unsaved changes are still here" data-testid="restored">
+        <Alert
+          variant="light"
+          color="blue"
+          icon={<History />}
+          title="Your unsaved changes are still here"
+          data-testid="restored"
+        >
           They were kept in this tab. Save them, or discard them to begin again from the saved version.
         </Alert>
       )}
@@ -179,7 +195,8 @@ const GRAPHS = {
   asked: () => "The graph follows what you write.",
   unanswered: () => "This is the graph as it was before: what you have written is not checked.",
   earlier: () => "This is the graph as it was before the errors.",
-  saved: (version: number | null) => `What you have written has errors: this is the graph of version ${version}, as it is saved.`,
+  saved: (version: number | null) =>
+    `What you have written has errors: this is the graph of version ${version}, as it is saved.`,
   none: () => "The graph appears once the definition is valid.",
 };
 

@@ -14,7 +14,9 @@ export function FindingList({ checked, onGo }: { checked: Checked; onGo: (findin
     return (
       <Group gap={6} role="status" data-testid="not-checked">
         <CircleDashed size={16} aria-hidden />
-        <Text size="sm">{error === null || error instanceof NoAnswer ? "Not checked: Trunkline does not answer." : "Not checked."}</Text>
+        <Text size="sm">
+          {error === null || error instanceof NoAnswer ? "Not checked: Trunkline does not answer." : "Not checked."}
+        </Text>
       </Group>
     );
   }
@@ -34,9 +36,15 @@ export function FindingList({ checked, onGo }: { checked: Checked; onGo: (findin
   }
   return (
     <Stack gap={4}>
-      {is === "current"
-        ? <Text size="sm" role="status" data-testid="finding-count">{counted(errors.length, warnings.length)}</Text>
-        : <Text size="sm" c="dimmed" data-testid="checking">Checking…</Text>}
+      {is === "current" ? (
+        <Text size="sm" role="status" data-testid="finding-count">
+          {counted(errors.length, warnings.length)}
+        </Text>
+      ) : (
+        <Text size="sm" c="dimmed" data-testid="checking">
+          Checking…
+        </Text>
+      )}
       <ul className={classes["findings"]} aria-label="Findings" data-testid="findings">
         {errors.map((finding, place) => (
           <Line key={`e${place}`} kind="error" finding={finding} onGo={onGo} />
@@ -49,7 +57,10 @@ export function FindingList({ checked, onGo }: { checked: Checked; onGo: (findin
   );
 }
 
-const NOTHING: { readonly errors: readonly Finding[]; readonly warnings: readonly Finding[] } = { errors: [], warnings: [] };
+const NOTHING: { readonly errors: readonly Finding[]; readonly warnings: readonly Finding[] } = {
+  errors: [],
+  warnings: [],
+};
 
 function Line({
   kind,

@@ -19,8 +19,12 @@ export function LeaveWarning({ isUnsaved, kept }: { isUnsaved: () => boolean; ke
             : "This browser could not keep them: if you leave, they are lost."}
         </Text>
         <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={() => blocker.proceed?.()} data-testid="leave">Leave</Button>
-          <Button onClick={stay} data-testid="stay" data-autofocus>Stay</Button>
+          <Button variant="default" onClick={() => blocker.proceed?.()} data-testid="leave">
+            Leave
+          </Button>
+          <Button onClick={stay} data-testid="stay" data-autofocus>
+            Stay
+          </Button>
         </Group>
       </Stack>
     </Modal>

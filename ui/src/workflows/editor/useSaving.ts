@@ -33,7 +33,10 @@ export function useSaving(
       const [wrong] = errors;
       if (wrong !== undefined) {
         // They are listed below the text: one is led to the first.
-        toast("failed", `Not saved: ${errors.length === 1 ? "there is an error" : `there are ${errors.length} errors`} in the definition.`);
+        toast(
+          "failed",
+          `Not saved: ${errors.length === 1 ? "there is an error" : `there are ${errors.length} errors`} in the definition.`,
+        );
         onWrong(wrong);
         return null;
       }
@@ -47,7 +50,10 @@ export function useSaving(
       dropDraft(workflow);
       await queries.invalidateQueries({ queryKey: ["workflows"] });
       const { name, version } = saved.workflow;
-      toast("done", saved.created ? `Saved as version ${version} of ${name}.` : `Nothing has changed since version ${version}.`);
+      toast(
+        "done",
+        saved.created ? `Saved as version ${version} of ${name}.` : `Nothing has changed since version ${version}.`,
+      );
       await navigate({ to: "/workflows/$workflow", params: { workflow: name }, search: {} });
     },
   });

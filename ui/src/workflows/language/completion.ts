@@ -1,7 +1,12 @@
 /** What the editor proposes: from the language's published schema, the system's agents and workflows, and the text itself. */
 
 import {
-  type Completion, type CompletionContext, type CompletionResult, type CompletionSource, insertCompletionText, startCompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+  type CompletionSource,
+  insertCompletionText,
+  startCompletion,
 } from "@codemirror/autocomplete";
 import type { EditorView } from "@codemirror/view";
 
@@ -95,7 +100,8 @@ function expressions({ path, word, from }: Place, text: string): CompletionResul
 }
 
 function roots(path: readonly string[], text: string): readonly Completion[] {
-  const inLoop = path[0] === "steps" && path[1] !== undefined && keysUnder(text, ["steps", path[1]]).includes("for_each");
+  const inLoop =
+    path[0] === "steps" && path[1] !== undefined && keysUnder(text, ["steps", path[1]]).includes("for_each");
   return [
     { label: "input", type: "variable", info: "The run's input." },
     { label: "steps", type: "variable", info: "The steps, by name. Reading one makes this step wait for it." },

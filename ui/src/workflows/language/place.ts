@@ -33,7 +33,13 @@ export function placeAt(text: string, at: number): Place | null {
   const above = text.slice(0, start).split("\n").slice(0, -1);
   const [lead, dashes] = LEAD.exec(line) as unknown as [string, string];
   const rest = line.slice(lead.length);
-  const path = [...ownersOf(above, indentOf(line), isItem(line)), ...dashes.split("-").slice(1).map(() => ITEM)];
+  const path = [
+    ...ownersOf(above, indentOf(line), isItem(line)),
+    ...dashes
+      .split("-")
+      .slice(1)
+      .map(() => ITEM),
+  ];
   const key = KEY.exec(rest);
   if (key !== null) {
     const [whole, , name] = key as unknown as [string, string, string];
@@ -59,7 +65,10 @@ function inValue(path: readonly string[], value: string, at: number): Place | nu
   let part = "";
   let key: string | null = null;
   const owner = () => open.at(-1)?.path ?? path;
-  const inside = () => [...owner(), ...(open.at(-1)?.mapping === true ? (key === null ? [] : [key]) : open.length > 0 ? [ITEM] : [])];
+  const inside = () => [
+    ...owner(),
+    ...(open.at(-1)?.mapping === true ? (key === null ? [] : [key]) : open.length > 0 ? [ITEM] : []),
+  ];
   let quote: string | null = null;
   for (const character of value) {
     if (quote !== null) {

@@ -55,7 +55,9 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const [kept, setKept] = useState(() => readFilled(workflow.name, workflow.version));
   const [empty] = useState<Json | undefined>(() => (schema === null ? {} : emptyForm(schema)));
   const [way, setWay] = useState<"form" | "json">(schema === null ? "json" : (kept?.way ?? "form"));
-  const [value, setValue] = useState<Json | undefined>(() => (kept === null || kept.way === "json" ? empty : parsed(kept.text)));
+  const [value, setValue] = useState<Json | undefined>(() =>
+    kept === null || kept.way === "json" ? empty : parsed(kept.text),
+  );
   const [text, setText] = useState(() => kept?.text ?? written(empty ?? {}));
   const [form, setForm] = useState(0);
   const fields = useInvalidFields();
@@ -106,12 +108,21 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
     <Stack gap="md" className={classes["page"]!}>
       <Group justify="space-between" align="flex-start">
         <div>
-          <Title order={1} size="h3">Start a run of {workflow.name}</Title>
+          <Title order={1} size="h3">
+            Start a run of {workflow.name}
+          </Title>
           <Text size="sm" c="dimmed">
-            <AnchorLink to="/workflows/$workflow" params={{ workflow: workflow.name }} search={{}} fz="sm" underline="always">
+            <AnchorLink
+              to="/workflows/$workflow"
+              params={{ workflow: workflow.name }}
+              search={{}}
+              fz="sm"
+              underline="always"
+            >
               {workflow.name}
             </AnchorLink>{" "}
-            version {workflow.version}{pinned === null ? ", the latest" : ""}
+            version {workflow.version}
+            {pinned === null ? ", the latest" : ""}
             {workflow.description === null ? "" : `: ${workflow.description}`}
           </Text>
         </div>
@@ -119,7 +130,10 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
           <SegmentedControl
             size="xs"
             aria-label="Write the input as"
-            data={[{ value: "form", label: "Form" }, { value: "json", label: "JSON" }]}
+            data={[
+              { value: "form", label: "Form" },
+              { value: "json", label: "JSON" },
+            ]}
             value={way}
             onChange={(next) => {
               if (!isBroken) change(next as "form" | "json");
@@ -147,8 +161,13 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
           )}
           {kept !== null && !isEmpty && (
             <Group gap="xs" role="status" data-testid="start-kept">
-              <Text size="sm" c="dimmed">What you filled in before is still here.{asksForSecrets(schema) && " Secrets are not kept: enter them again."}</Text>
-              <Button variant="default" size="compact-xs" onClick={beginAnew} data-testid="begin-anew">Begin anew</Button>
+              <Text size="sm" c="dimmed">
+                What you filled in before is still here.
+                {asksForSecrets(schema) && " Secrets are not kept: enter them again."}
+              </Text>
+              <Button variant="default" size="compact-xs" onClick={beginAnew} data-testid="begin-anew">
+                Begin anew
+              </Button>
             </Group>
           )}
           {way === "form" && schema !== null ? (
@@ -181,9 +200,23 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
             >
               Start the run
             </Button>
-            <Copy label="Copy as curl" text={() => executeCurl(workflow.name, pinned, input)} testid="copy-curl" size="sm" />
-            <Copy label="Copy as command" text={() => runCommand(workflow.name, pinned, input)} testid="copy-command" size="sm" />
-            {!may.allowed && <Text size="sm" c="dimmed">{may.reason}</Text>}
+            <Copy
+              label="Copy as curl"
+              text={() => executeCurl(workflow.name, pinned, input)}
+              testid="copy-curl"
+              size="sm"
+            />
+            <Copy
+              label="Copy as command"
+              text={() => runCommand(workflow.name, pinned, input)}
+              testid="copy-command"
+              size="sm"
+            />
+            {!may.allowed && (
+              <Text size="sm" c="dimmed">
+                {may.reason}
+              </Text>
+            )}
           </Group>
         </Stack>
       </form>

@@ -19,7 +19,8 @@ const DEEPEST = 20;
 /** Of another version nothing is kept: it may ask for something else. */
 export function readFilled(workflow: string, version: number): Filled | null {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(PREFIX + workflow) ?? "null") as (Partial<Filled> & { version?: number }) | null;
+    const kept = JSON.parse(sessionStorage.getItem(PREFIX + workflow) ?? "null") as
+      (Partial<Filled> & { version?: number }) | null;
     if (kept === null || kept.version !== version || typeof kept.text !== "string") return null;
     if (kept.way === "form" && jsonProblem(kept.text) !== null) return null;
     return { way: kept.way === "json" ? "json" : "form", text: kept.text };
@@ -63,7 +64,10 @@ function cleared(value: Json | undefined, schema: Schema, root: Schema, depth: n
   const field = fieldOf(own, 0);
   if (field.kind === "group" && isObject(value)) {
     const schemas = new Map(field.properties.map((property) => [property.name, property.schema]));
-    const entries = Object.entries(value).map(([name, each]) => [name, cleared(each, schemas.get(name) ?? {}, root, depth + 1)]);
+    const entries = Object.entries(value).map(([name, each]) => [
+      name,
+      cleared(each, schemas.get(name) ?? {}, root, depth + 1),
+    ]);
     return Object.fromEntries(entries.filter(([, each]) => each !== undefined)) as Json;
   }
   if (field.kind === "list" && Array.isArray(value)) {
