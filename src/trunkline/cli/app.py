@@ -29,10 +29,10 @@ _COMMANDS = "trunkline.cli.commands"
 
 def build_app() -> App:
     app = App(name="trunkline", help=HELP, version=__version__)
-    app.command(f"{_COMMANDS}.serve:up", name="up")
-    app.command(f"{_COMMANDS}.serve:serve", name="serve")
+    app.command(f"{_COMMANDS}.deployment.serve:up", name="up")
+    app.command(f"{_COMMANDS}.deployment.serve:serve", name="serve")
     app.command(f"{_COMMANDS}.demo:demo", name="demo")
-    app.command(f"{_COMMANDS}.doctor:doctor", name="doctor")
+    app.command(f"{_COMMANDS}.deployment.doctor:doctor", name="doctor")
     app.command(f"{_COMMANDS}.system:system", name="system")
     app.command(f"{_COMMANDS}.run:run", name="run")
     app.command(f"{_COMMANDS}.runs:app", name="runs")
@@ -44,11 +44,11 @@ def build_app() -> App:
     app.command(f"{_COMMANDS}.audit:audit", name="audit")
     app.command(f"{_COMMANDS}.zone:app", name="zone")
     app.command(f"{_COMMANDS}.keys:app", name="keys")
-    app.command(f"{_COMMANDS}.topics:app", name="topics")
-    app.command(f"{_COMMANDS}.db:app", name="db")
-    app.command(f"{_COMMANDS}.transfer:export_", name="export")
-    app.command(f"{_COMMANDS}.transfer:import_", name="import")
-    app.command(f"{_COMMANDS}.config:app", name="config")
+    app.command(f"{_COMMANDS}.deployment.topics:app", name="topics")
+    app.command(f"{_COMMANDS}.deployment.db:app", name="db")
+    app.command(f"{_COMMANDS}.deployment.transfer:export_", name="export")
+    app.command(f"{_COMMANDS}.deployment.transfer:import_", name="import")
+    app.command(f"{_COMMANDS}.deployment.config:app", name="config")
     return app
 
 

@@ -1,1 +1,1 @@
-"""One module per group of commands; each is imported only when it is used."""
+"""One module or folder per group of commands; each is imported only when it is used."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.cli.client import Client
-from trunkline.cli.commands.doctor import (
+from trunkline.cli.commands.deployment.doctor import (
     check_data_folder,
     check_key_file,
     check_python,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from trunkline.cli.commands.import_definitions import findings_of_agent
+from trunkline.cli.commands.deployment.import_definitions import findings_of_agent
 from trunkline.importing.litecone import import_files
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agents.specs import parse_spec

@@ -17,13 +17,13 @@ from trunkline.cli.rendering.output import note, print_json, print_text
 
 if TYPE_CHECKING:
     from trunkline import clock, errors, wiring
-    from trunkline.cli.commands import import_definitions
+    from trunkline.cli.commands.deployment import import_definitions
     from trunkline.executor import input_sources
     from trunkline.services.operations import store_transfer
     from trunkline.services.operations.store_transfer import StoreExport, StoreImport
     from trunkline.settings import Settings
 else:
-    import_definitions = lazy_module("trunkline.cli.commands.import_definitions")
+    import_definitions = lazy_module("trunkline.cli.commands.deployment.import_definitions")
     clock = lazy_module("trunkline.clock")
     errors = lazy_module("trunkline.errors")
     input_sources = lazy_module("trunkline.executor.input_sources")
