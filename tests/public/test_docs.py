@@ -21,7 +21,7 @@ from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
-OPERATING_FILE = ROOT / "docs/guides/operating.md"
+TELEMETRY_FILE = ROOT / "docs/reference/telemetry.md"
 
 
 # --- what is generated
@@ -36,19 +36,19 @@ def test_the_page_says_what_the_program_says(page: str) -> None:
 
 
 def first_column(heading: str) -> set[str]:
-    """What the first column of a section's table of the guide names."""
-    section = OPERATING_FILE.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    """What the first column of a section's table of the reference names."""
+    section = TELEMETRY_FILE.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
 
 
-def test_the_events_in_the_guide_are_those_that_are_logged() -> None:
+def test_the_events_in_the_reference_are_those_that_are_logged() -> None:
     source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     logged = {getattr(names, name) for name in re.findall(r"\bnames\.([A-Z_]+)\b", source)}
-    assert first_column("Logs") == logged
+    assert first_column("Log events") == logged
 
 
-def test_the_metrics_in_the_guide_are_those_of_the_program() -> None:
+def test_the_metrics_in_the_reference_are_those_of_the_program() -> None:
     families = {
         family.name + ("_total" if family.type == "counter" else "")
         for family in Metrics().registry.collect()

@@ -20,7 +20,7 @@ from trunkline.agentkit import Agent
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 ROOT = Path(__file__).parents[3]
-GUIDE = ROOT / "docs/guides/agents.md"
+GUIDE = ROOT / "docs/guides/writing-an-agent.md"
 EXAMPLE = ROOT / "examples/agents/python-kit/agent.py"
 _START_SECONDS = 60.0
 _STOP_SECONDS = 20.0
@@ -28,10 +28,9 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def shown(number: int) -> Agent:
-    """The agent of one of the section's code blocks."""
-    section = GUIDE.read_text().partition("\n## Write an agent in Python\n")[2].partition("\n## ")[0]
+    """The agent of one of the guide's code blocks."""
     namespace: dict[str, Any] = {"__name__": "greeter"}
-    exec(_BLOCK.findall(section)[number], namespace)  # noqa: S102 - it is our own guide
+    exec(_BLOCK.findall(GUIDE.read_text())[number], namespace)  # noqa: S102 - it is our own guide
     return cast("Agent", namespace["agent"])
 
 
