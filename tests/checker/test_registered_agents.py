@@ -13,7 +13,7 @@ from tests.checker.broken_agents import AgentServer, broken_agents
 from trunkline.cli.app import run_command_line
 from trunkline.cli.exit_codes import Exit
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, running_system
 from trunkline.testing.agents import Reply
 from trunkline.testing.system import objects_in
@@ -108,7 +108,7 @@ async def test_a_grade_that_changes_is_an_event_and_counted(
         assert (await check(system, "Drifting"))["grade"] == "D"
     assert await system.metric("agent_check_grade", agent_name="Drifting") == 1
     assert await system.metric("agent_drift_total", agent_name="Drifting", kind="grade") == 1
-    (line,) = [line for line in logs if line["event"] == names.GRADE_CHANGED]
+    (line,) = [line for line in logs if line["event"] == log_events.GRADE_CHANGED]
     assert "was A and is D; worse: error-id" in line["reason"]
 
 

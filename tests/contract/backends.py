@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 import pytest
-from tests.contract.kafka_harness import kafka_harness
+from tests.contract.kafka.kafka_harness import kafka_harness
 
 from trunkline.brokers.base import Broker, TakeResults, TakeTasks
 from trunkline.brokers.kafka import KafkaConnection

@@ -22,7 +22,7 @@ import pytest
 from trunkline.clock import Instant, after
 from trunkline.errors import ConfigurationError, DataInUse, Unavailable
 from trunkline.stores.sqlite.database.statements import execute
-from trunkline.stores.zones import CallKey, Refusal, ZoneCall
+from trunkline.stores.zones import CallKey, RefusedCall, ZoneCall
 from trunkline.stores.zones.file import ZoneFile, open_zone_file, zone_in_memory
 from trunkline.stores.zones.refusals import MOST_REFUSALS, read_refusals, refusals_file
 
@@ -254,8 +254,8 @@ async def test_a_token_is_used_once_and_remembered_over_a_restart_until_it_runs_
         assert store.use_token("partner", "jti", LATER, NOW)
 
 
-def refusal(number: int) -> Refusal:
-    return Refusal(at=Instant(NOW + number), caller="stranger", reason="unknown_caller", method="m")
+def refusal(number: int) -> RefusedCall:
+    return RefusedCall(at=Instant(NOW + number), caller="stranger", reason="unknown_caller", method="m")
 
 
 async def test_refusals_are_read_newest_first_also_while_the_zone_runs(store: ZoneFile, path: Path) -> None:

@@ -28,7 +28,7 @@ from trunkline.messages import (
 )
 from trunkline.messages.cloudevents import event_message
 from trunkline.messages.codec import MAX_VALUE_BYTES, encode_result, encode_task
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 from trunkline.testing import running_system
 
 FILE = Path(__file__).with_name("asyncapi.json")

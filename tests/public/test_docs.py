@@ -17,7 +17,7 @@ from tests.public.reference_pages import PAGES, REFERENCE
 
 from trunkline.cli.app import build_app
 from trunkline.cli.exit_codes import Exit
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def first_column(heading: str) -> set[str]:
 
 def test_the_events_in_the_reference_are_those_that_are_logged() -> None:
     source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
-    logged = {getattr(names, name) for name in re.findall(r"\bnames\.([A-Z_]+)\b", source)}
+    logged = {getattr(log_events, name) for name in re.findall(r"\blog_events\.([A-Z_]+)\b", source)}
     assert first_column("Log events") == logged
 
 

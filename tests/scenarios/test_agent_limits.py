@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_error, running_system, simple_success
 from trunkline.testing.agents import Reply
 from trunkline.testing.system import error_of, step_of
@@ -71,7 +71,7 @@ async def test_an_open_breaker_keeps_a_task_queued_until_the_agent_is_reset(syst
     assert (reset.status, ended["status"]) == (200, "COMPLETED")
     assert step_of(ended, "only")["attempts"] == 1
     assert await system.metric("agent_breaker_state", agent_name="Agent") == 0
-    assert [line["agent"] for line in logs if line["event"] == names.AGENT_RESET] == ["Agent"]
+    assert [line["agent"] for line in logs if line["event"] == log_events.AGENT_RESET] == ["Agent"]
 
 
 async def test_a_breaker_tries_by_itself_and_closes_when_the_agent_answers(system: RunningSystem) -> None:
@@ -86,7 +86,8 @@ async def test_a_breaker_tries_by_itself_and_closes_when_the_agent_answers(syste
     assert len(agent.calls) == 6
     events = [line["event"] for line in logs if str(line["event"]).startswith("breaker_")]
     assert events == [
-        names.BREAKER_OPENED, names.BREAKER_PROBED, names.BREAKER_OPENED, names.BREAKER_PROBED, names.BREAKER_CLOSED,
+        log_events.BREAKER_OPENED, log_events.BREAKER_PROBED, log_events.BREAKER_OPENED,
+        log_events.BREAKER_PROBED, log_events.BREAKER_CLOSED,
     ]  # fmt: skip
 
 

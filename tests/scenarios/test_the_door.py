@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from trunkline.jsontypes import JsonObject
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.testing import ScriptedAgent, running_system, simple_success
 from trunkline.testing.system import error_of
 
@@ -43,5 +43,5 @@ async def test_the_start_says_which_addresses_are_allowed_beside_public_ones(
             private = error_of(await system.run("private"))["code"]
             assert (private != "agent_address_forbidden") == is_private_allowed
             assert error_of(await system.run("metadata"))["code"] == "agent_address_forbidden"
-    allowed = [line for line in lines if line["event"] == names.ADDRESSES_ALLOWED]
+    allowed = [line for line in lines if line["event"] == log_events.ADDRESSES_ALLOWED]
     assert [line["beside_public_ones"] for line in allowed] == [said]

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from tests.scenarios.collector import OtlpCollector, Span, collecting
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_error, jsonrpc_task, running_system
 from trunkline.testing.agents import Reply
 
@@ -186,7 +186,7 @@ async def test_the_start_says_where_traces_go(collector: OtlpCollector, tmp_path
     with capture_logs() as lines:
         async with running_system(tmp_path / "data"):
             pass
-    said = [line for line in lines if line["event"] == names.TRACES]
+    said = [line for line in lines if line["event"] == log_events.TRACES]
     assert [(line["exporter"], line["endpoint"]) for line in said] == [("otlp", collector.url)]
 
 
@@ -199,7 +199,7 @@ async def test_an_exporter_that_is_not_there_is_said_and_nothing_else_suffers(
         async with running_system(tmp_path / "data") as system, ScriptedAgent(jsonrpc_task("done")) as agent:
             run = await run_one(system, agent, HEADERS)
     assert run["status"] == "COMPLETED"
-    (said,) = [line for line in lines if line["event"] == names.TRACES_NOT_SENT]
+    (said,) = [line for line in lines if line["event"] == log_events.TRACES_NOT_SENT]
     assert "zipkin" in said["reason"]
     assert said["fix"]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 
 AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "signed", "mtls"]
 # What to do when it is not known whether the agent has received a message.

@@ -36,7 +36,7 @@ from trunkline.errors import (
 )
 from trunkline.jsontypes import encode
 from trunkline.services.agents.push_notifications import PUSH_PATH
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 PROBLEM_JSON = "application/problem+json"
 # Where a request's scope keeps the error that the log has already.
@@ -176,7 +176,7 @@ def log_failure(scope: Scope, error: Exception) -> None:
         return
     scope[_LOGGED] = error
     log.error(
-        names.REQUEST_FAILED,
+        log_events.REQUEST_FAILED,
         method=scope["method"],
         path=redacted_path(scope["path"]),
         correlation_id=correlation_id_of(scope),

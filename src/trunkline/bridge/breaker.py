@@ -15,7 +15,7 @@ from trunkline.agents.call_limits.breaker import CallEnd
 from trunkline.bridge.calls.results import CallResult
 from trunkline.messages import StepError
 from trunkline.stores.base import BreakerChange, NotedCall, Transaction
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
@@ -76,9 +76,9 @@ class BreakerObserver:
         for change in self._changes:
             if change.status == "open":
                 self._metrics.breakers_opened.labels(change.agent).inc()
-                log.warning(names.BREAKER_OPENED, agent=change.agent, reason=change.reason)
+                log.warning(log_events.BREAKER_OPENED, agent=change.agent, reason=change.reason)
             else:
-                log.info(names.BREAKER_CLOSED, agent=change.agent)
+                log.info(log_events.BREAKER_CLOSED, agent=change.agent)
         self._changes = []
 
     def rolled_back(self) -> None:

@@ -16,7 +16,7 @@ from trunkline.clock import Instant, after
 from trunkline.errors import Unavailable
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.stores.base import Store
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -49,7 +49,7 @@ class Heartbeat:
             now = tx.now
         if self._beaten_at is not None and now > after(self._beaten_at, self._lease.lasts):
             self._stable_from = after(now, RECLAIM_GRACE)
-            log.warning(names.LEASE_LOST, seconds=round((now - self._beaten_at) / 1_000_000, 1))
+            log.warning(log_events.LEASE_LOST, seconds=round((now - self._beaten_at) / 1_000_000, 1))
         self._beaten_at = now
 
     def has_stable_lease(self, now: Instant) -> bool:
@@ -73,10 +73,10 @@ class Heartbeat:
             # Once for each change: it is tried again twice a second.
             if self._trouble != exc.message:
                 self._trouble = exc.message
-                log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+                log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
             return _RETRY_PAUSE
         except Exception:
-            log.exception(names.TURN_FAILED)
+            log.exception(log_events.TURN_FAILED)
             return _RETRY_PAUSE
         self._trouble = None
         return self._lease.beat_every
@@ -87,4 +87,4 @@ class Heartbeat:
                 await tx.leases.release(self._owner)
         except Unavailable as exc:
             # It passes by itself.
-            log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
+            log.error(log_events.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)

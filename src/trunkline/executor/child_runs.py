@@ -21,7 +21,7 @@ from trunkline.messages import NO_OUTPUT, StepError, fix_for
 from trunkline.services.runs.intake import START
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction, WorkflowVersion
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.workflow import CompiledWorkflow
 
@@ -64,7 +64,7 @@ class ChildRuns:
             await tx.runs.insert(self._begun)
         if items:
             await tx.input_queue.put(items)
-            await tx.announce(InputsQueued())
+            await tx.notify(InputsQueued())
         return bool(items)
 
     async def _find(self, name: str, version: int | None) -> _Found:
@@ -105,7 +105,7 @@ class ChildRuns:
         for run in self._begun:
             self._metrics.runs_started.inc()
             log.info(
-                names.RUN_STARTED,
+                log_events.RUN_STARTED,
                 run_id=run.id,
                 workflow=run.workflow_name,
                 correlation_id=run.correlation_id,

@@ -34,7 +34,7 @@ from trunkline.messages import AgentTask, CancelTask, OutgoingMessage, StepError
 from trunkline.messages.cloudevents import event_message
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces, TraceSpan
 from trunkline.workflow import step_of_item
@@ -109,7 +109,7 @@ class RunDriver:
             await self._broker.publish_tasks(tx, messages)
         if self._events_topic:
             await tx.outbox.put(_event_messages(self._events_topic, transitions, moved))
-        await tx.announce(
+        await tx.notify(
             RunsChanged(
                 [turn.state.id for turn in self._turns],
                 [turn.state.id for turn in self._turns if turn.state.is_final],
@@ -139,7 +139,7 @@ class RunDriver:
             inputs = [decode_input(payload) for _, payload in run.items]
             turn = decide(state, inputs, tx.now, reply_timeout=self._reply_timeout)
         except Exception:
-            log.exception(names.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
+            log.exception(log_events.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
             turn = await self._poisoned(tx, run)
         turn.state.version = version + 1
         return turn, _transition(turn, version, [row for row, _ in run.items])
@@ -185,7 +185,7 @@ class RunDriver:
         if state.is_final:
             self._metrics.runs_finished.labels(state.status).inc()
             log.info(
-                names.RUN_FINISHED,
+                log_events.RUN_FINISHED,
                 run_id=state.id,
                 correlation_id=state.correlation_id,
                 workflow=state.workflow.definition.name,

@@ -14,7 +14,7 @@ from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.stores.base import Store
 from trunkline.stores.blobs import BlobStore
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -54,7 +54,7 @@ class Retention:
                 if self._keep_audit:
                     await self._delete_old_audit(stopping)
             except Unavailable as exc:
-                log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
+                log.error(log_events.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
             try:
                 async with asyncio.timeout(self._pause):
                     await stopping.wait()
@@ -72,7 +72,7 @@ class Retention:
             if deleted < _RUNS_A_BATCH:
                 break
         if total:
-            log.info(names.RUNS_DELETED, runs=total)
+            log.info(log_events.RUNS_DELETED, runs=total)
             if self._blobs is not None:
                 await self._delete_files(self._blobs, stopping)
 

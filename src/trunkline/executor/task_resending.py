@@ -12,7 +12,7 @@ import structlog
 from trunkline.clock import Instant, after
 from trunkline.messages import AgentTask
 from trunkline.stores.base import Transaction
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -51,7 +51,7 @@ class TaskResender:
 
     def committed(self) -> None:
         if self._sent:
-            log.info(names.TASKS_RESENT, tasks=self._sent)
+            log.info(log_events.TASKS_RESENT, tasks=self._sent)
             self._sent = 0
 
     def rolled_back(self) -> None:

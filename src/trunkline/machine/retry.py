@@ -6,7 +6,7 @@ import zlib
 from datetime import timedelta
 
 from trunkline.messages import ERROR_CODES, StepError
-from trunkline.policies import RetryCondition, RetryPolicy
+from trunkline.retry_policy import RetryCondition, RetryPolicy
 
 DEFAULT_POLICY = RetryPolicy()
 

@@ -17,7 +17,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages.trace import TraceContext
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 
 
 class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -19,7 +19,7 @@ import structlog
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Unavailable
 from trunkline.stores.base import Store, Transaction
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
@@ -126,10 +126,10 @@ class CommitLoop:
     def _log_failure(self, exc: Exception) -> None:
         before, self.trouble = self.trouble, str(exc)
         if not isinstance(exc, Unavailable):
-            log.exception(names.TURN_FAILED)
+            log.exception(log_events.TURN_FAILED)
         elif before != self.trouble:
             # Once for each change: it is tried again twice a second.
-            log.error(names.STORE_UNAVAILABLE, error=self.trouble, fix=exc.fix)
+            log.error(log_events.STORE_UNAVAILABLE, error=self.trouble, fix=exc.fix)
 
     def _each_rolled_back(self) -> None:
         for part in self._parts:

@@ -41,7 +41,7 @@ from trunkline.stores.port.messaging import (
     ExchangeRecord,
     ExchangeWrites,
     InputsQueued,
-    Notice,
+    Notification,
     OutboxWrites,
     PollsDue,
     RunsChanged,
@@ -96,7 +96,7 @@ __all__ = [
     "Moved",
     "NewRun",
     "NotedCall",
-    "Notice",
+    "Notification",
     "ParentStep",
     "PollsDue",
     "QueuedInput",
@@ -190,8 +190,8 @@ class Transaction(Protocol):
         """An exception undoes the block; the transaction itself goes on."""
         ...
 
-    async def announce(self, notice: Notice) -> None:
-        """Notify the other processes when this transaction has committed; the notice may be lost."""
+    async def notify(self, notification: Notification) -> None:
+        """Notify the other processes when this transaction has committed; the notification may be lost."""
         ...
 
 
@@ -251,9 +251,9 @@ class Store(Protocol):
         """
         ...
 
-    def listen(self, on_notice: Callable[[Notice], None]) -> AbstractAsyncContextManager[None]:
+    def listen(self, on_notification: Callable[[Notification], None]) -> AbstractAsyncContextManager[None]:
         """
-        Call `on_notice` for each notice of any process, this one included, while the block runs.
+        Call `on_notification` for each notification of any process, this one included, while the block runs.
 
         Notices may be lost. Where one process owns the store there are none.
         """

@@ -27,7 +27,7 @@ from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.agents.http_urls import UrlError
 from trunkline.agents.transport_urls import AgentCoreRuntime, parse_runtime
 from trunkline.protocols.base import AgentAnswer
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
 from trunkline.transports.failures import timed_out
 from trunkline.transports.https import MAX_ANSWER_BYTES
@@ -109,7 +109,9 @@ class AgentCoreTransport:
             invoked = await self._invoke(runtime, body, parameters, deadline, timeout)
             if not invoked.is_throttled or monotonic() + delay >= deadline:
                 return invoked.answer
-            log.warning(names.AGENT_CALL_PUT_OFF, url=url, http_status=invoked.answer.status, seconds=delay)
+            log.warning(
+                log_events.AGENT_CALL_PUT_OFF, url=url, http_status=invoked.answer.status, seconds=delay
+            )
             await asyncio.sleep(delay)
         return (await self._invoke(runtime, body, parameters, deadline, timeout)).answer
 

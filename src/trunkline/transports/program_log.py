@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from trunkline.jsontypes import Json, decode
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction, is_secret_name
 from trunkline.transports.base import SECRETS_SENT
 from trunkline.transports.lines import LineReader
@@ -59,12 +59,12 @@ class ProgramLog:
         """A line of its standard output that answers nothing."""
         if self._may_log():
             log.warning(
-                names.PROGRAM_LINE_IGNORED, program=self._program, reason=reason, line=self._shown(line)
+                log_events.PROGRAM_LINE_IGNORED, program=self._program, reason=reason, line=self._shown(line)
             )
 
     def _log_line(self, line: bytes) -> None:
         if line.strip() and self._may_log():
-            log.info(names.PROGRAM_SAID, program=self._program, line=self._shown(line))
+            log.info(log_events.PROGRAM_SAID, program=self._program, line=self._shown(line))
 
     def _shown(self, line: bytes) -> str:
         self._redaction.learn(tuple(self._recent))
@@ -84,7 +84,7 @@ class ProgramLog:
 
     def _log_dropped(self) -> None:
         if self._dropped:
-            log.warning(names.PROGRAM_LINES_DROPPED, program=self._program, lines=self._dropped)
+            log.warning(log_events.PROGRAM_LINES_DROPPED, program=self._program, lines=self._dropped)
             self._dropped = 0
 
 

@@ -17,7 +17,7 @@ import structlog
 from msgspec import UNSET, UnsetType
 
 from trunkline.agents.stdio_programs import StdioProgram
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.transports.base import TransportError
 from trunkline.transports.failures import too_large
 from trunkline.transports.lines import Line, LineReader
@@ -135,7 +135,7 @@ class ChildProcess:
         )
         child = cls(name, await asyncio.to_thread(_spawn, program, variables), longest, program_log)
         await child._connect()
-        log.info(names.PROGRAM_STARTED, program=name, pid=child.pid)
+        log.info(log_events.PROGRAM_STARTED, program=name, pid=child.pid)
         return child
 
     async def _connect(self) -> None:
@@ -307,7 +307,7 @@ class ChildProcess:
         self._log.end()
         how = _how_it_ended(self._process.returncode)
         (log.info if self._is_closing else log.warning)(
-            names.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
+            log_events.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
         )
         message = f"The program {self._name} {how} before it answered; the log has its words."
         self._fail("agent_connection_lost", message)

@@ -27,7 +27,7 @@ from trunkline.services.messaging.orphan_messages import OrphanMessages
 from trunkline.services.messaging.relay import OutboxNotifier, Relay
 from trunkline.settings import Settings
 from trunkline.stores.base import Transaction
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.wiring.process_context import ProcessContext
 
 log = structlog.stdlib.get_logger()
@@ -152,7 +152,9 @@ class KafkaMessaging:
             if warnings != self._warnings:
                 self._warnings = warnings
                 for finding in narrow:
-                    log.warning(names.TOPIC_NARROW, topic=finding.topic, reason=finding.why, fix=finding.fix)
+                    log.warning(
+                        log_events.TOPIC_NARROW, topic=finding.topic, reason=finding.why, fix=finding.fix
+                    )
             await asyncio.sleep(_LOOK_AT_TOPICS_EVERY)
 
     def warnings(self) -> Sequence[str]:

@@ -17,11 +17,11 @@ from trunkline.bridge.calls.batches import BatchSender
 from trunkline.clock import Clock
 from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.drift import DriftRecorder
+from trunkline.services.agents.protocol_profiles import load_profiles
 from trunkline.services.agents.push_notifications import PushNotifications, PushTokenKey
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.services.migration.routing_table import RoutingTable
-from trunkline.services.operations.zone_profiles import load_profiles
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault, load_key
@@ -30,7 +30,7 @@ from trunkline.settings import Settings
 from trunkline.stores.base import Store
 from trunkline.stores.blobs import BlobStore
 from trunkline.system_clock import SystemClock
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
 from trunkline.transports.address_policy import AddressPolicy
@@ -139,6 +139,8 @@ def _address_policy(settings: Settings, *, alone: bool) -> AddressPolicy:
     result = (*(("loopback",) if alone else ()), *(listed or (("private networks",) if alone else ())))
     if result:
         log.info(
-            names.ADDRESSES_ALLOWED, beside_public_ones=", ".join(result), set_by="TRUNKLINE_ALLOWED_NETWORKS"
+            log_events.ADDRESSES_ALLOWED,
+            beside_public_ones=", ".join(result),
+            set_by="TRUNKLINE_ALLOWED_NETWORKS",
         )
     return policy

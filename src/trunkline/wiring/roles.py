@@ -17,15 +17,16 @@ import structlog
 
 from trunkline import __version__
 from trunkline.bridge.activity import ActivityRecorder
+from trunkline.bridge.answer_writer import AnswerWriter
 from trunkline.bridge.breaker import BreakerObserver
 from trunkline.bridge.calls.active_calls import ActiveCalls
 from trunkline.bridge.calls.agent_call import AgentCaller
 from trunkline.bridge.calls.attachments import Attachments
 from trunkline.bridge.calls.detached import DetachedCaller
-from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
 from trunkline.bridge.lease_heartbeat import Heartbeat
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
+from trunkline.bridge.task_claimer import TaskClaimer
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
 from trunkline.executor.input_sources import Timers
@@ -35,9 +36,9 @@ from trunkline.id_generation import new_id
 from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.runs.intake import Intake
-from trunkline.stores.base import InputsQueued, Notice, PollsDue, RunsChanged
+from trunkline.stores.base import InputsQueued, Notification, PollsDue, RunsChanged
 from trunkline.stores.port.operations import Process
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.wiring.messaging import Messaging
 from trunkline.wiring.process_context import ProcessContext
 from trunkline.wiring.services import agent_client, migrations
@@ -116,7 +117,7 @@ class BridgeRole:
                 await self._loop.wait_for_turn()
         abandoned = await self._calls.drain(max(until - monotonic(), 0))
         if abandoned:
-            log.warning(names.CALLS_ABANDONED, calls=abandoned)
+            log.warning(log_events.CALLS_ABANDONED, calls=abandoned)
 
 
 class ExecutorRole:
@@ -190,8 +191,8 @@ class ProcessRoles:
             loop.set_parts([*parts, *last])
             self.loops.append(loop)
 
-    def hear(self, notice: Notice) -> None:
-        match notice:
+    def hear(self, notification: Notification) -> None:
+        match notification:
             case InputsQueued():
                 # Perhaps a run that was begun, which has not moved yet.
                 self.context.watchers.notify_all()

@@ -21,7 +21,7 @@ from trunkline.api.services import OK
 from trunkline.errors import Unavailable, WrongSchema
 from trunkline.serving import stop_signal, tune_garbage_collector
 from trunkline.settings import Settings, is_loopback
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.logs import configure_logs
 from trunkline.wiring.system import ALL_ROLES, Role, System, open_system
 
@@ -93,7 +93,7 @@ def _tell(gate: StartupApp, missing: Mapping[str, str], fix: str) -> None:
     if gate.missing != missing:
         gate.missing = missing
         for dependency, reason in missing.items():
-            log.error(names.WAITING_FOR_DEPENDENCY, dependency=dependency, reason=reason, fix=fix)
+            log.error(log_events.WAITING_FOR_DEPENDENCY, dependency=dependency, reason=reason, fix=fix)
 
 
 async def _pause(stop: asyncio.Event) -> None:
@@ -106,9 +106,9 @@ async def _pause(stop: asyncio.Event) -> None:
 
 async def _announce_and_wait(listener: socket, system: System, stop: asyncio.Event) -> None:
     url = base_url(listener)
-    log.info(names.READY, url=url)
+    log.info(log_events.READY, url=url)
     print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
     tune_garbage_collector()
     await stop.wait()
-    log.info(names.STOPPING)
+    log.info(log_events.STOPPING)
     system.stopping.set()

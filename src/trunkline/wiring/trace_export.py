@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from trunkline import __version__
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.traces import Traces
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ async def open_traces() -> AsyncGenerator[Traces]:
     """While the block runs spans are sent; at its end what is left of them is, for a little while."""
     found = _instrumented()
     if found is not None:
-        log.info(names.TRACES, exporter="instrumented")
+        log.info(log_events.TRACES, exporter="instrumented")
         yield Traces(found)
         return
     provider = _configured()
@@ -74,14 +74,14 @@ def _configured() -> TracerProvider | None:
         exporter = _exporter(name)
     except ImportError:
         log.warning(
-            names.TRACES_NOT_SENT,
+            log_events.TRACES_NOT_SENT,
             reason="The environment asks for traces, and the OpenTelemetry SDK is not installed.",
             fix="Install trunkline[otel], or set OTEL_TRACES_EXPORTER=none.",
         )
         return None
     if exporter is None:
         log.warning(
-            names.TRACES_NOT_SENT,
+            log_events.TRACES_NOT_SENT,
             reason=f"OTEL_TRACES_EXPORTER is {name}, which Trunkline does not have.",
             fix="Set it to otlp, console or none.",
         )
@@ -91,7 +91,7 @@ def _configured() -> TracerProvider | None:
         resource = resource.merge(Resource({"service.name": "trunkline"}))
     provider = Provider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    log.info(names.TRACES, exporter=name, endpoint=_endpoint() if name == "otlp" else None)
+    log.info(log_events.TRACES, exporter=name, endpoint=_endpoint() if name == "otlp" else None)
     return provider
 
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow.durations import format_duration, parse_duration
 
 Delivery = Literal["at_least_once", "at_most_once"]

@@ -8,7 +8,7 @@ save.
 from __future__ import annotations
 
 from trunkline.jsontypes import JsonObject
-from trunkline.policies import MAX_ATTEMPTS
+from trunkline.retry_policy import MAX_ATTEMPTS
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     AFTER_ITEM,

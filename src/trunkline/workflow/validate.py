@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from trunkline.jsontypes import Json
-from trunkline.policies import MAX_ATTEMPTS, RetryPolicy
+from trunkline.retry_policy import MAX_ATTEMPTS, RetryPolicy
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     AFTER_ITEM,

@@ -26,7 +26,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.services.security.vault import Vault
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.system_clock import SystemClock
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.zones.errors import INTERNAL_ERROR, OTHER, TIMEOUT, ZoneFault, error_text
 
 log = structlog.stdlib.get_logger(__name__)
@@ -232,7 +232,7 @@ class ZoneCallRunner:
         try:
             known = self._store.begin(call)
         except Unavailable as exc:
-            log.error(names.ZONE_NOT_WRITTEN, method=job.method, error=exc.message)
+            log.error(log_events.ZONE_NOT_WRITTEN, method=job.method, error=exc.message)
             return _errored(
                 f"The call could not be written down, so it was not run: {exc.message} Send it again later.",
                 "store_unavailable",
@@ -268,11 +268,13 @@ class ZoneCallRunner:
                 # Cancelled by us, or by the end of the loop: the next start finds the call as it was.
                 raise
             # By the handler itself, which may even have cancelled its own task.
-            log.error(names.ZONE_HANDLER_FAILED, method=job.method, error=asyncio.CancelledError.__name__)
+            log.error(
+                log_events.ZONE_HANDLER_FAILED, method=job.method, error=asyncio.CancelledError.__name__
+            )
             outcome = ZoneCallErrored(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
         # Any other error: a call without an outcome would run into its deadline.
         except Exception as exc:  # noqa: BLE001
-            log.error(names.ZONE_HANDLER_FAILED, method=job.method, error=type(exc).__name__)
+            log.error(log_events.ZONE_HANDLER_FAILED, method=job.method, error=type(exc).__name__)
             outcome = ZoneCallErrored(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
         self._end(running, outcome)
 
@@ -300,7 +302,7 @@ class ZoneCallRunner:
                     self._store.finish(key, now, error=error)
         except Unavailable as exc:
             # It stays in memory, where the next poll finds it, until it can be stored.
-            log.error(names.ZONE_NOT_WRITTEN, method=running.job.method, error=exc.message)
+            log.error(log_events.ZONE_NOT_WRITTEN, method=running.job.method, error=exc.message)
         else:
             del self._running[key]
 
@@ -317,7 +319,7 @@ class ZoneCallRunner:
 
     def _time_out(self, running: _RunningCall) -> None:
         job = running.job
-        log.warning(names.ZONE_CALL_TIMED_OUT, method=job.method, correlation_id=job.correlation_id)
+        log.warning(log_events.ZONE_CALL_TIMED_OUT, method=job.method, correlation_id=job.correlation_id)
         data: JsonObject = {"deadline_seconds": job.deadline}
         self._end(running, ZoneCallErrored(error_text(ZoneFault(TIMEOUT, data=data), job.correlation_id)))
         if running.task is not None:
@@ -333,7 +335,7 @@ class ZoneCallRunner:
             await self._store.accept(running.job.key)
         except Unavailable as exc:
             # What is not on disk must not be promised; the caller can still wait for the outcome.
-            log.error(names.ZONE_NOT_WRITTEN, method=running.job.method, error=exc.message)
+            log.error(log_events.ZONE_NOT_WRITTEN, method=running.job.method, error=exc.message)
             if not running.has_answer:
                 await self._wait_for_change(running)
         else:
@@ -347,12 +349,14 @@ class ZoneCallRunner:
     async def _resume_call(self, call: ZoneCall, restart_job: RestartJob) -> None:
         job = self._restartable_job(call, restart_job)
         if job is None:
-            log.warning(names.ZONE_CALL_INTERRUPTED, method=call.method, correlation_id=call.correlation_id)
+            log.warning(
+                log_events.ZONE_CALL_INTERRUPTED, method=call.method, correlation_id=call.correlation_id
+            )
             self._store.finish(
                 call.key, self._clock.now(), error=_interrupted(call.correlation_id, call.runs).error
             )
             return
-        log.info(names.ZONE_CALL_RUN_AGAIN, method=call.method, correlation_id=call.correlation_id)
+        log.info(log_events.ZONE_CALL_RUN_AGAIN, method=call.method, correlation_id=call.correlation_id)
         self._store.begin_again(call.key)
         if not call.accepted:
             await self._store.accept(call.key)
@@ -365,7 +369,7 @@ class ZoneCallRunner:
             return restart_job(call, self._vault.open(call.params, owner=_owner(call.key)))
         except (ConfigurationError, ZoneFault) as exc:
             # Encrypted with another key, or params that today's schema does not accept.
-            log.error(names.ZONE_CALL_NOT_REVIVED, method=call.method, error=type(exc).__name__)
+            log.error(log_events.ZONE_CALL_NOT_REVIVED, method=call.method, error=type(exc).__name__)
             return None
 
     async def _interrupt(self, running: _RunningCall) -> None:
@@ -373,7 +377,7 @@ class ZoneCallRunner:
             # It ended while another one was interrupted.
             return
         job = running.job
-        log.warning(names.ZONE_CALL_INTERRUPTED, method=job.method, correlation_id=job.correlation_id)
+        log.warning(log_events.ZONE_CALL_INTERRUPTED, method=job.method, correlation_id=job.correlation_id)
         if not job.restartable:
             self._end(running, _interrupted(job.correlation_id))
             return
@@ -385,7 +389,7 @@ class ZoneCallRunner:
             try:
                 await self._store.accept(job.key)
             except Unavailable as exc:
-                log.error(names.ZONE_NOT_WRITTEN, method=job.method, error=exc.message)
+                log.error(log_events.ZONE_NOT_WRITTEN, method=job.method, error=exc.message)
                 running.outcome = _stopped(job.correlation_id)
             running.accepted = True
         running.wake()
@@ -399,7 +403,7 @@ class ZoneCallRunner:
             try:
                 await self.remove_expired()
             except Unavailable as exc:
-                log.error(names.STORE_UNAVAILABLE, error=exc.message)
+                log.error(log_events.STORE_UNAVAILABLE, error=exc.message)
 
 
 def _owner(key: CallKey) -> str:

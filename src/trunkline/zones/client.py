@@ -51,7 +51,7 @@ from trunkline.protocols.zone.answers import (
     read_http_answer,
 )
 from trunkline.system_clock import SystemClock
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction, is_secret_name
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport, TransportError
@@ -252,7 +252,7 @@ class ZoneClient:
                 error = replace(error, doubtful=call.is_in_doubt)
                 raise ZoneCallUnfinished(error, id=call.id, task_id=call.task_id)
             log.warning(
-                names.ZONE_CALL_SENT_AGAIN,
+                log_events.ZONE_CALL_SENT_AGAIN,
                 id=call.id,
                 task_id=call.task_id,
                 correlation_id=call.correlation_id,

@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeAlias, cast
 import structlog
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction, may_be_in
 from trunkline.zones.errors import (
     INTERNAL_ERROR,
@@ -102,7 +102,7 @@ class ZoneMethod:
         redaction = Redaction().with_secrets(secrets_in(params))
         text = "".join(traceback.format_exception(error))
         log.error(
-            names.ZONE_HANDLER_FAILED,
+            log_events.ZONE_HANDLER_FAILED,
             method=self.name,
             correlation_id=correlation_id,
             traceback=redaction.text(text),

@@ -35,7 +35,7 @@ from trunkline.services.security.vault import KEY_BYTES, Vault, load_key
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.stores.zones.file import open_zone_file, zone_in_memory
 from trunkline.system_clock import SystemClock
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction
 from trunkline.zones.access.control import AccessControl, AuthenticatedCaller, PresentedCredentials
 from trunkline.zones.access.policy import (
@@ -196,7 +196,7 @@ class Zone:
         folder = data or self.data or os.environ.get("TRUNKLINE_DATA")
         unknown = self.policy.methods - self._methods.keys() - RESULT_METHODS
         if unknown:
-            log.warning(names.ZONE_METHODS_UNKNOWN, methods=sorted(unknown))
+            log.warning(log_events.ZONE_METHODS_UNKNOWN, methods=sorted(unknown))
         clock = SystemClock()
         with (
             _open_store(Path(folder) if folder else None, secret_key) as (store, vault),
@@ -253,7 +253,7 @@ class Zone:
             reply = ZoneReply(with_fault(request.id, ZoneFault(INTERNAL_ERROR), request.correlation_id))
             self._log_failure(exc, request)
         log.debug(
-            names.ZONE_CALL,
+            log_events.ZONE_CALL,
             method=request.method,
             caller=caller.name,
             correlation_id=request.correlation_id,
@@ -266,7 +266,10 @@ class Zone:
         redaction = Redaction.of(*self.policy.secrets_in(request.params))
         text = redaction.text("".join(traceback.format_exception(error)))
         log.error(
-            names.ZONE_FAILED, method=request.method, correlation_id=request.correlation_id, traceback=text
+            log_events.ZONE_FAILED,
+            method=request.method,
+            correlation_id=request.correlation_id,
+            traceback=text,
         )
 
     async def _answer(self, request: ZoneRequest, caller: ZoneCaller, size: int) -> CallAnswer | CallRefused:
@@ -393,7 +396,9 @@ def _unavailable(exc: Unavailable) -> ZoneFault:
 @contextmanager
 def _open_store(folder: Path | None, secret_key: str | None) -> Generator[tuple[ZoneStore, Vault]]:
     if folder is None:
-        log.warning(names.ZONE_FORGETS, fix="Give the zone a data folder: Zone(data=…) or TRUNKLINE_DATA.")
+        log.warning(
+            log_events.ZONE_FORGETS, fix="Give the zone a data folder: Zone(data=…) or TRUNKLINE_DATA."
+        )
         with zone_in_memory() as store:
             yield store, Vault(os.urandom(KEY_BYTES))
         return

@@ -12,7 +12,7 @@ from tests.resources import read_resource
 from trunkline.api.resources.agent_test_calls import AgentTrial
 from trunkline.api.resources.agents import AgentCardView
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, simple_error, simple_success
 from trunkline.testing.agents import Call
 
@@ -59,7 +59,7 @@ async def test_a_message_goes_to_the_agent_once_and_its_answer_comes_back_with_t
     (exchange,) = trial["exchanges"]
     assert (exchange.get("kind"), exchange["request"]["method"]) == ("send", "POST")
     assert '"hello"' in exchange["request"]["body"]
-    assert [line["outcome"] for line in logs if line["event"] == names.AGENT_TRIED] == ["success"]
+    assert [line["outcome"] for line in logs if line["event"] == log_events.AGENT_TRIED] == ["success"]
 
 
 async def test_a_trial_is_no_run_and_counts_for_nothing(shared_system: RunningSystem) -> None:

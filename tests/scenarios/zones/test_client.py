@@ -17,7 +17,7 @@ from tests.scenarios.zones.zone_server import BOT_TOKEN, PRIVATE, PUBLIC, zone_s
 from trunkline.jsontypes import JsonObject
 from trunkline.serving import base_url, listen, serving
 from trunkline.serving.tls import server_tls
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.zones import Zone, ZoneCallFailed, open_zone_client
 from trunkline.zones.access.audit import newest_refusals
@@ -156,7 +156,7 @@ async def test_a_caller_that_calls_too_often_waits_as_long_as_the_zone_says(tmp_
         ):
             results = await asyncio.gather(link.execute_task(PARAMS), link.execute_task(PARAMS))
     assert [result["response_text"] for result in results] == ["hello!", "hello!"]
-    waits = [line["after_seconds"] for line in lines if line["event"] == names.ZONE_CALL_SENT_AGAIN]
+    waits = [line["after_seconds"] for line in lines if line["event"] == log_events.ZONE_CALL_SENT_AGAIN]
     assert waits
     assert min(waits) >= 1
     assert BOT_TOKEN not in str(lines)

@@ -12,16 +12,17 @@ import pytest
 from structlog.testing import capture_logs
 from tests.contract.bridges import ME, claim, register
 from tests.contract.samples import queue, task
-from tests.unit.bridge.test_commit_parts import FakeBroker, HangingAgent, call_result
+from tests.unit.bridge.test_task_claimer import FakeBroker, HangingAgent, call_result
 
 from trunkline.agents import AgentOptions, BreakerPolicy
+from trunkline.bridge.answer_writer import AnswerWriter
 from trunkline.bridge.breaker import BreakerObserver, judge_error
 from trunkline.bridge.calls.active_calls import ActiveCalls
 from trunkline.bridge.calls.results import CallProgress, CallResult, CallUpdate
-from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
+from trunkline.bridge.task_claimer import TaskClaimer
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.stores.base import ClaimedTask, Store
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 
@@ -172,7 +173,7 @@ async def test_an_opening_is_counted_and_told_once(store: Store) -> None:
     with capture_logs() as lines:
         for each in claims:
             await bridge.ends(call_result(each, "error", DOWN))
-    opened = [line for line in lines if line["event"] == names.BREAKER_OPENED]
+    opened = [line for line in lines if line["event"] == log_events.BREAKER_OPENED]
     assert [(line["agent"], line["reason"]) for line in opened] == [
         ("A", f"2 failures in a row, the last one: {DOWN.message}")
     ]
@@ -190,7 +191,7 @@ async def test_what_is_rolled_back_is_noted_when_it_is_written(store: Store) -> 
         assert bridge.opened() is None
         await bridge.ends()
     assert await failures(store) == 2
-    assert [line["event"] for line in lines].count(names.BREAKER_OPENED) == 1
+    assert [line["event"] for line in lines].count(log_events.BREAKER_OPENED) == 1
 
 
 async def test_a_call_that_goes_on_and_a_question_how_it_stands_count_for_nothing(store: Store) -> None:
@@ -234,10 +235,10 @@ async def test_probing_and_closing_are_told_once(store: Store, clock: FakeClock)
         bridge.claims.committed()
         await bridge.calls.drain(5)
         await bridge.ends()
-    told = [line for line in lines if line["event"] in {names.BREAKER_PROBED, names.BREAKER_CLOSED}]
+    told = [line for line in lines if line["event"] in {log_events.BREAKER_PROBED, log_events.BREAKER_CLOSED}]
     assert [(line["event"], line["agent"]) for line in told] == [
-        (names.BREAKER_PROBED, "A"),
-        (names.BREAKER_CLOSED, "A"),
+        (log_events.BREAKER_PROBED, "A"),
+        (log_events.BREAKER_CLOSED, "A"),
     ]
 
 

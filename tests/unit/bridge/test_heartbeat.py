@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from trunkline.bridge.lease_heartbeat import RECLAIM_GRACE, Heartbeat, Lease
 from trunkline.stores.base import Store
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +45,7 @@ async def test_who_was_away_for_longer_than_its_lease_lets_the_others_come_back_
     clock.advance(LEASE.lasts + timedelta(seconds=1))
     with capture_logs() as logs:
         await heartbeat.beat()
-    assert [line["event"] for line in logs] == [names.LEASE_LOST]
+    assert [line["event"] for line in logs] == [log_events.LEASE_LOST]
     assert not heartbeat.has_stable_lease(clock.now())
     clock.advance(RECLAIM_GRACE)
     assert heartbeat.has_stable_lease(clock.now())

@@ -10,7 +10,7 @@ import pytest
 from trunkline.errors import ConfigurationError
 from trunkline.protocols import find_profile, validate_protocol_config
 from trunkline.protocols.zone.params_profiles import known_profiles
-from trunkline.services.operations.zone_profiles import load_profiles
+from trunkline.services.agents.protocol_profiles import load_profiles
 from trunkline.settings import load_settings
 
 pytestmark = pytest.mark.usefixtures("own_profiles")

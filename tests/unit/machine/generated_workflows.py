@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow import (
     CompiledWorkflow,
     ForEach,

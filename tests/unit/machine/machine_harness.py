@@ -44,7 +44,7 @@ from trunkline.machine.inputs import (
 from trunkline.machine.state import RunState, StepState
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow import CompiledWorkflow, compile_workflow, load_workflow
 
 RUN = RunId("018f0000-0000-7000-8000-000000000001")

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from trunkline.messages import TraceContext
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.traces import Traces
 from trunkline.wiring.trace_export import open_traces
 
@@ -52,7 +52,7 @@ async def test_a_wish_for_traces_without_the_extra_is_answered_with_what_to_inst
         async with open_traces() as traces:
             assert not traces.are_on
     (said,) = lines
-    assert said["event"] == names.TRACES_NOT_SENT
+    assert said["event"] == log_events.TRACES_NOT_SENT
     assert "trunkline[otel]" in said["fix"]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow import (
     Goto,
     Scope,

@@ -41,15 +41,15 @@ def store(tmp_path: Path) -> Generator[ZoneStore]:
 @pytest.fixture
 async def patient(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
     """Answers nothing before it is done."""
-    async with work_harness(store) as stage:
-        yield stage
+    async with work_harness(store) as harness:
+        yield harness
 
 
 @pytest.fixture
 async def hasty(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
     """Answers at once that it is under way."""
-    async with work_harness(store, accept_after=0.0) as stage:
-        yield stage
+    async with work_harness(store, accept_after=0.0) as harness:
+        yield harness
 
 
 async def test_a_quick_call_is_answered_with_its_result(patient: WorkHarness) -> None:

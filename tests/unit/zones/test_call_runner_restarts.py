@@ -60,24 +60,24 @@ async def left_behind(
 
 async def test_work_that_died_with_the_zone_is_reported_as_failed_and_not_run_again(store: ZoneFile) -> None:
     task_id = await left_behind(store)
-    async with work_harness(store) as stage:
-        answer = stage.work.result_of("partner", task_id)
+    async with work_harness(store) as harness:
+        answer = harness.work.result_of("partner", task_id)
         assert answer != ZoneCallAccepted(task_id)
         assert reason_of(answer) == (-32000, "interrupted")
         assert "interrupted by a restart" in str(error_of(answer)["message"])
         handler = GatedHandler(is_open=True)
-        assert await stage.answer(stage.job(handler)) == answer
+        assert await harness.answer(harness.job(handler)) == answer
         assert handler.runs == 0
-        assert stage.revived.runs == 0
+        assert harness.revived.runs == 0
 
 
 async def test_a_call_that_died_before_its_first_answer_is_known_by_its_id(store: ZoneFile) -> None:
     await left_behind(store, accepted=False)
-    async with work_harness(store) as stage:
+    async with work_harness(store) as harness:
         handler = GatedHandler(is_open=True)
-        answer = await stage.answer(stage.job(handler))
+        answer = await harness.answer(harness.job(handler))
         assert reason_of(answer) == (-32000, "interrupted")
-        refused = await stage.answer(stage.job(handler, digest=b"other"))
+        refused = await harness.answer(harness.job(handler, digest=b"other"))
         assert refused != answer
         assert reason_of(refused) == (-32000, "id_reused")
         assert handler.runs == 0
@@ -88,14 +88,14 @@ async def test_restartable_work_is_run_again_with_its_params_and_finishes(
     store: ZoneFile, accepted: bool
 ) -> None:
     task_id = await left_behind(store, accepted=accepted, restartable=True)
-    async with work_harness(store) as stage:
-        assert stage.work.is_busy
-        await stage.revived.began.wait()
-        assert stage.revived_params == [{"text": "hi", "bot_token": "xoxb-secret"}]
-        assert await stage.answer(stage.job(GatedHandler())) == ZoneCallAccepted(task_id)
-        stage.revived.gate.set()
-        assert await stage.end_of(task_id) == ZoneCallSucceeded(HELLO)
-        assert stage.revived.runs == 1
+    async with work_harness(store) as harness:
+        assert harness.work.is_busy
+        await harness.revived.began.wait()
+        assert harness.revived_params == [{"text": "hi", "bot_token": "xoxb-secret"}]
+        assert await harness.answer(harness.job(GatedHandler())) == ZoneCallAccepted(task_id)
+        harness.revived.gate.set()
+        assert await harness.end_of(task_id) == ZoneCallSucceeded(HELLO)
+        assert harness.revived.runs == 1
         assert store.running() == []
 
 
@@ -106,9 +106,9 @@ async def test_work_that_is_under_way_at_every_death_is_given_up_in_the_end(stor
         dead = WorkHarness(store)
         await dead.work.resume_calls(dead.revive)
         await dead.revived.began.wait()
-    async with work_harness(store) as stage:
-        assert not stage.work.is_busy
-        answer = stage.work.result_of("partner", task_id)
+    async with work_harness(store) as harness:
+        assert not harness.work.is_busy
+        answer = harness.work.result_of("partner", task_id)
         assert reason_of(answer) == (-32000, "interrupted")
         assert f"begun {MAX_RUNS} times" in str(error_of(answer)["message"])
 
@@ -122,30 +122,30 @@ async def test_work_whose_method_may_not_run_again_any_more_is_reported_as_faile
             return None
         raise ZoneFault(-32602)
 
-    stage = WorkHarness(store)
-    await stage.work.resume_calls(revive)
+    harness = WorkHarness(store)
+    await harness.work.resume_calls(revive)
     for task_id in (gone, changed):
-        assert reason_of(stage.work.result_of("partner", task_id)) == (-32000, "interrupted")
-    await stage.work.stop(0)
+        assert reason_of(harness.work.result_of("partner", task_id)) == (-32000, "interrupted")
+    await harness.work.stop(0)
 
 
 async def test_work_whose_params_were_sealed_with_another_key_is_reported_as_failed(store: ZoneFile) -> None:
     task_id = await left_behind(store, restartable=True)
-    stage = WorkHarness(store)
-    stage.work = ZoneCallRunner(
-        store, Vault(b"x" * KEY_BYTES), accept_after=1, keep=stage.keep, clock=stage.clock
+    harness = WorkHarness(store)
+    harness.work = ZoneCallRunner(
+        store, Vault(b"x" * KEY_BYTES), accept_after=1, keep=harness.keep, clock=harness.clock
     )
-    await stage.work.resume_calls(stage.revive)
-    assert reason_of(stage.work.result_of("partner", task_id)) == (-32000, "interrupted")
-    await stage.work.stop(0)
+    await harness.work.resume_calls(harness.revive)
+    assert reason_of(harness.work.result_of("partner", task_id)) == (-32000, "interrupted")
+    await harness.work.stop(0)
 
 
 async def test_a_stop_lets_work_end(store: ZoneFile) -> None:
-    async with work_harness(store) as stage:
+    async with work_harness(store) as harness:
         handler = GatedHandler()
-        call = asyncio.create_task(stage.answer(stage.job(handler)))
+        call = asyncio.create_task(harness.answer(harness.job(handler)))
         await handler.began.wait()
-        stopping = asyncio.create_task(stage.work.stop(20))
+        stopping = asyncio.create_task(harness.work.stop(20))
         await asyncio.sleep(0)
         handler.gate.set()
         await stopping
@@ -154,52 +154,52 @@ async def test_a_stop_lets_work_end(store: ZoneFile) -> None:
 
 
 async def test_a_stop_waits_for_accepted_work_too(store: ZoneFile) -> None:
-    async with work_harness(store, accept_after=0.0) as stage:
+    async with work_harness(store, accept_after=0.0) as harness:
         handler = GatedHandler()
-        task_id = task_of(await stage.answer(stage.job(handler)))
-        stopping = asyncio.create_task(stage.work.stop(20))
+        task_id = task_of(await harness.answer(harness.job(handler)))
+        stopping = asyncio.create_task(harness.work.stop(20))
         await asyncio.sleep(0)
         handler.gate.set()
         await stopping
-        assert stage.work.result_of("partner", task_id) == ZoneCallSucceeded(HELLO)
+        assert harness.work.result_of("partner", task_id) == ZoneCallSucceeded(HELLO)
 
 
 async def test_a_call_that_comes_during_a_stop_runs_nothing_and_is_told_so(store: ZoneFile) -> None:
-    async with work_harness(store) as stage:
-        await stage.work.stop(0)
+    async with work_harness(store) as harness:
+        await harness.work.stop(0)
         handler = GatedHandler(is_open=True)
-        assert reason_of(await stage.answer(stage.job(handler))) == (-32000, "stopping")
+        assert reason_of(await harness.answer(harness.job(handler))) == (-32000, "stopping")
         assert handler.runs == 0
-    async with work_harness(store) as stage:
-        assert await stage.answer(stage.job(handler)) == ZoneCallSucceeded(HELLO)
+    async with work_harness(store) as harness:
+        assert await harness.answer(harness.job(handler)) == ZoneCallSucceeded(HELLO)
 
 
 async def test_what_outlasts_a_stop_is_cancelled_and_answered_as_it_will_be_later(store: ZoneFile) -> None:
-    async with work_harness(store) as stage:
+    async with work_harness(store) as harness:
         handler = GatedHandler()
-        call = asyncio.create_task(stage.answer(stage.job(handler)))
+        call = asyncio.create_task(harness.answer(harness.job(handler)))
         await handler.began.wait()
-        await stage.work.stop(0)
+        await harness.work.stop(0)
         answer = await call
         assert reason_of(answer) == (-32000, "interrupted")
         assert handler.cancelled == 1
-    async with work_harness(store) as stage:
-        assert await stage.answer(stage.job(GatedHandler())) == answer
+    async with work_harness(store) as harness:
+        assert await harness.answer(harness.job(GatedHandler())) == answer
 
 
 async def test_restartable_work_that_outlasts_a_stop_is_accepted_and_finished_after_the_next_start(
     store: ZoneFile,
 ) -> None:
-    async with work_harness(store) as stage:
+    async with work_harness(store) as harness:
         handler = GatedHandler()
-        call = asyncio.create_task(stage.answer(stage.job(handler, restartable=True)))
+        call = asyncio.create_task(harness.answer(harness.job(handler, restartable=True)))
         await handler.began.wait()
-        await stage.work.stop(0)
+        await harness.work.stop(0)
         task_id = task_of(await call)
         assert handler.cancelled == 1
-    async with work_harness(store) as stage:
-        stage.revived.gate.set()
-        assert await stage.end_of(task_id) == ZoneCallSucceeded(HELLO)
+    async with work_harness(store) as harness:
+        harness.revived.gate.set()
+        assert await harness.end_of(task_id) == ZoneCallSucceeded(HELLO)
 
 
 async def test_what_a_handler_returns_to_a_stop_is_not_the_end_of_restartable_work(store: ZoneFile) -> None:
@@ -208,12 +208,12 @@ async def test_what_a_handler_returns_to_a_stop_is_not_the_end_of_restartable_wo
             await asyncio.Event().wait()
         return b'{"half": "done"}'
 
-    async with work_harness(store, accept_after=0.0) as stage:
-        task_id = task_of(await stage.answer(stage.job(stubborn, restartable=True)))
-        await stage.work.stop(0)
-    async with work_harness(store) as stage:
-        stage.revived.gate.set()
-        assert await stage.end_of(task_id) == ZoneCallSucceeded(HELLO)
+    async with work_harness(store, accept_after=0.0) as harness:
+        task_id = task_of(await harness.answer(harness.job(stubborn, restartable=True)))
+        await harness.work.stop(0)
+    async with work_harness(store) as harness:
+        harness.revived.gate.set()
+        assert await harness.end_of(task_id) == ZoneCallSucceeded(HELLO)
 
 
 @contextmanager
@@ -228,29 +228,29 @@ def full_disk() -> Generator[None]:
 
 
 async def test_nothing_is_run_when_it_cannot_be_written_down(store: ZoneFile) -> None:
-    async with work_harness(store) as stage:
+    async with work_harness(store) as harness:
         handler = GatedHandler(is_open=True)
         with full_disk():
-            answer = await stage.answer(stage.job(handler))
+            answer = await harness.answer(harness.job(handler))
         assert reason_of(answer) == (-32000, "store_unavailable")
         assert "was not run" in str(error_of(answer)["message"])
         assert handler.runs == 0
-        assert await stage.answer(stage.job(handler)) == ZoneCallSucceeded(HELLO)
+        assert await harness.answer(harness.job(handler)) == ZoneCallSucceeded(HELLO)
 
 
 async def test_an_end_that_cannot_be_written_is_answered_and_written_when_it_can_be(store: ZoneFile) -> None:
-    async with work_harness(store) as stage:
+    async with work_harness(store) as harness:
         handler = GatedHandler()
-        call = asyncio.create_task(stage.answer(stage.job(handler)))
+        call = asyncio.create_task(harness.answer(harness.job(handler)))
         await handler.began.wait()
         with full_disk():
             handler.gate.set()
             assert await call == ZoneCallSucceeded(HELLO)
-            assert await stage.answer(stage.job(handler)) == ZoneCallSucceeded(HELLO)
+            assert await harness.answer(harness.job(handler)) == ZoneCallSucceeded(HELLO)
         assert len(store.running()) == 1
-        await stage.work.remove_expired()
+        await harness.work.remove_expired()
         assert store.running() == []
-        assert await stage.answer(stage.job(handler)) == ZoneCallSucceeded(HELLO)
+        assert await harness.answer(harness.job(handler)) == ZoneCallSucceeded(HELLO)
         assert handler.runs == 1
 
 
@@ -266,11 +266,11 @@ def undecided(store: ZoneFile, monkeypatch: pytest.MonkeyPatch) -> ZoneFile:
 
 
 async def test_nothing_is_accepted_that_is_not_on_the_disk(undecided: ZoneFile) -> None:
-    async with work_harness(undecided, accept_after=0.0) as stage:
+    async with work_harness(undecided, accept_after=0.0) as harness:
         handler = GatedHandler()
-        call = asyncio.create_task(stage.answer(stage.job(handler)))
+        call = asyncio.create_task(harness.answer(harness.job(handler)))
         await handler.began.wait()
-        again = asyncio.create_task(stage.answer(stage.job(handler)))
+        again = asyncio.create_task(harness.answer(harness.job(handler)))
         # It would have been answered by now.
         for _ in range(100):
             await asyncio.sleep(0)
@@ -280,11 +280,11 @@ async def test_nothing_is_accepted_that_is_not_on_the_disk(undecided: ZoneFile) 
 
 
 async def test_a_stop_that_cannot_write_promises_nothing(undecided: ZoneFile) -> None:
-    async with work_harness(undecided, accept_after=0.0) as stage:
+    async with work_harness(undecided, accept_after=0.0) as harness:
         handler = GatedHandler()
-        call = asyncio.create_task(stage.answer(stage.job(handler, restartable=True)))
+        call = asyncio.create_task(harness.answer(harness.job(handler, restartable=True)))
         await handler.began.wait()
-        await stage.work.stop(0)
+        await harness.work.stop(0)
         assert reason_of(await call) == (-32000, "stopping")
     assert len(undecided.running()) == 1
 
@@ -311,11 +311,11 @@ async def test_who_comes_while_it_is_being_accepted_is_told_so_too(
 ) -> None:
     disk = SlowDisk(store)
     monkeypatch.setattr(store, "accept", disk.accept)
-    async with work_harness(store, accept_after=0.0) as stage:
+    async with work_harness(store, accept_after=0.0) as harness:
         handler = GatedHandler()
-        first = asyncio.create_task(stage.answer(stage.job(handler)))
+        first = asyncio.create_task(harness.answer(harness.job(handler)))
         await disk.asked.wait()
-        second = asyncio.create_task(stage.answer(stage.job(handler)))
+        second = asyncio.create_task(harness.answer(harness.job(handler)))
         await asyncio.sleep(0)
         disk.gate.set()
         assert await second == await first == ZoneCallAccepted(store.running()[0].task_id)
@@ -326,9 +326,9 @@ async def test_work_that_ends_while_it_is_being_accepted_is_answered_with_its_en
 ) -> None:
     disk = SlowDisk(store, fails=True)
     monkeypatch.setattr(store, "accept", disk.accept)
-    async with work_harness(store, accept_after=0.0) as stage:
+    async with work_harness(store, accept_after=0.0) as harness:
         handler = GatedHandler()
-        call = asyncio.create_task(stage.answer(stage.job(handler)))
+        call = asyncio.create_task(harness.answer(harness.job(handler)))
         await disk.asked.wait()
         handler.gate.set()
         while store.running():
@@ -342,12 +342,12 @@ async def test_work_that_ends_while_a_stop_sees_to_another_is_done(
 ) -> None:
     disk = SlowDisk(store)
     monkeypatch.setattr(store, "accept", disk.accept)
-    async with work_harness(store) as stage:
+    async with work_harness(store) as harness:
         slow, quick = GatedHandler(), GatedHandler()
-        first = asyncio.create_task(stage.answer(stage.job(slow, "1", restartable=True)))
-        second = asyncio.create_task(stage.answer(stage.job(quick, "2", restartable=True)))
+        first = asyncio.create_task(harness.answer(harness.job(slow, "1", restartable=True)))
+        second = asyncio.create_task(harness.answer(harness.job(quick, "2", restartable=True)))
         await quick.began.wait()
-        stopping = asyncio.create_task(stage.work.stop(0))
+        stopping = asyncio.create_task(harness.work.stop(0))
         await disk.asked.wait()
         quick.gate.set()
         assert await second == ZoneCallSucceeded(HELLO)

@@ -94,12 +94,12 @@ class WorkHarness:
 
 @asynccontextmanager
 async def work_harness(store: ZoneStore, *, accept_after: float = NEVER) -> AsyncGenerator[WorkHarness]:
-    stage = WorkHarness(store, accept_after=accept_after)
-    await stage.work.resume_calls(stage.revive)
+    harness = WorkHarness(store, accept_after=accept_after)
+    await harness.work.resume_calls(harness.revive)
     try:
-        yield stage
+        yield harness
     finally:
-        await stage.work.stop(0)
+        await harness.work.stop(0)
 
 
 def error_of(answer: CallAnswer | None) -> JsonObject:

@@ -19,7 +19,7 @@ from trunkline.errors import NotAllowed, TrunklineError
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.security.api_keys import ApiKeyLookup
 from trunkline.stores.base import ApiKey, KeyRole
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -87,7 +87,7 @@ class ApiKeyCheck:
     def _record(self, request: Request, reason: str, key: ApiKey | None) -> None:
         self._keys.count_refusal(reason)
         log.warning(
-            names.ACCESS_REFUSED,
+            log_events.ACCESS_REFUSED,
             reason=reason,
             method=request.method,
             path=redacted_path(request.scope["path"])[:_LOGGED_PATH],

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trunkline.api.headers import RAW_HEADER, SCOPE_KEY, choose_correlation_id
 from trunkline.api.problems import log_failure, redacted_path
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -45,7 +45,7 @@ class CorrelationMiddleware:
         except Exception as error:  # noqa: BLE001 - the outermost layer; the server would only log it once more
             log_failure(scope, error)
         log.debug(
-            names.HTTP_REQUEST,
+            log_events.HTTP_REQUEST,
             method=scope["method"],
             path=redacted_path(scope["path"]),
             status=status,

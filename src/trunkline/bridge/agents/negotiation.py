@@ -36,7 +36,7 @@ from trunkline.protocols import (
     negotiate_pinned,
     next_card_url,
 )
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import Transport, TransportError
 
@@ -257,7 +257,7 @@ class DialectNegotiator:
                     await self._record(agent, _as_dialect(found, self._clock.now(), probes))
         except DialectUnclear as exc:
             # The calls go on as before: the agent may still take them.
-            log.warning(names.CARD_NOT_USED, agent_name=agent.name, reason=exc.error.message)
+            log.warning(log_events.CARD_NOT_USED, agent_name=agent.name, reason=exc.error.message)
 
     async def _record(self, agent: Agent, dialect: Dialect) -> Dialect:
         self._due[agent.id] = after(self._clock.now(), CARD_FRESH_FOR)
@@ -267,7 +267,10 @@ class DialectNegotiator:
             # No reason to lose this call, or its answer: a dialect that is not stored is negotiated again.
             _note_unavailable(exc)
         log.info(
-            names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence
+            log_events.DIALECT_DECIDED,
+            agent_name=agent.name,
+            protocol=dialect.protocol,
+            evidence=dialect.evidence,
         )
         return dialect
 
@@ -344,4 +347,4 @@ def _alternative(fresh: Dialect, offer: ProtocolOffer, refused: Dialect) -> Dial
 
 
 def _note_unavailable(exc: Unavailable) -> None:
-    log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+    log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)

@@ -26,7 +26,7 @@ from trunkline.agents.authentication.credentials import Credentials, OAuthClient
 from trunkline.bridge.wire.exchanges import AuxiliaryRecorder, AuxiliaryRequest, SentRequest
 from trunkline.clock import Clock, Instant, after
 from trunkline.protocols import AgentAnswer
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import Transport, TransportError
 
@@ -169,7 +169,7 @@ class TokenProvider:
         token = self._read(client, answer)
         if isinstance(token, _AccessToken):
             self._cache_token(client, token)
-            log.info(names.TOKEN_FETCHED, token_url=client.token_url.partition("?")[0])
+            log.info(log_events.TOKEN_FETCHED, token_url=client.token_url.partition("?")[0])
         return token
 
     def _read(self, client: OAuthClient, answer: AgentAnswer) -> _AccessToken | TransportError:

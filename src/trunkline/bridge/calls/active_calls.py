@@ -15,7 +15,7 @@ import msgspec
 from trunkline.bridge.calls.results import CallExchanges, CallProgress, CallResult, CallUpdate, task_log
 from trunkline.messages import StepError, fix_for
 from trunkline.stores.base import ClaimedTask, TaskKey
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 
 class TaskCaller(Protocol):
@@ -83,7 +83,7 @@ class ActiveCalls:
                 raise
             result = None if asks_agent else self._runner.cancelled(claim)
         except Exception as exc:  # noqa: BLE001 - it is logged, and the call has to end
-            task_log(claim.task).exception(names.CALL_CRASHED)
+            task_log(claim.task).exception(log_events.CALL_CRASHED)
             message = f"Trunkline failed while calling the agent: {type(exc).__name__}"
             error = StepError(code="internal_error", message=message, fix=fix_for("internal_error"))
             result = self._runner.failed(claim, error)
@@ -141,7 +141,7 @@ class ActiveCalls:
         try:
             update = await self._runner.cancel(claim, ended=ended)
         except Exception:  # noqa: BLE001 - it is logged, and the task has to end
-            task_log(claim.task).exception(names.CALL_CRASHED)
+            task_log(claim.task).exception(log_events.CALL_CRASHED)
             if not ended:
                 return
             # The agent may not know, but the task is over, and its slot is free.

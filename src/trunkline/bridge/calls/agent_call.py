@@ -38,11 +38,11 @@ from trunkline.bridge.calls.results import (
 from trunkline.bridge.calls.session import AgentSession
 from trunkline.clock import after, seconds_between
 from trunkline.messages import AgentResult, AgentTask, Progress, StepError
-from trunkline.policies import RetryPolicy
 from trunkline.protocols import AgentRequest, Failed, Outcome, Succeeded, Working
+from trunkline.retry_policy import RetryPolicy
 from trunkline.services.agents.cache import AgentCache
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 
 class AgentCaller:
@@ -95,7 +95,7 @@ class AgentCaller:
     ) -> CallResult:
         context = self.context
         context.metrics.attempts.labels(error.code).inc()
-        task_log(claim.task).error(names.CALL_FAILED, code=error.code, error=error.message)
+        task_log(claim.task).error(log_events.CALL_FAILED, code=error.code, error=error.message)
         result = AgentResult(
             **ids_of(claim), status="error", at=context.clock.now(), error=error, retry=retry
         )

@@ -38,7 +38,7 @@ from trunkline.protocols import (
     Working,
     failure_of,
 )
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.traces import trace_headers
@@ -78,7 +78,7 @@ class TaskTranslator:
             return self.failed(exc, b"")
         self._metrics.translation_seconds.labels(agent.protocol, "request").observe(perf_counter() - started)
         self._log.debug(
-            names.PROTOCOL_REQUEST_TRANSLATION,
+            log_events.PROTOCOL_REQUEST_TRANSLATION,
             protocol=agent.protocol,
             input_size=len(request.body),
             request=_LoggedBody(agent.redaction, redact_push_target(request.body, options.push)),
@@ -88,7 +88,7 @@ class TaskTranslator:
     def decode(self, answer: AgentAnswer) -> Outcome:
         agent = self._agent
         self._log.debug(
-            names.PROTOCOL_RESPONSE_TRANSLATION,
+            log_events.PROTOCOL_RESPONSE_TRANSLATION,
             protocol=agent.protocol,
             response_size=len(answer.body),
             http_status=answer.status,
@@ -112,7 +112,7 @@ class TaskTranslator:
         agent = self._agent
         self._metrics.translation_errors.labels(agent.protocol, exc.direction, exc.code).inc()
         self._log.error(
-            names.PROTOCOL_TRANSLATION_ERROR,
+            log_events.PROTOCOL_TRANSLATION_ERROR,
             protocol=agent.protocol,
             direction=exc.direction,
             error=agent.redaction.text(str(exc)),
@@ -125,7 +125,7 @@ class TaskTranslator:
         match outcome:
             case Succeeded():
                 self._log.info(
-                    names.OUTPUT_EXTRACTED,
+                    log_events.OUTPUT_EXTRACTED,
                     protocol=agent.protocol,
                     output=_LoggedBody(agent.redaction, outcome.output),
                 )
@@ -133,7 +133,7 @@ class TaskTranslator:
             case Failed():
                 self._log_warnings(outcome.warnings)
                 self._log.error(
-                    names.CALL_FAILED,
+                    log_events.CALL_FAILED,
                     protocol=agent.protocol,
                     code=outcome.error.code,
                     error=outcome.error.message,
@@ -145,7 +145,7 @@ class TaskTranslator:
 
     def _log_warnings(self, warnings: tuple[str, ...]) -> None:
         for warning in warnings:
-            self._log.warning(names.AGENT_WARNING, protocol=self._agent.protocol, warning=warning)
+            self._log.warning(log_events.AGENT_WARNING, protocol=self._agent.protocol, warning=warning)
 
 
 class AgentClient:
@@ -198,7 +198,7 @@ class AgentClient:
         _, outcome = await self._send(request, seconds, kind, self._translator.decode)
         if isinstance(outcome, Failed) and outcome.error.code != "agent_task_failed":
             self._log.warning(
-                names.CANCEL_NOT_CONFIRMED,
+                log_events.CANCEL_NOT_CONFIRMED,
                 protocol=self.agent.protocol,
                 code=outcome.error.code,
                 error=outcome.error.message,
@@ -231,7 +231,7 @@ class AgentClient:
         read: Callable[[AgentAnswer], _Read],
     ) -> tuple[AgentAnswer | None, _Read | Failed]:
         agent, context = self.agent, self._context
-        self._log.info(names.HTTP_CALL, protocol=agent.protocol)
+        self._log.info(log_events.HTTP_CALL, protocol=agent.protocol)
         headers = self._headers(request)
         sent = SentRequest("POST" if request.body else "GET", agent.url(request), headers, request.body)
         started_at, started = context.clock.now(), perf_counter()
@@ -337,7 +337,7 @@ class AgentClient:
     ) -> tuple[AgentAnswer | None, StreamResult]:
         agent, context = self.agent, self._context
         context.metrics.protocol_requests.labels(agent.protocol, agent.agent.name).inc()
-        self._log.info(names.HTTP_CALL, protocol=agent.protocol)
+        self._log.info(log_events.HTTP_CALL, protocol=agent.protocol)
         headers = {**self._headers(request), "Accept": EVENT_STREAM}
         sent = SentRequest("POST" if request.body else "GET", agent.url(request), headers, request.body)
         started_at, started = context.clock.now(), perf_counter()

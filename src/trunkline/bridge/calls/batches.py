@@ -24,7 +24,7 @@ from trunkline.protocols.json_rpc.batches import (
     request_id,
     split_answers,
 )
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.transports.base import Transport, TransportError
 from trunkline.transports.failures import timed_out
 
@@ -172,7 +172,7 @@ def _headers(sent: list[_BatchedRequest]) -> dict[str, str]:
 def _distribute(answer: AgentAnswer, sent: list[_BatchedRequest]) -> None:
     brought = split_answers(answer, [request.id for request in sent])
     for note in brought.notes:
-        log.warning(names.AGENT_WARNING, warning=note)
+        log.warning(log_events.AGENT_WARNING, warning=note)
     for request, own in zip(sent, brought.answers, strict=True):
         if request.answer.done():
             continue

@@ -22,7 +22,7 @@ from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import PushTarget
 from trunkline.services.security.secrets import Secrets
 from trunkline.stores.base import TaskKey
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
 from trunkline.transports.base import SECRETS_SENT, Transport
@@ -97,7 +97,7 @@ class CallContext:
         """From here on the task is sent with its secrets, and records do not show them; why that is not possible."""
         opened = await retry_while_unavailable(lambda: open_secrets(task, self._secrets))
         if isinstance(opened, StepError):
-            task_log(task).warning(names.SECRET_NOT_KNOWN, code=opened.code, error=opened.message)
+            task_log(task).warning(log_events.SECRET_NOT_KNOWN, code=opened.code, error=opened.message)
             return opened
         recorder.secrets = opened
         SECRETS_SENT.set(opened.hidden)
@@ -110,5 +110,5 @@ async def retry_while_unavailable(read: Callable[[], Awaitable[_Read]]) -> _Read
         try:
             return await read()
         except Unavailable as exc:
-            log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+            log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
             await asyncio.sleep(_RETRY_PAUSE)

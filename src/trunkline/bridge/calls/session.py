@@ -37,7 +37,7 @@ from trunkline.clock import after, seconds_between
 from trunkline.messages import ERROR_CODES
 from trunkline.protocols import AgentRequest, Failed, Outcome, SendOptions, Working
 from trunkline.stores.base import ClaimedTask, ExchangeRecord
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 # One poll must not use up the whole attempt.
 _POLL_SECONDS = 10.0
@@ -219,7 +219,7 @@ class AgentSession:
             left = seconds_between(clock.now(), until) - pause
             if poll is None or left <= 0:
                 task_log(self._claim.task).warning(
-                    names.CANCEL_NOT_CONFIRMED, protocol=self.agent.protocol, state=outcome.state
+                    log_events.CANCEL_NOT_CONFIRMED, protocol=self.agent.protocol, state=outcome.state
                 )
                 return
             await asyncio.sleep(pause)

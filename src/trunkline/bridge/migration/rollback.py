@@ -32,7 +32,7 @@ from trunkline.errors import NotFound, Unavailable
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.stores.base import Transaction
 from trunkline.stores.port.agent_events import ComparisonReads
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
@@ -165,7 +165,7 @@ class RollbackWatch:
                 # Deleted, with its migration.
                 return
             except Unavailable as exc:
-                log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+                log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
                 await asyncio.sleep(_RETRY_PAUSE)
 
     async def _try_rollback(self, suspect: _FailingTarget) -> bool:
@@ -178,7 +178,7 @@ class RollbackWatch:
         if not await self._roll_back(suspect.agent_id, who=_WHO, why=suspect.reason, only_if=latest.event):
             return False
         self._metrics.rollbacks.labels(suspect.agent).inc()
-        log.warning(names.MIGRATION_ROLLED_BACK, agent_name=suspect.agent, reason=suspect.reason)
+        log.warning(log_events.MIGRATION_ROLLED_BACK, agent_name=suspect.agent, reason=suspect.reason)
         await self._routes.refresh()
         return True
 

@@ -30,7 +30,7 @@ from trunkline.messages import ERROR_CODES, AgentResult
 from trunkline.protocols import Failed, Interrupted, Succeeded
 from trunkline.stores.base import ClaimedTask, Store, Transaction
 from trunkline.stores.port.agent_events import ComparisonRecord
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
@@ -112,7 +112,7 @@ class ShadowCalls:
             async with self._slots:
                 await self._call_and_compare(item)
         except Exception:  # noqa: BLE001 - it is logged, and no run waits for it
-            task_log(item.claim.task).exception(names.SHADOW_CRASHED)
+            task_log(item.claim.task).exception(log_events.SHADOW_CRASHED)
             self._drop(item.claim.task.agent, "crashed")
 
     async def _call_and_compare(self, item: _ShadowTask) -> None:
@@ -146,7 +146,7 @@ class ShadowCalls:
                 for record, agent in compared:
                     self._metrics.comparisons.labels(agent, record.verdict).inc()
             else:
-                log.warning(names.COMPARISONS_LOST, comparisons=len(compared))
+                log.warning(log_events.COMPARISONS_LOST, comparisons=len(compared))
                 for _, agent in compared:
                     self._drop(agent, "not_written")
 

@@ -23,7 +23,7 @@ from trunkline.brokers.kafka.error_messages import (
     more_specific,
     names_no_topic,
 )
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 if TYPE_CHECKING:
     from confluent_kafka.admin._metadata import ClusterMetadata
@@ -75,7 +75,7 @@ class ConsumerHealth:
         self._refused = False
         if self._trouble is not None:
             if self._kind:
-                log.info(names.BROKER_BACK)
+                log.info(log_events.BROKER_BACK)
             self._trouble, self._kind = None, ""
             self._tell(None)
 
@@ -103,7 +103,7 @@ class ConsumerHealth:
 
     def _set(self, kind: str, trouble: str) -> None:
         if kind != self._kind:
-            log.error(names.BROKER_UNAVAILABLE, error=trouble)
+            log.error(log_events.BROKER_UNAVAILABLE, error=trouble)
         self._kind = kind
         if trouble != self._trouble:
             self._trouble = trouble

@@ -20,7 +20,7 @@ from trunkline.brokers.kafka.consumer_health import ConsumerHealth
 from trunkline.brokers.kafka.error_messages import error_of
 from trunkline.brokers.kafka.partitions import AssignedPartition, size_of
 from trunkline.messages import BrokerRecord
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -103,7 +103,7 @@ class ConsumerThread(threading.Thread):
                 self._stopping.wait(_START_AGAIN_SECONDS)
             except Exception as exc:
                 # A thread's outermost loop: one that ended in silence would leave its partitions to nobody.
-                log.exception(names.TURN_FAILED)
+                log.exception(log_events.TURN_FAILED)
                 self._health.report_error(KafkaError(KafkaError.UNKNOWN, repr(exc)))
                 self._stopping.wait(_START_AGAIN_SECONDS)
 
@@ -234,7 +234,7 @@ class ConsumerThread(threading.Thread):
         if not failed:
             return
         reason = error or failed[0].error
-        log.debug(names.OFFSETS_NOT_COMMITTED, error=str(reason))
+        log.debug(log_events.OFFSETS_NOT_COMMITTED, error=str(reason))
         self._commit_at = monotonic() + _COMMIT_AGAIN_SECONDS
         with self._settled_lock:
             for each in failed:

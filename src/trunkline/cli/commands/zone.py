@@ -20,9 +20,9 @@ from trunkline.cli.setting_flags import LogFormat, LogLevel
 
 if TYPE_CHECKING:
     from trunkline import clock, settings, zones
-    from trunkline.services.operations import zone_profiles
+    from trunkline.services.agents import protocol_profiles
     from trunkline.settings import Settings
-    from trunkline.stores.zones import Refusal
+    from trunkline.stores.zones import RefusedCall
     from trunkline.telemetry import logs
     from trunkline.zones import Zone
     from trunkline.zones.access import audit as zone_audit
@@ -34,7 +34,7 @@ else:
     settings = lazy_module("trunkline.settings")
     zones = lazy_module("trunkline.zones")
     zone_audit = lazy_module("trunkline.zones.access.audit")
-    zone_profiles = lazy_module("trunkline.services.operations.zone_profiles")
+    protocol_profiles = lazy_module("trunkline.services.agents.protocol_profiles")
     logs = lazy_module("trunkline.telemetry.logs")
     zone_stdio = lazy_module("trunkline.zones.serving.stdio")
     zone_server = lazy_module("trunkline.zones.serving.http_server")
@@ -104,7 +104,7 @@ def serve(
         logs.configure_logs(loaded.log_level, loaded.log_format)
         # Before the module is imported: it may print something.
         pipes = zone_stdio.take_pipes() if stdio else None
-        zone_profiles.load_profiles(loaded.profiles)
+        protocol_profiles.load_profiles(loaded.profiles)
         # The first line on stdout is the URL, whatever the module prints.
         with redirect_stdout(sys.stderr):
             found = find_zone(zone)
@@ -223,7 +223,7 @@ def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text)
 
 
-def _shown(refusal: Refusal, at: str, detail: str) -> dict[str, str | None]:
+def _shown(refusal: RefusedCall, at: str, detail: str) -> dict[str, str | None]:
     return {
         "at": at,
         "caller": refusal.caller,

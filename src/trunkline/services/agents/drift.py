@@ -15,7 +15,7 @@ from trunkline.id_generation import new_id
 from trunkline.jsontypes import encode
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.agent_events import AgentEvent, AgentEventKind, CheckRecord, NewAgentEvent
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
@@ -26,8 +26,8 @@ OURSELVES = "trunkline"
 KEPT_CHECKS = 50
 
 _LOGGED: dict[AgentEventKind, str] = {
-    "card_changed": names.CARD_CHANGED,
-    "grade_changed": names.GRADE_CHANGED,
+    "card_changed": log_events.CARD_CHANGED,
+    "grade_changed": log_events.GRADE_CHANGED,
 }
 _reports = msgspec.json.Decoder(AgentCheckReport)
 

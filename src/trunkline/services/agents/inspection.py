@@ -19,7 +19,7 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import Json
 from trunkline.messages import Question, StepError
 from trunkline.services.agents.registry import AgentRegistry
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -89,7 +89,7 @@ class AgentTestCalls:
             agent, message, longest=min(longest or own, MAX_TEST_CALL), correlation_id=correlation_id
         )
         log.info(
-            names.AGENT_TRIED,
+            log_events.AGENT_TRIED,
             agent=agent.name,
             outcome=result.outcome,
             code=None if result.error is None else result.error.code,

@@ -28,7 +28,7 @@ from trunkline.messages import TaskKey
 from trunkline.protocols import PushTarget
 from trunkline.services.runs.stored_exchanges import StoredExchange, StoredRequest, StoredResponse
 from trunkline.stores.base import ExchangeRecord, PollsDue, Store
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.redaction import REDACTED
 
@@ -151,11 +151,11 @@ class PushNotifications:
             asked = await tx.tasks.poll_soon(key)
             if asked:
                 await tx.exchanges.put([_record_of(key, self._public_url or "", tx.now)])
-                await tx.announce(PollsDue())
+                await tx.notify(PollsDue())
         if asked:
             for wake in self._wakes:
                 wake()
         result: PushResult = "asked" if asked else "over"
         self._metrics.agent_pushes.labels(result).inc()
-        log.info(names.AGENT_PUSHED, task_id=key.task_id, attempt=key.attempt, result=result)
+        log.info(log_events.AGENT_PUSHED, task_id=key.task_id, attempt=key.attempt, result=result)
         return result

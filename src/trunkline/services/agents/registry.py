@@ -28,7 +28,7 @@ from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.security.vault import Vault
 from trunkline.stores.base import AgentLoad, Store
 from trunkline.stores.port.agent_events import AgentEvent
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 __all__ = ["AgentRegistry", "AgentSpec", "parse_spec", "spec_document"]
 
@@ -113,7 +113,7 @@ class AgentRegistry:
         async with self._store.transaction() as tx:
             await tx.agents.reset_limits(agent.name)
             await tx.audit.put([audit_entry("agent", "reset", agent.name, breaker=before)])
-        log.info(names.AGENT_RESET, agent=agent.name, breaker=before)
+        log.info(log_events.AGENT_RESET, agent=agent.name, breaker=before)
         return agent
 
     async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:

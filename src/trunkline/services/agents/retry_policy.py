@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES
-from trunkline.policies import MAX_ATTEMPTS, RetryCondition, RetryPolicy
+from trunkline.retry_policy import MAX_ATTEMPTS, RetryCondition, RetryPolicy
 from trunkline.workflow.durations import format_duration, parse_duration
 
 _HTTP_CLASS = re.compile(r"[1-5]xx")

@@ -19,8 +19,8 @@ from trunkline.agents import AUTO, NO_OPTIONS, Agent, AgentOptions, AuthType
 from trunkline.agents.authentication.auth_config import validate_auth_config
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.policies import RetryPolicy
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
+from trunkline.retry_policy import RetryPolicy
 from trunkline.services.agents.options import (
     OPTION_FIELDS,
     check_options,

@@ -13,7 +13,7 @@ from trunkline.messages import BrokerRecord, OutgoingMessage
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import DeadLetter, Store
 from trunkline.stores.port.operations import NewAuditEntry
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -45,7 +45,7 @@ class DeadLetters:
             letter = _found(await tx.dead_letters.take(letter_id), letter_id)
             await tx.outbox.put([replayed_record(letter)])
             await tx.audit.put([_audited("replay", letter)])
-        log.info(names.DEAD_LETTER_REPLAYED, letter_id=letter.id, topic=letter.topic)
+        log.info(log_events.DEAD_LETTER_REPLAYED, letter_id=letter.id, topic=letter.topic)
         return letter
 
     async def discard(self, letter_id: str) -> None:
@@ -53,7 +53,7 @@ class DeadLetters:
             letter = _found(await tx.dead_letters.take(letter_id), letter_id)
             await tx.audit.put([_audited("discard", letter)])
         log.info(
-            names.DEAD_LETTER_DISCARDED,
+            log_events.DEAD_LETTER_DISCARDED,
             letter_id=letter.id,
             topic=letter.topic,
             partition=letter.partition,

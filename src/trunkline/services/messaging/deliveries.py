@@ -28,7 +28,7 @@ from trunkline.messages.codec import (
 from trunkline.services.messaging.dead_letters import dead_letter
 from trunkline.services.messaging.orphan_messages import OrphanMessages, RunMessage
 from trunkline.stores.base import Transaction
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
@@ -107,7 +107,7 @@ class Deliveries(Generic[AnyMessage]):
         for dead in self._dead:
             self._metrics.dead_letters.labels(dead.flaw).inc()
             log.error(
-                names.DEAD_LETTER,
+                log_events.DEAD_LETTER,
                 topic=dead.record.topic,
                 partition=dead.record.partition,
                 offset=dead.record.offset,

@@ -21,7 +21,7 @@ from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import Store, Transaction
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -95,7 +95,7 @@ class Relay:
                 return False
             except Exception as exc:
                 # A worker's outermost loop: it is logged, and tried again.
-                log.exception(names.TURN_FAILED)
+                log.exception(log_events.TURN_FAILED)
                 self._unavailable = str(exc)
                 return False
             self._log_available()
@@ -134,26 +134,28 @@ class Relay:
             if given_up[topic] == number:
                 self._hold(topic, reasons[topic], number)
             elif self._holds.pop(topic, None) is not None:
-                log.info(names.BROKER_BACK, topic=topic)
+                log.info(log_events.BROKER_BACK, topic=topic)
 
     def _hold(self, topic: str, reason: str, number: int) -> None:
         before = self._holds.get(topic)
         if before is None or before.reason != reason:
-            log.error(names.MESSAGES_UNDELIVERED, topic=topic, messages=number, error=reason)
+            log.error(log_events.MESSAGES_UNDELIVERED, topic=topic, messages=number, error=reason)
         pause = _FIRST_PAUSE if before is None else min(before.pause * 2, _MAX_PAUSE)
         self._holds[topic] = _TopicHold(reason, monotonic() + pause, pause)
 
     def _log_unavailable(self, exc: Unavailable) -> None:
         if self._unavailable is None:
             event = (
-                names.BROKER_UNAVAILABLE if isinstance(exc, _BrokerUnavailable) else names.STORE_UNAVAILABLE
+                log_events.BROKER_UNAVAILABLE
+                if isinstance(exc, _BrokerUnavailable)
+                else log_events.STORE_UNAVAILABLE
             )
             log.error(event, error=exc.message, fix=exc.fix)
         self._unavailable = exc.message
 
     def _log_available(self) -> None:
         if self._unavailable is not None:
-            log.info(names.BROKER_BACK)
+            log.info(log_events.BROKER_BACK)
         self._unavailable = None
         self._pause = _FIRST_PAUSE
 

@@ -24,7 +24,7 @@ from trunkline.messages.trace import TRACEPARENT, TRACESTATE
 from trunkline.services.messaging.dead_letters import dead_letter
 from trunkline.services.runs.runs import Runs
 from trunkline.stores.base import Store
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
 
@@ -114,7 +114,7 @@ class StartCommandConsumer:
             return _RejectedCommand("refused", f"{exc.message} {exc.fix} Then replay it, or discard it.")
         except Exception as exc:
             # Whatever it is about this record, the others go on; it is kept for a person to see.
-            log.exception(names.TURN_FAILED)
+            log.exception(log_events.TURN_FAILED)
             return _RejectedCommand(
                 "refused", f"It could not be started: {type(exc).__name__}. See the log, then replay it."
             )
@@ -126,12 +126,12 @@ class StartCommandConsumer:
                 letters = [dead_letter(record, reason, tx.now) for record, (_, reason) in dead]
                 await tx.dead_letters.put(letters)
         except Unavailable as exc:
-            log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+            log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
             return False
         for record, (flaw, reason) in dead:
             self._metrics.dead_letters.labels(flaw).inc()
             log.error(
-                names.DEAD_LETTER,
+                log_events.DEAD_LETTER,
                 topic=record.topic,
                 partition=record.partition,
                 offset=record.offset,

@@ -25,7 +25,7 @@ from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.migration.repository import AgentMigration
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import CheckRecord
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -105,7 +105,7 @@ def refuse_unready(blocked: Mapping[str, Sequence[CutoverBlocker]], *, force: bo
         return
     unready = [name for name, found in against.items() if found]
     first = against[unready[0]][0]
-    log.info(names.MIGRATION_REFUSED, agents=unready, reasons=[finding.message for finding in findings])
+    log.info(log_events.MIGRATION_REFUSED, agents=unready, reasons=[finding.message for finding in findings])
     raise NotReady(
         f"{len(unready)} of {len(blocked)} agents are not ready for the cutover: {', '.join(unready)}."
         if len(blocked) > 1

@@ -29,7 +29,7 @@ from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.agent_events import AgentEvent, NewAgentEvent
 from trunkline.stores.port.operations import NewAuditEntry
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
@@ -141,7 +141,7 @@ class MigrationRepository:
                 self._agent_cache.forget(change.agent)
                 self._metrics.migration_changes.labels(change.agent, change.state.stage).inc()
                 log.info(
-                    names.MIGRATION_CHANGED,
+                    log_events.MIGRATION_CHANGED,
                     agent=change.agent,
                     stage=change.state.stage,
                     percent=change.state.percent,

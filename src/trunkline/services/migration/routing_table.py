@@ -21,7 +21,7 @@ from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Unavailable
 from trunkline.stores.port.agent_events import AgentEventReads
 from trunkline.system_clock import SystemClock
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -48,7 +48,7 @@ class RoutingTable:
                 await self._read_unless(lambda: self._clock.now() < self._stale_at)
             except Unavailable as exc:
                 # Then no run can be accepted either; and an older version is as good.
-                log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+                log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
         return self._known
 
     async def refresh(self) -> None:

@@ -16,7 +16,7 @@ import structlog
 from trunkline.errors import Unavailable
 from trunkline.stores.base import Store
 from trunkline.stores.port.operations import Process
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -53,7 +53,7 @@ class ProcessHeartbeat:
             # Once for each change: it is tried again all the time.
             if self._trouble != exc.message:
                 self._trouble = exc.message
-                log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+                log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
         else:
             self._trouble = None
 
@@ -63,4 +63,4 @@ class ProcessHeartbeat:
                 await tx.processes.delete(self._process.id)
         except Unavailable as exc:
             # It counts as gone soon anyway.
-            log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+            log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)

@@ -15,7 +15,7 @@ from trunkline.stores.base import ExistingRun, InputsQueued, NewRun, QueuedInput
 from trunkline.stores.port.operations import NewAuditEntry
 
 START = "start"
-# A database that fails over is back sooner, and then no caller notices.
+# A database that fails over is back sooner, and then no caller notifications.
 TIMEOUT = timedelta(seconds=20)
 
 AnyAnswer = TypeVar("AnyAnswer")
@@ -102,7 +102,7 @@ class Intake:
             ]
         if items:
             await tx.input_queue.put(items)
-            await tx.announce(InputsQueued())
+            await tx.notify(InputsQueued())
         if audit:
             await tx.audit.put(audit)
 

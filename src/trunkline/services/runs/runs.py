@@ -37,7 +37,7 @@ from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
 from trunkline.stores.port.operations import NewAuditEntry
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.workflow import CompiledWorkflow
 
@@ -120,7 +120,9 @@ class Runs(RunQueries):
         if existing is None:
             self._metrics.runs_started.inc()
             self._watchers.notify_all()
-            log.info(names.RUN_STARTED, run_id=run.id, workflow=saved.name, correlation_id=correlation_id)
+            log.info(
+                log_events.RUN_STARTED, run_id=run.id, workflow=saved.name, correlation_id=correlation_id
+            )
             return StartedRun(run.id, created=True)
         if existing.request_digest != digest:
             raise Invalid(

@@ -23,7 +23,7 @@ from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.security.vault import Vault
 from trunkline.stores.base import Store
 from trunkline.stores.port.credentials import Secret
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.workflow import SECRET_NAME_RULE, is_secret_name
 
 log = structlog.stdlib.get_logger()
@@ -74,7 +74,7 @@ class Secrets:
             secret = await tx.secrets.put(name, self._vault.seal(content, owner=_owner(name)))
             await tx.audit.put([audit_entry("secret", "set", name, version=secret.version)])
         self._forget(name)
-        log.info(names.SECRET_SET, secret=name, version=secret.version)
+        log.info(log_events.SECRET_SET, secret=name, version=secret.version)
         return secret
 
     async def remove(self, name: str) -> None:
@@ -85,7 +85,7 @@ class Secrets:
         self._forget(name)
         if not removed:
             raise NotFound(f"There is no secret {name!r}.", fix=LIST_THEM)
-        log.info(names.SECRET_REMOVED, secret=name)
+        log.info(log_events.SECRET_REMOVED, secret=name)
 
     async def list(self, *, limit: int, after: str | None = None) -> Sequence[Secret]:
         """In the order of their names; `after` is the last name seen."""

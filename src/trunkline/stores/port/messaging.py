@@ -1,4 +1,6 @@
-"""What travels between processes and to agents: the outbox, sent tasks, dead letters, recorded exchanges, notices."""
+"""
+What travels between processes and to agents: the outbox, sent tasks, dead letters, recorded exchanges, notifications.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class PollsDue(msgspec.Struct, frozen=True):
 
 
 # Sent to other processes after a commit; any of them may be lost.
-Notice: TypeAlias = RunsChanged | InputsQueued | PollsDue
+Notification: TypeAlias = RunsChanged | InputsQueued | PollsDue
 
 
 class ExchangeRecord(msgspec.Struct, frozen=True):

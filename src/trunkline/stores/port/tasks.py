@@ -156,7 +156,7 @@ class TaskWrites(Protocol):
 
     async def next_poll(self) -> Instant | None:
         """
-        When there will be something to claim without a notice: a remote task to poll, or a queued one that its
+        When there will be something to claim without a notification: a remote task to poll, or a queued one that its
         agent's rate or breaker has kept `claim` of this transaction from taking.
         """
         ...

@@ -1,8 +1,9 @@
 """
 Notifications between processes: LISTEN and NOTIFY, each on a connection of its own.
 
-A notice is sent after the commit and not within it: transactions with a NOTIFY commit one after the other, each waiting
-for the disk, over the whole cluster. So a notice may be lost, and every receiver also reads the store by time.
+A notification is sent after the commit and not within it: transactions with a NOTIFY commit one after the other, each
+waiting for the disk, over the whole cluster. So a notification may be lost, and every receiver also reads
+the store by time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import asynccontextmanager
 
 from trunkline.errors import TrunklineError
 from trunkline.ids import RunId
-from trunkline.stores.port.messaging import InputsQueued, Notice, PollsDue, RunsChanged
+from trunkline.stores.port.messaging import InputsQueued, Notification, PollsDue, RunsChanged
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.stores.postgres.database.session import Session
 
@@ -29,23 +30,23 @@ _MOST_IDS = 300
 _ID_LENGTH = 22
 
 _NOTIFY = f"SELECT pg_notify('{_CHANNEL}', text) FROM unnest($1::text[]) AS text"  # noqa: S608 - a constant
-# A crash of the server may lose a notice, so nothing waits for the disk.
+# A crash of the server may lose a notification, so nothing waits for the disk.
 _SENDER_SETTINGS = {"synchronous_commit": "off"}
 _RETRY_SECONDS = 0.5
 # A connection that was lost silently is found by asking.
 _ASK_EVERY_SECONDS = 10.0
 
 
-class NoticeSender:
-    """Sends what has been committed; while one statement is under way, the notices that follow gather for the next."""
+class NotificationSender:
+    """Sends what has been committed; while one statement is under way, the next notifications gather."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._waiting: list[Notice] = []
+        self._waiting: list[Notification] = []
         self._work = asyncio.Event()
 
-    def send(self, notices: Iterable[Notice]) -> None:
-        self._waiting.extend(notices)
+    def send(self, notifications: Iterable[Notification]) -> None:
+        self._waiting.extend(notifications)
         if self._waiting:
             self._work.set()
 
@@ -56,7 +57,7 @@ class NoticeSender:
             while True:
                 await self._work.wait()
                 self._work.clear()
-                texts = encode_notices(self._waiting)
+                texts = encode_notifications(self._waiting)
                 self._waiting = []
                 if db is None or db.is_closed:
                     db = await self._connected()
@@ -81,12 +82,12 @@ async def _notify(db: Session, texts: list[str]) -> None:
         db.terminate()
 
 
-class NoticeListener:
-    """Receives every notice, and connects again when the connection is lost."""
+class NotificationListener:
+    """Receives every notification, and connects again when the connection is lost."""
 
-    def __init__(self, url: str, on_notice: Callable[[Notice], None]) -> None:
+    def __init__(self, url: str, on_notification: Callable[[Notification], None]) -> None:
         self._url = url
-        self._on_notice = on_notice
+        self._on_notification = on_notification
         self._tried = asyncio.Event()
 
     async def tried(self) -> None:
@@ -109,8 +110,8 @@ class NoticeListener:
         try:
             await db.listen(_CHANNEL, self._take, ended.set)
             self._tried.set()
-            # A notice may have been sent before we listened.
-            self._on_notice(InputsQueued())
+            # A notification may have been sent before we listened.
+            self._on_notification(InputsQueued())
             while not ended.is_set():
                 try:
                     async with asyncio.timeout(_ASK_EVERY_SECONDS):
@@ -121,14 +122,14 @@ class NoticeListener:
             db.terminate()
 
     def _take(self, text: str) -> None:
-        notice = decode_notice(text)
-        if notice is not None:
-            self._on_notice(notice)
+        notification = decode_notification(text)
+        if notification is not None:
+            self._on_notification(notification)
 
 
 @asynccontextmanager
-async def listening(url: str, on_notice: Callable[[Notice], None]) -> AsyncGenerator[None]:
-    listener = NoticeListener(url, on_notice)
+async def listening(url: str, on_notification: Callable[[Notification], None]) -> AsyncGenerator[None]:
+    listener = NotificationListener(url, on_notification)
     task = asyncio.create_task(listener.run())
     try:
         await listener.tried()
@@ -138,20 +139,20 @@ async def listening(url: str, on_notice: Callable[[Notice], None]) -> AsyncGener
         await asyncio.gather(task, return_exceptions=True)
 
 
-def encode_notices(notices: Iterable[Notice]) -> list[str]:
+def encode_notifications(notifications: Iterable[Notification]) -> list[str]:
     """All of them in few texts."""
     inputs_queued = polls_due = False
     changed: set[RunId] = set()
     ended: set[RunId] = set()
-    for notice in notices:
-        match notice:
+    for notification in notifications:
+        match notification:
             case InputsQueued():
                 inputs_queued = True
             case PollsDue():
                 polls_due = True
             case RunsChanged():
-                changed.update(notice.run_ids)
-                ended.update(notice.ended)
+                changed.update(notification.run_ids)
+                ended.update(notification.ended)
     # Those that have ended come first, and their number before them.
     ids = [*(_short(run_id) for run_id in ended), *(_short(run_id) for run_id in changed - ended)]
     texts = [
@@ -163,7 +164,7 @@ def encode_notices(notices: Iterable[Notice]) -> list[str]:
     return texts
 
 
-def decode_notice(text: str) -> Notice | None:
+def decode_notification(text: str) -> Notification | None:
     """None for a text that is not ours."""
     if text == _INPUTS_QUEUED:
         return InputsQueued()

@@ -15,13 +15,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from trunkline.clock import Clock
 from trunkline.errors import ConfigurationError, Unavailable
 from trunkline.stores.migrations import REVISIONS
-from trunkline.stores.port.messaging import Notice
+from trunkline.stores.port.messaging import Notification
 from trunkline.stores.postgres.database import migrate
 from trunkline.stores.postgres.database.clock import DatabaseClock, GivenClock
 from trunkline.stores.postgres.database.connection import ConnectionPool
 from trunkline.stores.postgres.database.errors import place_of
 from trunkline.stores.postgres.database.session import Session
-from trunkline.stores.postgres.notifications import NoticeSender, listening
+from trunkline.stores.postgres.notifications import NotificationSender, listening
 from trunkline.stores.postgres.tables.activity import PostgresActivityReads
 from trunkline.stores.postgres.tables.agent_events import (
     PostgresAgentEventReads,
@@ -48,7 +48,9 @@ _BEGIN_UNHURRIED = "BEGIN; SET LOCAL synchronous_commit = off"
 
 
 class PostgresStore:
-    def __init__(self, url: str, pool: ConnectionPool, sender: NoticeSender, clock: Clock | None) -> None:
+    def __init__(
+        self, url: str, pool: ConnectionPool, sender: NotificationSender, clock: Clock | None
+    ) -> None:
         self._url = url
         self._pool = pool
         self._sender = sender
@@ -81,10 +83,10 @@ class PostgresStore:
             except BaseException as exc:
                 await _roll_back(db, exc)
                 raise
-        self._sender.send(tx.notices)
+        self._sender.send(tx.notifications)
 
-    def listen(self, on_notice: Callable[[Notice], None]) -> AbstractAsyncContextManager[None]:
-        return listening(self._url, on_notice)
+    def listen(self, on_notification: Callable[[Notification], None]) -> AbstractAsyncContextManager[None]:
+        return listening(self._url, on_notification)
 
     async def check(self) -> None:
         try:
@@ -125,7 +127,7 @@ async def opened(url: str, *, clock: Clock | None, upgrade: bool) -> AsyncGenera
         await migrate.upgrade(url)
     else:
         (await migrate.schema_state(url)).check()
-    pool, sender = ConnectionPool(url), NoticeSender(url)
+    pool, sender = ConnectionPool(url), NotificationSender(url)
     sending = asyncio.create_task(sender.run())
     try:
         yield PostgresStore(url, pool, sender, clock)

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from trunkline.clock import Instant
-from trunkline.stores.port.messaging import Notice
+from trunkline.stores.port.messaging import Notification
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.tables.activity import PostgresActivityWrites
 from trunkline.stores.postgres.tables.agent_events import (
@@ -42,7 +42,7 @@ class PostgresTransaction:
         self._db = db
         self.now = now
         # Sent when it has committed.
-        self.notices: list[Notice] = []
+        self.notifications: list[Notification] = []
         self._deferred = deferred = DeferredWrites(db)
         self.input_queue = PostgresInputQueue(db)
         self.runs = PostgresRunWrites(db, now, self.input_queue, deferred)
@@ -110,7 +110,7 @@ class PostgresTransaction:
     async def savepoint(self) -> AsyncGenerator[None]:
         # With nothing held back, the database alone knows what is to be undone.
         await self.write_held()
-        notices = self.notices.copy()
+        notifications = self.notifications.copy()
         await self._db.command("SAVEPOINT block")
         try:
             yield
@@ -119,11 +119,11 @@ class PostgresTransaction:
             # A session that was lost has nothing to go back to: the next statement says so.
             if not self._db.is_closed:
                 await self._db.command("ROLLBACK TO block; RELEASE block")
-            self.notices = notices
+            self.notifications = notifications
             self.input_queue.reset()
             self._deferred.reset()
             raise
         await self._db.command("RELEASE block")
 
-    async def announce(self, notice: Notice) -> None:
-        self.notices.append(notice)
+    async def notify(self, notification: Notification) -> None:
+        self.notifications.append(notification)

@@ -13,7 +13,7 @@ from trunkline.agents.call_limits.token_bucket import TokenBucket
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject, decode, encode
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 from trunkline.stores.port.activity import AgentMinute, EndedCall
 from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Grade
 from trunkline.stores.rows import Row, Value

@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 
 from trunkline.clock import Clock
-from trunkline.stores.port.messaging import Notice
+from trunkline.stores.port.messaging import Notification
 from trunkline.stores.sqlite.cache import CacheChanges, CommittedCache
 from trunkline.stores.sqlite.database.committer import Committer
 from trunkline.stores.sqlite.database.connection import (
@@ -103,9 +103,9 @@ class SqliteStore:
             execute(self._writer, "ROLLBACK")
 
     @asynccontextmanager
-    async def listen(self, on_notice: Callable[[Notice], None]) -> AsyncGenerator[None]:
+    async def listen(self, on_notification: Callable[[Notification], None]) -> AsyncGenerator[None]:
         """There is no other process to send one."""
-        del on_notice
+        del on_notification
         yield
 
     async def check(self) -> None:

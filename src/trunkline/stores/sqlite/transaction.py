@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 import apsw
 
 from trunkline.clock import Instant
-from trunkline.stores.port.messaging import Notice
+from trunkline.stores.port.messaging import Notification
 from trunkline.stores.sqlite.cache import CacheChanges
 from trunkline.stores.sqlite.database.statements import execute
 from trunkline.stores.sqlite.tables.activity import SqliteActivityWrites
@@ -139,5 +139,5 @@ class SqliteTransaction:
             raise
         execute(self._db, "RELEASE block")
 
-    async def announce(self, notice: Notice) -> None:
+    async def notify(self, notification: Notification) -> None:
         """There is no other process."""

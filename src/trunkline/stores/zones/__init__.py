@@ -46,7 +46,7 @@ class ZoneCall(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: Instant | None = None
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that was not let in, for the audit."""
 
     at: Instant
@@ -93,9 +93,9 @@ class ZoneStore(Protocol):
         """Whether this is the token's first use; remembered until it is worth nothing anyway."""
         ...
 
-    def note_refusal(self, refusal: Refusal) -> None: ...
+    def note_refusal(self, refusal: RefusedCall) -> None: ...
 
-    def refusals(self, limit: int) -> Sequence[Refusal]:
+    def refusals(self, limit: int) -> Sequence[RefusedCall]:
         """The newest first; only so many are kept."""
         ...
 

@@ -28,7 +28,7 @@ from trunkline.stores.sqlite.database.connection import (
     translated_errors,
 )
 from trunkline.stores.sqlite.database.statements import Row, execute, first, rows
-from trunkline.stores.zones import CallKey, Refusal, ZoneCall
+from trunkline.stores.zones import CallKey, RefusedCall, ZoneCall
 from trunkline.stores.zones.refusals import Refusals, refusals_file
 from trunkline.stores.zones.schema import Schema, bring_to
 
@@ -174,10 +174,10 @@ class ZoneFile:
                 )
             )
 
-    def note_refusal(self, refusal: Refusal) -> None:
+    def note_refusal(self, refusal: RefusedCall) -> None:
         self._refusals.note(refusal)
 
-    def refusals(self, limit: int) -> Sequence[Refusal]:
+    def refusals(self, limit: int) -> Sequence[RefusedCall]:
         return self._refusals.newest(limit)
 
     def forget(self, before: Instant, now: Instant) -> int:

@@ -15,7 +15,7 @@ import apsw
 from trunkline.errors import ConfigurationError
 from trunkline.stores.sqlite.database.connection import connect, translated_errors
 from trunkline.stores.sqlite.database.statements import execute, rows
-from trunkline.stores.zones import Refusal
+from trunkline.stores.zones import RefusedCall
 from trunkline.stores.zones.schema import Schema, bring_to, check
 
 MOST_REFUSALS = 10_000
@@ -48,7 +48,7 @@ class Refusals:
         bring_to(SCHEMA, db, path)
         execute(db, "PRAGMA synchronous=NORMAL")
 
-    def note(self, refusal: Refusal) -> None:
+    def note(self, refusal: RefusedCall) -> None:
         with translated_errors():
             execute(
                 self._db,
@@ -59,12 +59,12 @@ class Refusals:
             if number % _DELETED_AT_ONCE == 0:
                 execute(self._db, "DELETE FROM refusals WHERE number <= ?", (number - MOST_REFUSALS,))
 
-    def newest(self, limit: int) -> Sequence[Refusal]:
+    def newest(self, limit: int) -> Sequence[RefusedCall]:
         with translated_errors():
             return _newest(self._db, limit)
 
 
-def read_refusals(path: Path, limit: int) -> Sequence[Refusal]:
+def read_refusals(path: Path, limit: int) -> Sequence[RefusedCall]:
     """The newest, of the zone with this file, which may be running."""
     audit = refusals_file(path)
     if not audit.exists():
@@ -74,13 +74,13 @@ def read_refusals(path: Path, limit: int) -> Sequence[Refusal]:
         return _newest(db, limit)
 
 
-def _newest(db: apsw.Connection, limit: int) -> Sequence[Refusal]:
+def _newest(db: apsw.Connection, limit: int) -> Sequence[RefusedCall]:
     found = rows(
         db,
         "SELECT at, caller, reason, method, correlation_id FROM refusals ORDER BY number DESC LIMIT ?",
         (min(limit, MOST_REFUSALS),),
     )
     return [
-        Refusal(at=at, caller=caller, reason=reason, method=method, correlation_id=correlation_id)
+        RefusedCall(at=at, caller=caller, reason=reason, method=method, correlation_id=correlation_id)
         for at, caller, reason, method, correlation_id in found
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trunkline.stores.zones import Refusal
+from trunkline.stores.zones import RefusedCall
 from trunkline.stores.zones.refusals import read_refusals
 from trunkline.zones.zone import zone_file
 
@@ -38,7 +38,7 @@ REASONS = {
 }
 
 
-def newest_refusals(folder: Path, limit: int) -> Sequence[Refusal]:
+def newest_refusals(folder: Path, limit: int) -> Sequence[RefusedCall]:
     """The newest first; raises `ConfigurationError` where there is no zone's file."""
     return read_refusals(zone_file(folder), limit)
 

@@ -24,8 +24,8 @@ from trunkline.agents.call_limits.token_bucket import TokenBucket, refilled, who
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Clock, Instant
 from trunkline.jsontypes import JsonObject
-from trunkline.stores.zones import Refusal, ZoneStore
-from trunkline.telemetry import names
+from trunkline.stores.zones import RefusedCall, ZoneStore
+from trunkline.telemetry import log_events
 from trunkline.zones.access.policy import (
     ANYBODY,
     CallAllowed,
@@ -196,7 +196,7 @@ class AccessControl:
             self._unaudited[kind] += 1
             return refused
         _keep(self._audit_buckets, kind, without(left, 1))
-        note = Refusal(
+        note = RefusedCall(
             at=now,
             caller=_printable(caller),
             reason=reason,
@@ -205,7 +205,7 @@ class AccessControl:
         )
         self._store.note_refusal(note)
         log.warning(
-            names.ZONE_CALL_REFUSED,
+            log_events.ZONE_CALL_REFUSED,
             zone=self._zone,
             caller=note.caller,
             reason=reason,

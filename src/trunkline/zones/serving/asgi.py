@@ -24,7 +24,7 @@ import structlog
 
 from trunkline.errors import TrunklineError
 from trunkline.jsontypes import encode
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.zones.access.client_certificates import client_names
 from trunkline.zones.access.control import AuthenticatedCaller, PresentedCredentials
 from trunkline.zones.access.policy import ZoneCaller
@@ -89,7 +89,7 @@ class ZoneApplication:
         except Exception as exc:  # noqa: BLE001
             # Without the error's own words unless they are ours: a token may be in them.
             reason = exc.message if isinstance(exc, TrunklineError) else type(exc).__name__
-            log.error(names.ZONE_FAILED, reason=reason, traceback="".join(format_tb(exc.__traceback__)))
+            log.error(log_events.ZONE_FAILED, reason=reason, traceback="".join(format_tb(exc.__traceback__)))
             return ZoneReply(with_fault(NO_ID, ZoneFault(INTERNAL_ERROR)), HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _reply(self, scope: Scope, receive: Receive) -> ZoneReply | None:

@@ -22,7 +22,7 @@ from trunkline.serving import base_url, listen, serving, stop_signal, tune_garba
 from trunkline.serving.connection import HttpConnection, HttpRefusal
 from trunkline.serving.tls import server_tls
 from trunkline.serving.write_coalescing import CoalescingTransport
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.zones.access.policy import CallerRules, ZonePolicy
 from trunkline.zones.jsonrpc import invalid_request_reply
 from trunkline.zones.zone import Zone
@@ -117,11 +117,11 @@ async def _serve(zone: Zone, options: ZoneServerOptions) -> None:
             serving(zone, listener, ZoneConnection, tls=tls),
         ):
             url = base_url(listener, options.scheme)
-            log.info(names.READY, url=url)
+            log.info(log_events.READY, url=url)
             print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
             tune_garbage_collector()
             await stop.wait()
-            log.info(names.STOPPING)
+            log.info(log_events.STOPPING)
             # Before the server stops, so that waiting callers get their answers.
             await zone.drain()
 

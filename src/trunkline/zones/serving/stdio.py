@@ -20,7 +20,7 @@ import structlog
 import uvloop
 
 from trunkline.serving import stop_signal
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.transports.lines import Line, LineReader
 from trunkline.zones.access.policy import ZoneCaller
 from trunkline.zones.jsonrpc import ZoneReply, invalid_request_reply
@@ -67,7 +67,7 @@ def run_zone_on_stdio(zone: Zone, pipes: StdioPipes, data: Path, secret_key: str
 async def _run(zone: Zone, pipes: StdioPipes, data: Path, secret_key: str | None) -> None:
     stop = stop_signal()
     async with zone.running(data, secret_key=secret_key):
-        log.info(names.READY, url="stdio")
+        log.info(log_events.READY, url="stdio")
         await serve_lines(zone, pipes, stop)
 
 
@@ -80,7 +80,7 @@ async def serve_lines(zone: Zone, pipes: StdioPipes, stop: asyncio.Event) -> Non
         stopping = asyncio.create_task(stop.wait(), name="wait for the stop")
         await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)
         # Whatever has come by now has been begun, and may end.
-        log.info(names.STOPPING)
+        log.info(log_events.STOPPING)
         reading.cancel()
         stopping.cancel()
         await zone.drain()
@@ -139,7 +139,7 @@ class _StdioSession:
             await loop.run_in_executor(self._writer, _write, self._pipes.answers, reply.body + b"\n")
         except OSError as exc:
             # Nobody reads any more. What is under way may end, and whoever asks the next process gets its answer.
-            log.warning(names.ZONE_UNHEARD, error=str(exc))
+            log.warning(log_events.ZONE_UNHEARD, error=str(exc))
             self._stop.set()
 
     def _too_long(self) -> ZoneReply:

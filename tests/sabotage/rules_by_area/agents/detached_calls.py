@@ -8,7 +8,7 @@ from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _TRIALS = "tests/scenarios/api/test_agent_trials.py"
-_ACTIVITY = "tests/contract/test_store_activity.py"
+_ACTIVITY = "tests/contract/stores/test_activity.py"
 
 DETACHED_CALLS: Sequence[Rule] = (
     Rule(

@@ -8,7 +8,7 @@ from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _SERVICE = "tests/unit/services/migration/test_migrations.py"
-_STORE = "tests/contract/test_store_agent_records.py"
+_STORE = "tests/contract/stores/test_agent_events.py"
 _REST = "tests/scenarios/api/test_migration.py"
 
 MIGRATION_STAGES: Sequence[Rule] = (

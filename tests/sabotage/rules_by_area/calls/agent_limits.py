@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_LIMITS = "tests/contract/test_store_agent_limits.py"
-_TOGETHER = "tests/contract/test_postgres_limits.py"
+_LIMITS = "tests/contract/stores/test_agent_limits.py"
+_TOGETHER = "tests/contract/postgres/test_concurrent_limits.py"
 _BREAKER = "tests/unit/agents/call_limits/test_breaker.py"
 _WATCH = "tests/unit/bridge/test_breaker.py"
 

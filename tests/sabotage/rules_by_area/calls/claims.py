@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
-_TASKS = "tests/contract/test_store_tasks.py"
-_LEASES = "tests/contract/test_store_leases.py"
-_RINGS = "tests/contract/test_store_rings.py"
-_OUTBOX = "tests/contract/test_store_outbox.py"
-_POSTGRES = "tests/contract/test_postgres_tasks.py"
+_TASKS = "tests/contract/stores/test_tasks.py"
+_LEASES = "tests/contract/stores/test_leases.py"
+_RINGS = "tests/contract/stores/test_push_notifications.py"
+_OUTBOX = "tests/contract/stores/test_outbox.py"
+_POSTGRES = "tests/contract/postgres/test_concurrent_tasks.py"
 _BROKER = "tests/contract/test_broker.py"
 
 CLAIMS: Sequence[Rule] = (

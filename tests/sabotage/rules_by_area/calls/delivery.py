@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_WORKER = "tests/unit/bridge/test_commit_parts.py"
+_WORKER = "tests/unit/bridge/test_task_claimer.py"
 _HEARTBEAT = "tests/unit/bridge/test_heartbeat.py"
 _COMMITS = "tests/unit/services/test_commit_loop.py"
 _MACHINE_RETRIES = "tests/unit/machine/steps/test_retries.py"
@@ -30,35 +30,35 @@ DELIVERY: Sequence[Rule] = (
     Rule(
         name="call-after-the-claim",
         breaks="An agent is called though its claim was rolled back, and called again by whoever claims it then.",
-        symbol="trunkline.bridge.commit_parts:TaskClaimer.rolled_back",
+        symbol="trunkline.bridge.task_claimer:TaskClaimer.rolled_back",
         change=Change("call", becomes="it.func.value.committed()"),
         caught_by=(f"{_WORKER}::test_an_agent_is_called_only_when_the_claim_is_durable",),
     ),
     Rule(
         name="claim-committed-unheard",
         breaks="What was claimed by a commit that only seemed to fail is held by a bridge that never calls it.",
-        symbol="trunkline.bridge.commit_parts:TaskClaimer.rolled_back",
+        symbol="trunkline.bridge.task_claimer:TaskClaimer.rolled_back",
         change=Change("assigned value", 1, of=2, becomes="False"),
         caught_by=(f"{_WORKER}::test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_called",),
     ),
     Rule(
         name="stop-that-another-bridge-heard",
         breaks="An agent that goes on when the stop comes is never told.",
-        symbol="trunkline.bridge.commit_parts:TaskClaimer.committed",
+        symbol="trunkline.bridge.task_claimer:TaskClaimer.committed",
         change=Drop("call statement", 6, of=7),
         caught_by=(f"{_WORKER}::test_an_agent_that_goes_on_when_the_stop_comes_is_told",),
     ),
     Rule(
         name="answer-of-the-next-turn",
         breaks="An answer that comes while a turn waits for the store is lost.",
-        symbol="trunkline.bridge.commit_parts:AnswerWriter.committed",
+        symbol="trunkline.bridge.answer_writer:AnswerWriter.committed",
         change=Change("del statement", becomes="it.targets[0].value.clear()"),
         caught_by=(f"{_WORKER}::test_an_answer_that_comes_during_a_turn_waits_for_the_next",),
     ),
     Rule(
         name="zombie-publishes-nothing",
         breaks="The executor hears the answer of a bridge that has lost its task.",
-        symbol="trunkline.bridge.commit_parts:AnswerWriter.work",
+        symbol="trunkline.bridge.answer_writer:AnswerWriter.work",
         change=Drop("operand", 4, of=6),
         caught_by=(f"{_WORKER}::test_an_answer_that_is_not_ours_any_more_is_not_published",),
     ),
@@ -97,7 +97,7 @@ DELIVERY: Sequence[Rule] = (
     Rule(
         name="stop-claims-nothing",
         breaks="A bridge that is to stop begins calls that it has to abandon.",
-        symbol="trunkline.bridge.commit_parts:TaskClaimer.work",
+        symbol="trunkline.bridge.task_claimer:TaskClaimer.work",
         change=Change("assigned value", 3, of=9, becomes="True"),
         caught_by=(f"{_WORKER}::test_a_bridge_that_is_to_stop_claims_nothing_more",),
     ),
@@ -111,7 +111,7 @@ DELIVERY: Sequence[Rule] = (
     Rule(
         name="reclaim-needs-a-lease-of-ones-own",
         breaks="A bridge that was cut off takes the calls of those that live, as soon as it is back.",
-        symbol="trunkline.bridge.commit_parts:TaskClaimer._check_other_bridges",
+        symbol="trunkline.bridge.task_claimer:TaskClaimer._check_other_bridges",
         change=Change("condition", 2, of=2, becomes="True"),
         caught_by=(f"{_WORKER}::test_what_the_dead_have_left_is_taken_only_by_who_holds_a_lease_itself",),
     ),

@@ -9,12 +9,12 @@ from tests.sabotage.rule import Rule
 
 _DELIVERIES = "tests/unit/services/messaging/test_deliveries.py"
 _RELAY = "tests/unit/services/messaging/test_relay.py"
-_WORKER = "tests/unit/bridge/test_commit_parts.py"
+_WORKER = "tests/unit/bridge/test_task_claimer.py"
 _ARRIVED = "tests/unit/executor/test_input_sources.py"
 _PUBLISHING = "tests/unit/brokers/kafka/test_publishing.py"
 _RESENDS = "tests/unit/executor/test_task_resending.py"
 _BROKER = "tests/contract/test_broker.py"
-_OFFSETS = "tests/contract/test_kafka_offsets.py"
+_OFFSETS = "tests/contract/kafka/test_offsets.py"
 _LANES = "tests/unit/brokers/kafka/test_partitions.py"
 
 MESSAGING: Sequence[Rule] = (
@@ -112,7 +112,7 @@ MESSAGING: Sequence[Rule] = (
     Rule(
         name="result-kept",
         breaks="A result that is lost on its way exists nowhere any more.",
-        symbol="trunkline.bridge.commit_parts:AnswerWriter._stored_answer",
+        symbol="trunkline.bridge.answer_writer:AnswerWriter._stored_answer",
         change=Change("operand", 3, of=3, becomes="True"),
         caught_by=(
             f"{_WORKER}::test_an_answer_is_kept_until_its_result_has_arrived",
@@ -122,7 +122,7 @@ MESSAGING: Sequence[Rule] = (
     Rule(
         name="result-without-a-call-kept",
         breaks="That a call is in doubt is told once, and if that is lost, its run waits for ever.",
-        symbol="trunkline.bridge.commit_parts:TaskClaimer._publish",
+        symbol="trunkline.bridge.task_claimer:TaskClaimer._publish",
         change=Change("condition", 2, of=2, becomes="it.operand"),
         caught_by=(
             f"{_WORKER}::test_a_call_that_must_not_be_made_twice_is_told_as_unknown_and_that_is_kept",
@@ -131,7 +131,7 @@ MESSAGING: Sequence[Rule] = (
     Rule(
         name="result-published-again",
         breaks="A task whose result was lost is sent again and again, and nobody answers.",
-        symbol="trunkline.bridge.commit_parts:TaskClaimer.take_tasks",
+        symbol="trunkline.bridge.task_claimer:TaskClaimer.take_tasks",
         change=Change("condition", 4, of=5, becomes="False"),
         caught_by=(
             f"{_WORKER}::test_a_task_that_is_sent_again_has_its_result_published_again_and_is_not_called",

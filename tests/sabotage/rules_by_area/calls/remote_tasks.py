@@ -10,7 +10,7 @@ from tests.sabotage.rule import Rule
 _STREAMS = "tests/scenarios/test_streams.py"
 _SECOND_CALLS = "tests/scenarios/test_second_calls.py"
 _CONVERSATIONS = "tests/scenarios/test_conversations.py"
-_TASKS = "tests/contract/test_store_tasks.py"
+_TASKS = "tests/contract/stores/test_tasks.py"
 _BLOBS = "tests/contract/test_blobs.py"
 _NEWS = "tests/unit/bridge/calls/test_progress.py"
 _PATIENCE = "tests/unit/bridge/calls/test_stream_timeout.py"

@@ -9,7 +9,7 @@ from tests.sabotage.rule import Rule
 
 _MACHINE = "tests/unit/machine/steps/test_child.py"
 _EXECUTOR = "tests/unit/executor/test_child_runs.py"
-_STORE = "tests/contract/test_store_children.py"
+_STORE = "tests/contract/stores/test_child_runs.py"
 
 CHILD_RUNS: Sequence[Rule] = (
     Rule(

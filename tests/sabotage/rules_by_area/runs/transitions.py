@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
-_RUNS = "tests/contract/test_store_runs.py"
-_INBOX = "tests/contract/test_store_inbox_timers.py"
-_SQLITE = "tests/contract/test_sqlite.py"
-_POSTGRES = "tests/contract/test_postgres_runs.py"
-_TROUBLE = "tests/contract/test_postgres_trouble.py"
-_RACES = "tests/contract/test_postgres_races.py"
-_DURABILITY = "tests/contract/test_postgres_durability.py"
+_RUNS = "tests/contract/stores/test_runs.py"
+_INBOX = "tests/contract/stores/test_input_queue_and_timers.py"
+_SQLITE = "tests/contract/stores/test_sqlite_file.py"
+_POSTGRES = "tests/contract/postgres/test_concurrent_runs.py"
+_TROUBLE = "tests/contract/postgres/test_outages.py"
+_RACES = "tests/contract/postgres/test_races.py"
+_DURABILITY = "tests/contract/postgres/test_durability.py"
 _DRIVER = "tests/unit/executor/test_driver.py"
 _STATES = "tests/unit/executor/test_run_state_cache.py"
 _STEERING = "tests/unit/machine/test_steering.py"
 _DEADLINES = "tests/unit/machine/steps/test_reply_deadlines.py"
-_WAITING = "tests/contract/test_store_waiting.py"
+_WAITING = "tests/contract/stores/test_waiting_steps.py"
 
 TRANSITIONS: Sequence[Rule] = (
     Rule(

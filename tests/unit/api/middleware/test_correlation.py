@@ -12,7 +12,7 @@ from trunkline.api.middleware.correlation import CorrelationMiddleware
 from trunkline.api.routing import OperationRouter, operation
 from trunkline.errors import NotFound, Unavailable
 from trunkline.jsontypes import decode
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,9 @@ ENDPOINTS = {"fail": fail, "disconnect": disconnect, "not_found": not_found, "un
 
 
 def routed(name: str) -> ASGIApp:
-    execute = operation("POST /api/v1/workflows/w/execute", ENDPOINTS[name], name="x", tag="runs", answers={})
+    execute = operation(
+        "POST /api/v1/workflows/w/execute", ENDPOINTS[name], name="x", tag="runs", responses={}
+    )
     return CorrelationMiddleware(OperationRouter([execute]))
 
 
@@ -71,7 +73,7 @@ async def test_a_failure_is_a_problem_that_the_log_explains(name: str, status: i
     assert isinstance(problem, dict)
     assert (code, problem["status"]) == (status, status)
     assert b"hunter2" not in body
-    failures = [line for line in logs if line["event"] == names.REQUEST_FAILED]
+    failures = [line for line in logs if line["event"] == log_events.REQUEST_FAILED]
     assert [line["correlation_id"] for line in failures] == [problem["correlation_id"]]
 
 
@@ -91,5 +93,5 @@ async def test_what_no_layer_within_has_logged_is_logged_at_the_edge() -> None:
 
     with capture_logs() as logs:
         await answer(CorrelationMiddleware(broken))
-    failures = [line for line in logs if line["event"] == names.REQUEST_FAILED]
+    failures = [line for line in logs if line["event"] == log_events.REQUEST_FAILED]
     assert [line["error"] for line in failures] == ["cut through"]

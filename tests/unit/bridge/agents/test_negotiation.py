@@ -21,7 +21,7 @@ from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.testing import FakeClock
 from trunkline.transports.base import StreamedAnswer, StreamLimits
 
@@ -83,7 +83,7 @@ async def test_a_dialect_that_can_be_neither_read_nor_recorded_is_found_out_and_
     with capture_logs() as logs:
         dialect = await dialects.dialect_of(agent, NO_CREDENTIALS)
     assert dialect.protocol == "simple-a2a"
-    assert [line["error"] for line in logs if line["event"] == names.STORE_UNAVAILABLE] == [
+    assert [line["error"] for line in logs if line["event"] == log_events.STORE_UNAVAILABLE] == [
         f"Nothing can be read: {agent.id}.",
         "Nothing can be written: A, simple-a2a.",
     ]
@@ -96,4 +96,4 @@ async def test_an_answer_is_not_lost_because_what_it_proved_cannot_be_recorded(
     proved = Dialect(protocol="jsonrpc-2.0", url=agent.url, evidence="It answered.", decided_at=Instant(0))
     with capture_logs() as logs:
         await dialects_of(registry).adopt(agent, proved)
-    assert names.STORE_UNAVAILABLE in {line["event"] for line in logs}
+    assert log_events.STORE_UNAVAILABLE in {line["event"] for line in logs}

@@ -15,7 +15,7 @@ from trunkline.agents.authentication.auth_config import NO_CREDENTIALS, Credenti
 from trunkline.agents.authentication.signed_tokens import body_digest
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.jsontypes import Json
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import FakeClock
 from trunkline.transports.address_policy import AddressPolicy
@@ -218,7 +218,7 @@ async def test_a_token_is_fetched_with_a_line_in_the_log_that_does_not_show_it(
 ) -> None:
     with capture_logs() as lines:
         await token(tokens, client_of(f"{endpoint.url}?tenant=hidden"))
-    assert lines == [{"event": names.TOKEN_FETCHED, "log_level": "info", "token_url": endpoint.url}]
+    assert lines == [{"event": log_events.TOKEN_FETCHED, "log_level": "info", "token_url": endpoint.url}]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from trunkline.bridge.calls.results import CallExchanges, CallResult, CallUpdate
 from trunkline.clock import Instant
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
 from trunkline.stores.base import ClaimedTask, TaskAnswer, TaskKey
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +84,7 @@ async def test_a_call_that_crashes_is_an_internal_error() -> None:
         calls.start(CLAIM)
         assert await calls.drain(60) == 0
     assert results(calls) == [("error", "internal_error")]
-    assert [(line["event"], line["run_id"]) for line in logs] == [(names.CALL_CRASHED, "r")]
+    assert [(line["event"], line["run_id"]) for line in logs] == [(log_events.CALL_CRASHED, "r")]
 
 
 @pytest.mark.parametrize(("ended", "expected"), [(True, [("cancelled", None)]), (False, [])])
@@ -96,7 +96,7 @@ async def test_a_task_is_over_though_its_agent_could_not_be_told(
         calls.cancel_remote(CLAIM, ended=ended)
         assert await calls.drain(60) == 0
     assert results(calls) == expected
-    assert [(line["event"], line["run_id"]) for line in logs] == [(names.CALL_CRASHED, "r")]
+    assert [(line["event"], line["run_id"]) for line in logs] == [(log_events.CALL_CRASHED, "r")]
 
 
 async def test_a_call_that_is_broken_off_ends_when_its_agent_has_confirmed() -> None:

@@ -10,7 +10,7 @@ from tests.unit.machine.machine_harness import MachineHarness, error
 from trunkline.clock import after
 from trunkline.machine.retry import delay_before, is_worth_retrying
 from trunkline.messages import ERROR_CODES, StepError
-from trunkline.policies import RetryCondition, RetryPolicy
+from trunkline.retry_policy import RetryCondition, RetryPolicy
 
 ONE = "{name: w, steps: {s: {agent: A}}}"
 TIMEOUT = error("agent_timeout")

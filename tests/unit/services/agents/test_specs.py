@@ -9,8 +9,8 @@ import pytest
 from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.policies import RetryPolicy
 from trunkline.protocols import ProtocolAdapterFactory
+from trunkline.retry_policy import RetryPolicy
 from trunkline.services.agents.specs import AgentSpec, check_spec, parse_spec
 
 

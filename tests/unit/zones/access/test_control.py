@@ -20,9 +20,9 @@ from tests.certificates import signing_key
 from trunkline.agents.authentication.credentials import RequestSigner
 from trunkline.agents.authentication.signed_tokens import TOKEN_ALGORITHMS, body_digest, signed_token
 from trunkline.jsontypes import JsonObject
-from trunkline.stores.zones import Refusal, ZoneStore
+from trunkline.stores.zones import RefusedCall, ZoneStore
 from trunkline.stores.zones.file import open_zone_file, zone_in_memory
-from trunkline.telemetry import names
+from trunkline.telemetry import log_events
 from trunkline.testing import FakeClock
 from trunkline.zones.access.control import PLATFORM, AccessControl, AuthenticatedCaller, PresentedCredentials
 from trunkline.zones.access.policy import ANYBODY, OPEN_POLICY, CallRefused, ZoneCaller
@@ -341,7 +341,7 @@ def test_a_token_that_is_wrong_is_refused_and_the_answer_does_not_say_why(
     assert refused.message.startswith("Not authenticated.")
     assert reason_of(store) == reason
     (line,) = lines
-    assert line["event"] == names.ZONE_CALL_REFUSED
+    assert line["event"] == log_events.ZONE_CALL_REFUSED
     assert line["reason"] == reason
     said = f"{refused} {line} {store.refusals(1)}"
     assert "eyJ" not in said
@@ -460,7 +460,7 @@ def test_a_caller_that_calls_too_often_is_told_to_wait_and_another_is_not(
     assert [admitted("verification") for _ in range(3)] == [None, None, "too_fast"]
     assert admitted("other") is None
     assert store.refusals(9) == [
-        Refusal(
+        RefusedCall(
             at=clock.now(),
             caller="verification",
             reason="too_fast",

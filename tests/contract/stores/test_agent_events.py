@@ -9,7 +9,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transition, write
-from tests.contract.test_store_agents import FULL
+from tests.contract.stores.test_agents import FULL
 
 from trunkline.clock import after
 from trunkline.ids import RunId

@@ -1,4 +1,4 @@
-"""The operator's own profiles for zones: a folder of JSON Schemas, NAME.json each, read once at the start."""
+"""Protocol profiles of the operator: a folder of JSON Schemas, one `NAME.json` each, read once at start."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.contract.samples import id_of
 from trunkline.agents import Agent, AgentOptions, BreakerPolicy, Dialect, DialectProbe, RateLimit
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
-from trunkline.policies import RetryPolicy
+from trunkline.retry_policy import RetryPolicy
 from trunkline.stores.base import Store
 
 pytestmark = pytest.mark.anyio

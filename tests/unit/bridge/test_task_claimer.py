@@ -10,11 +10,12 @@ import pytest
 from tests.contract.bridges import DEAD, ME, claim
 from tests.contract.samples import queue, task
 
+from trunkline.bridge.answer_writer import AnswerWriter
 from trunkline.bridge.breaker import BreakerObserver
 from trunkline.bridge.calls.active_calls import ActiveCalls
 from trunkline.bridge.calls.results import CallExchanges, CallResult, CallUpdate
-from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
 from trunkline.bridge.lease_heartbeat import Heartbeat, Lease
+from trunkline.bridge.task_claimer import TaskClaimer
 from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
 from trunkline.ids import RunId

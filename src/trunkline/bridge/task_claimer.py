@@ -1,5 +1,5 @@
 """
-The bridge's parts of the commit loop: `AnswerWriter` writes what calls brought, `TaskClaimer` claims the next tasks.
+`TaskClaimer`, a part of the bridge's commit loop: queues tasks, claims them, and takes over those of dead bridges.
 
 Calls themselves run elsewhere (`calls/active_calls.py`); nothing here waits for an agent.
 """
@@ -9,21 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from datetime import timedelta
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 import structlog
 
-from trunkline.bridge.activity import with_call_times
 from trunkline.bridge.calls.active_calls import ActiveCalls
-from trunkline.bridge.calls.results import CallExchanges, CallProgress, CallResult
 from trunkline.bridge.lease_heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, after
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask
-from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey, Transaction
-from trunkline.telemetry import names
+from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskKey, Transaction
+from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
@@ -40,87 +38,6 @@ _NOW = Instant(0)
 _results: msgspec.json.Decoder[AgentResult] = msgspec.json.Decoder(AgentResult)
 
 Ending: TypeAlias = Literal["cancelled", "unknown"]
-
-
-class CallObserver(Protocol):
-    """Learns from how calls have ended, in the transaction that writes their answers."""
-
-    async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None: ...
-
-    def committed(self) -> None: ...
-
-    def rolled_back(self) -> None:
-        """What was noted will be noted again."""
-        ...
-
-
-class AnswerWriter:
-    """A part of the commit loop, before the driver: an answer is applied in the turn that stores it."""
-
-    def __init__(
-        self, broker: Broker[Transaction], calls: ActiveCalls, owner: str, *observers: CallObserver
-    ) -> None:
-        self._broker = broker
-        self._calls = calls
-        self._owner = owner
-        self._observers = observers
-        self._in_transaction = 0
-        # The last commit may have happened though we were told that it failed.
-        self._unsure = False
-
-    async def work(self, tx: Transaction) -> None:
-        # More may come while this waits for the store.
-        updates = self._calls.updates.copy()
-        self._in_transaction = len(updates)
-        if not updates:
-            return
-        answered = [update for update in updates if not isinstance(update, CallExchanges)]
-        # Only the last answer of a task is written; what was reported before it is for the executor.
-        answers = {update.claim.key: self._stored_answer(update) for update in answered}
-        lost = await tx.tasks.write_answers(self._owner, list(answers.values()))
-        for key in lost:
-            log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
-        # After a turn that seemed to fail, what is not ours any more may have been written by it.
-        written = lost if self._unsure else ()
-        await tx.exchanges.put(
-            [
-                exchange
-                for update in updates
-                if not isinstance(update, CallProgress) and update.claim.key not in written
-                for exchange in update.exchanges
-            ]
-        )
-        results = [each.result for each in answered if each.result is not None and each.claim.key not in lost]
-        if results:
-            await self._broker.publish_results(tx, results)
-        ended = [
-            update for update in updates if isinstance(update, CallResult) and update.claim.key not in written
-        ]
-        for observer in self._observers:
-            await observer.note(tx, ended)
-
-    def _stored_answer(self, update: CallProgress | CallResult) -> TaskAnswer:
-        """The answer to write, with its times, and with the result where the broker may lose it."""
-        answer, result = with_call_times(update), update.result
-        if result is None or result.status == "progress" or self._broker.hands_over_in_transaction:
-            return answer
-        return msgspec.structs.replace(answer, result=encode(result))
-
-    def committed(self) -> None:
-        del self._calls.updates[: self._in_transaction]
-        self._in_transaction = 0
-        self._unsure = False
-        for observer in self._observers:
-            observer.committed()
-
-    def rolled_back(self) -> None:
-        self._in_transaction = 0
-        self._unsure = True
-        for observer in self._observers:
-            observer.rolled_back()
-
-    def next_wake(self) -> Instant | None:
-        return None
 
 
 class TaskClaimer:
@@ -173,7 +90,7 @@ class TaskClaimer:
         """Tasks that a process had claimed when it died are called again, are in doubt, or end as they were to end."""
         left = await tx.tasks.reclaim(self._owner, RECLAIM_GRACE)
         if left.in_doubt or left.gone:
-            log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt), gone=left.gone)
+            log.warning(log_events.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt), gone=left.gone)
         results = [_result_without_call(claim, "unknown", tx.now) for claim in left.in_doubt]
         results += [
             _result_without_call(claim, "cancelled", tx.now)
@@ -223,7 +140,7 @@ class TaskClaimer:
         for claim in self._claimed:
             self._calls.start(claim)
         for agent in {claim.task.agent for claim in self._claimed if claim.is_probe}:
-            log.info(names.BREAKER_PROBED, agent=agent)
+            log.info(log_events.BREAKER_PROBED, agent=agent)
         for task in self._stopped:
             match task.was:
                 case "claimed":

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import msgspec
 import pytest
 from tests.contract.bridges import ME, claim, hold
-from tests.contract.kafka_harness import kafka_harness
+from tests.contract.kafka.kafka_harness import kafka_harness
 from tests.contract.samples import NOW, insert, key_of, new_run, run_id, task, woken
 
 from trunkline.brokers.base import TaskMessage

@@ -25,10 +25,10 @@ from tests.contract.samples import (
     woken,
     write,
 )
-from tests.contract.test_store_agent_records import check, comparison, new_event
-from tests.contract.test_store_agents import FULL
-from tests.contract.test_store_dead_letters import letter
-from tests.contract.test_store_outbox import dispatch_all, due, message, send, take
+from tests.contract.stores.test_agent_events import check, comparison, new_event
+from tests.contract.stores.test_agents import FULL
+from tests.contract.stores.test_dead_letters import letter
+from tests.contract.stores.test_outbox import dispatch_all, due, message, send, take
 
 from trunkline.errors import Conflict, DataInUse
 from trunkline.executor.input_sources import queue_results

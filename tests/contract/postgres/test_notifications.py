@@ -11,7 +11,7 @@ from tests.contract.samples import run_id
 
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
-from trunkline.stores.base import InputsQueued, Notice, PollsDue, RunsChanged, Store
+from trunkline.stores.base import InputsQueued, Notification, PollsDue, RunsChanged, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -19,52 +19,62 @@ pytestmark = pytest.mark.anyio
 async def test_what_is_announced_is_heard_in_every_process_once_it_is_committed(
     one: Store, two: Store
 ) -> None:
-    heard: list[Notice] = []
+    heard: list[Notification] = []
     many = [RunId(f"018f0000-0000-7000-8000-{number:012x}") for number in range(1_000)]
 
     async def fail() -> None:
         async with one.transaction() as tx:
-            await tx.announce(RunsChanged([run_id(9)]))
+            await tx.notify(RunsChanged([run_id(9)]))
             raise RuntimeError("on purpose")
 
     async with two.listen(heard.append):
         with pytest.raises(RuntimeError, match="on purpose"):
             await fail()
         async with one.transaction() as tx:
-            await tx.announce(RunsChanged(many, many[:400]))
-            await tx.announce(RunsChanged([]))
+            await tx.notify(RunsChanged(many, many[:400]))
+            await tx.notify(RunsChanged([]))
 
         def changed() -> set[RunId]:
-            return {run for notice in heard if isinstance(notice, RunsChanged) for run in notice.run_ids}
+            return {
+                run
+                for notification in heard
+                if isinstance(notification, RunsChanged)
+                for run in notification.run_ids
+            }
 
         await eventually(lambda: changed() == set(many))
-        ended = {run for notice in heard if isinstance(notice, RunsChanged) for run in notice.ended}
+        ended = {
+            run
+            for notification in heard
+            if isinstance(notification, RunsChanged)
+            for run in notification.ended
+        }
         assert ended == set(many[:400])
         before = len(heard)
         async with one.transaction() as tx:
-            await tx.announce(InputsQueued())
-            await tx.announce(PollsDue())
+            await tx.notify(InputsQueued())
+            await tx.notify(PollsDue())
         await eventually(lambda: InputsQueued() in heard[before:] and PollsDue() in heard[before:])
 
 
 async def test_a_listener_that_lost_its_connection_listens_again(
     one: Store, two: Store, postgres: PostgresServer, database: str
 ) -> None:
-    heard: list[Notice] = []
+    heard: list[Notification] = []
     async with two.listen(heard.append):
         await eventually(lambda: heard == [InputsQueued()])
         disconnect_all(postgres, database)
         # It rings when it is back: something may have been missed.
         await eventually(lambda: len(heard) > 1)
         while RunsChanged([run_id(1)], frozenset()) not in heard:
-            await _try_to_announce(one)
+            await _try_to_notify(one)
             await asyncio.sleep(0.05)
 
 
-async def _try_to_announce(store: Store) -> None:
+async def _try_to_notify(store: Store) -> None:
     try:
         async with store.transaction() as tx:
-            await tx.announce(RunsChanged([run_id(1)]))
+            await tx.notify(RunsChanged([run_id(1)]))
     except Unavailable:
         # Its connections were cut too.
         return

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from tests.contract.samples import event, insert, item, new_run, put, run_id, timer, transition, write
-from tests.contract.test_store_outbox import message
+from tests.contract.stores.test_outbox import message
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId

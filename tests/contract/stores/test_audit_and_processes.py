@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from tests.contract.samples import NOW, new_run
-from tests.contract.test_store_dead_letters import letter
+from tests.contract.stores.test_dead_letters import letter
 
 from trunkline.agents import Agent
 from trunkline.clock import Instant, after
