@@ -40,7 +40,7 @@ class TrunklineError(Exception):
     """Something went wrong."""
 
     # What the user can do about it, unless the place that raises knows better.
-    fix: str = "See the server's log for the correlation id of this request."
+    fix: str = "Look up the correlation id of this request in the server's log."
     # The command of the command line in `fix`, if it has one that can be typed as it is.
     fix_command: str | None = None
 
@@ -60,31 +60,31 @@ class TrunklineError(Exception):
 class NotFound(TrunklineError):
     """There is no such thing."""
 
-    fix = "Check the name or id; list what exists first."
+    fix = "Check the name or id against the list of existing resources."
 
 
 class Conflict(TrunklineError):
     """The present state does not allow this."""
 
-    fix = "Read the present state, then decide again."
+    fix = "Read the current state, then decide whether the request still applies."
 
 
 class AlreadyExists(Conflict):
     """The name is taken."""
 
-    fix = "Choose another name, or update the one that exists."
+    fix = "Choose another name, or update the existing resource."
 
 
 class StaleVersion(Conflict):
     """It was changed by someone else in the meantime."""
 
-    fix = "Read it again, apply your change to what you get, and send its ETag in If-Match."
+    fix = "Read the resource again, apply your change to it, and send its new ETag in If-Match."
 
 
 class NotReady(Conflict):
     """Something has to be done first."""
 
-    fix = "Do what is missing first, or overrule it with a reason."
+    fix = "Meet the missing requirements first, or override them with a reason."
 
     def __init__(
         self, message: str | None = None, *, findings: Sequence[Finding] = (), fix: str | None = None
@@ -102,7 +102,7 @@ class DataInUse(Conflict):
 class Invalid(TrunklineError):
     """The input is not valid."""
 
-    fix = "Correct what the message names and send it again."
+    fix = "Correct the values that the message names and send the request again."
 
     def __init__(
         self, message: str | None = None, *, findings: Sequence[Finding] = (), fix: str | None = None
@@ -120,13 +120,13 @@ class NotAllowed(TrunklineError):
 class Unavailable(TrunklineError):
     """Something that Trunkline depends on is away."""
 
-    fix = "Nothing is lost; see /readyz for what is missing, then try again."
+    fix = "Nothing is lost. See /readyz for the missing dependency, then try again."
 
 
 class ConfigurationError(TrunklineError):
     """A setting is missing or makes no sense."""
 
-    fix = "Correct the setting and start again."
+    fix = "Correct the setting and start the process again."
 
 
 class WrongSchema(ConfigurationError):

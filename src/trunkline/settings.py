@@ -38,7 +38,7 @@ CONFIG_FILE = Path("trunkline.toml")
 
 _POSTGRES = ("postgresql://", "postgres://")
 _KAFKA = "kafka://"
-_COMMANDS_FORM = """write commands by name, such as {"worker": ["python", "-m", "zone"]}"""
+_COMMANDS_FORM = 'use an object of commands by name, such as {"worker": ["python", "-m", "zone"]}'
 _PROGRAM_KEYS = {field.name for field in fields(StdioProgram)}
 _PASSWORD = re.compile(r"(//[^/:@]*):.*@")
 
@@ -59,7 +59,7 @@ def _json_object(value: object) -> object:
     try:
         return decode(value)
     except msgspec.DecodeError as exc:
-        raise ValueError(f"it is no JSON ({exc}); {_COMMANDS_FORM}") from exc
+        raise ValueError(f"not valid JSON ({exc}); {_COMMANDS_FORM}") from exc
 
 
 def _check_program_name(name: str) -> str:
@@ -73,21 +73,25 @@ def _program(value: object) -> object:
         return {"command": cast("object", value)}
     if isinstance(value, dict):
         for key in sorted(map(str, cast("dict[object, object]", value).keys() - _PROGRAM_KEYS)):
-            raise ValueError(f"it has a key {key} that means nothing; it may have command and environment")
+            raise ValueError(f"unknown key {key}; the allowed keys are command and environment")
         return cast("object", value)
     if isinstance(value, str):
-        why = 'a command is a list of its words, such as ["python", "-m", "zone"]; no shell reads it'
+        why = (
+            'a command must be a list of arguments, such as ["python", "-m", "zone"], because it is '
+            "not run through a shell"
+        )
         raise ValueError(why)  # noqa: TRY004 - pydantic tells of a ValueError only
     return value
 
 
 def _check_program(program: StdioProgram) -> StdioProgram:
     if not program.command or not all(program.command):
-        raise ValueError('its command is empty; write one such as ["python", "-m", "zone"]')
+        raise ValueError('the command is empty; use a list of arguments, such as ["python", "-m", "zone"]')
     ours = [name for name in program.environment if name.startswith(OUR_PREFIX)]
     if ours:
         raise ValueError(
-            f"{ours[0]} is a setting of Trunkline itself, which no program gets; give it a variable of its own"
+            f"{ours[0]} is reserved for Trunkline's own settings and is not passed to programs; use "
+            "another variable name"
         )
     return program
 
@@ -100,7 +104,7 @@ def _public_url(value: object) -> object:
     if wrong is None and "?" in value:
         wrong = "it has a query ('?…')"
     if wrong is not None:
-        raise ValueError(f"{wrong}; write one such as https://trunkline.example")
+        raise ValueError(f"{wrong}; use a URL such as https://trunkline.example")
     return value.rstrip("/")
 
 
@@ -123,93 +127,124 @@ class Settings(BaseSettings):
     )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
-    port: int = Field(8000, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
-    data: Path = Field(Path("trunkline-data"), description="Folder of the database and the key file.")
+    port: int = Field(8000, ge=0, le=65_535, description="Port to listen on. 0 picks a free port.")
+    data: Path = Field(Path("trunkline-data"), description="Folder for the database and the key file.")
     store: SecretStr | None = Field(
         None,
-        description="sqlite:///relative, sqlite:////absolute or postgresql://…; SQLite in the data folder if not set.",
+        description="Database URL: sqlite:///relative, sqlite:////absolute or postgresql://…. If not set, "
+        "SQLite in the data folder.",
     )
-    broker: str = Field("memory://", description="How tasks travel: memory:// or kafka://host:port,….")
+    broker: str = Field(
+        "memory://", description="Message broker for tasks and results: memory:// or kafka://host:port,…."
+    )
     tasks_topic: str = Field(
-        "trunkline.tasks", description="Topic of the tasks, and the beginning of a pool's."
+        "trunkline.tasks",
+        description="Kafka topic for tasks, and the prefix of the task topics of agent pools.",
     )
-    results_topic: str = Field("trunkline.results", description="Topic of the agents' results.")
-    events_topic: str = Field("trunkline.events", description="Topic of the runs' events; empty: none.")
-    commands_topic: str = Field("", description="Topic whose messages start runs; empty: none.")
-    topic_partitions: int = Field(4, ge=1, description="Partitions of a topic that topics create makes.")
-    topic_replication: int = Field(-1, ge=-1, description="Replicas of such a topic; -1: as the brokers say.")
-    topic_retention: Duration = Field(timedelta(days=7), description="How long such a topic keeps records.")
-    kafka_group: str = Field("trunkline", description="Beginning of the names of our consumer groups.")
+    results_topic: str = Field("trunkline.results", description="Kafka topic for results from agents.")
+    events_topic: str = Field(
+        "trunkline.events", description="Kafka topic for run events. If empty, no events are published."
+    )
+    commands_topic: str = Field(
+        "", description="Kafka topic whose messages start runs. If empty, none is read."
+    )
+    topic_partitions: int = Field(
+        4, ge=1, description="Number of partitions for topics created by `trunkline topics create`."
+    )
+    topic_replication: int = Field(
+        -1,
+        ge=-1,
+        description="Replication factor for topics created by `trunkline topics create`. -1 uses the broker's "
+        "default.",
+    )
+    topic_retention: Duration = Field(
+        timedelta(days=7), description="Retention time for topics created by `trunkline topics create`."
+    )
+    kafka_group: str = Field("trunkline", description="Prefix of the Kafka consumer group names.")
     kafka_security_protocol: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = Field(
-        "plaintext", description="How to talk to Kafka."
+        "plaintext", description="Security protocol for connections to Kafka."
     )
     kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
-        None, description="How to log in to Kafka."
+        None, description="SASL mechanism for Kafka."
     )
-    kafka_sasl_username: str | None = Field(None, description="Who logs in to Kafka.")
-    kafka_sasl_password: SecretStr | None = Field(None, description="The password of that user.")
-    kafka_ca_file: Path | None = Field(None, description="Certificates that Kafka's is checked against.")
-    kafka_cert_file: Path | None = Field(None, description="Our own certificate for Kafka.")
-    kafka_key_file: Path | None = Field(None, description="The key of our own certificate.")
+    kafka_sasl_username: str | None = Field(None, description="SASL user name for Kafka.")
+    kafka_sasl_password: SecretStr | None = Field(None, description="SASL password for Kafka.")
+    kafka_ca_file: Path | None = Field(None, description="CA certificates that verify Kafka's certificate.")
+    kafka_cert_file: Path | None = Field(None, description="Client certificate for Kafka.")
+    kafka_key_file: Path | None = Field(None, description="Private key of the client certificate.")
     public_url: PublicUrl | None = Field(
         None,
-        description="Address at which agents reach the API; with it they may ring instead of being asked.",
+        description="URL at which agents reach the API. If set, agents can send push notifications instead of "
+        "being polled.",
     )
-    pool: str | None = Field(None, description="Pool of this bridge: it takes tasks of that pool alone.")
+    pool: str | None = Field(
+        None, description="Agent pool of this bridge. The bridge takes only tasks of this pool."
+    )
     secret_key: SecretStr | None = Field(
-        None, description="Key for the agents' secrets; a key file if not set."
+        None,
+        description="Key that encrypts stored secrets. If not set, a key file in the data folder is used.",
     )
     require_keys: bool = Field(
-        False, description="The API asks for a key on loopback too; on any other address it always does."
+        False,
+        description="Require an API key on loopback, too. On any other address, a key is always required.",
     )
     allowed_networks: Names = Field(
-        (), description="Networks or host names that agents may have beside public ones."
+        (), description="Networks (CIDR) or host names that agents may use in addition to public addresses."
     )
-    max_answer_bytes: int = Field(16 * 1024 * 1024, gt=0, description="Longest answer taken from an agent.")
+    max_answer_bytes: int = Field(
+        16 * 1024 * 1024, gt=0, description="Maximum size of an agent's response, in bytes."
+    )
     stdio_commands: Programs = Field(
         default_factory=dict,
-        description="Programs that agents may be (stdio:NAME): a JSON object of commands by name.",
+        description="Programs that agents can run as (stdio:NAME): a JSON object of commands by name.",
     )
     profiles: Path | None = Field(
         None,
-        description="Folder of profiles for zones beside those that come with it: NAME.json, JSON Schemas.",
+        description="Folder with additional zone profiles (NAME.json, a JSON Schema).",
     )
     line_timeout: Duration = Field(
-        timedelta(seconds=60), description="How long a line to an agent that works is held; then it is asked."
+        timedelta(seconds=60),
+        description="How long to hold a connection to a working agent open before polling it instead.",
     )
     blobs: str | None = Field(
         None,
-        description="Where long files are kept: a folder, or s3://bucket/prefix; with SQLite the data folder.",
+        description="Where large attachments are stored: a folder or s3://bucket/prefix. With SQLite, the data "
+        "folder by default.",
     )
     max_inline_bytes: int = Field(
-        256 * 1024, gt=0, description="Longest file of an agent that stays in the step's output."
+        256 * 1024,
+        gt=0,
+        description="Maximum size of an agent's file, in bytes, that stays in the step's output.",
     )
     max_wire_bytes: int = Field(
         64 * 1024,
         ge=1024,
         le=4 * 1024 * 1024,
-        description="Most that the wire's record keeps of a request's body, and of an answer's: 1 KiB to 4 MiB.",
+        description="Maximum size of a request or response body in the wire record, in bytes: 1 KiB to 4 MiB.",
     )
-    max_body_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Longest request body taken by the API.")
+    max_body_bytes: int = Field(
+        4 * 1024 * 1024, gt=0, description="Maximum size of a request body for the API, in bytes."
+    )
     ui_folder: Path | None = Field(
-        None, description="Folder of a build of the web UI to serve instead of the one in the package."
+        None, description="Folder with a build of the web UI to serve instead of the bundled one."
     )
     reply_timeout: Duration = Field(
-        timedelta(0), description="How long an agent's question waits for an answer; 0s: for ever."
+        timedelta(0), description="How long an agent's question waits for a reply. 0s waits indefinitely."
     )
     retention: Duration = Field(
-        timedelta(days=30), description="How long finished runs are kept; 0s keeps them."
+        timedelta(days=30), description="How long finished runs are kept. 0s keeps them indefinitely."
     )
     audit_retention: Duration = Field(
-        timedelta(days=365), description="How long it is kept who has changed what; 0s: for ever."
+        timedelta(days=365), description="How long audit log entries are kept. 0s keeps them indefinitely."
     )
     stop_timeout: Duration = Field(
-        timedelta(seconds=30), description="How long calls may take to end at a stop."
+        timedelta(seconds=30),
+        description="How long calls in progress may take to finish when the process stops.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Least level that is logged."
+        "info", description="Minimum level of log messages."
     )
-    log_format: Literal["auto", "json", "console"] = Field("auto", description="How log lines look.")
+    log_format: Literal["auto", "json", "console"] = Field("auto", description="Format of log lines.")
 
     @classmethod
     def settings_customise_sources(
@@ -285,15 +320,15 @@ def _check_config_file() -> None:
         keys = tomllib.loads(CONFIG_FILE.read_text()).keys()
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise ConfigurationError(
-            f"{CONFIG_FILE} cannot be read: {exc}", fix=f"Correct {CONFIG_FILE}."
+            f"Cannot read {CONFIG_FILE}: {exc}", fix=f"Correct the syntax of {CONFIG_FILE}."
         ) from exc
     known = Settings.model_fields.keys()
     for key in keys - known:
         closest = difflib.get_close_matches(key, known, 1)
         hint = f" Did you mean {closest[0]}?" if closest else ""
         raise ConfigurationError(
-            f"{CONFIG_FILE} has a key {key} that means nothing.{hint}",
-            fix=f"Remove it, or choose one of: {', '.join(sorted(known))}.",
+            f"Unknown key {key} in {CONFIG_FILE}.{hint}",
+            fix=f"Remove it, or use one of: {', '.join(sorted(known))}.",
         )
 
 
@@ -306,18 +341,18 @@ def _check_backends(settings: Settings) -> None:
     url = settings.store_url
     if url is not None and not url.startswith(("sqlite:///", *_POSTGRES)):
         raise ConfigurationError(
-            f"TRUNKLINE_STORE names no store that there is: {url.split('://', 1)[0]}.",
+            f"TRUNKLINE_STORE has an unsupported scheme: {url.split('://', 1)[0]}.",
             fix="Use sqlite:///relative, sqlite:////absolute or postgresql://user@host/database.",
         )
     if settings.broker != "memory://" and not _is_kafka(settings.broker):
         raise ConfigurationError(
-            f"TRUNKLINE_BROKER names no broker that there is: {settings.broker.split('@')[-1]}.",
+            f"TRUNKLINE_BROKER is not a supported broker URL: {settings.broker.split('@')[-1]}.",
             fix="Use memory:// or kafka://host:port,host:port.",
         )
     if settings.uses_kafka and not settings.uses_postgres:
         raise ConfigurationError(
-            "Kafka connects processes, but a SQLite file belongs to one process.",
-            fix="Set TRUNKLINE_STORE=postgresql://… as well, or leave TRUNKLINE_BROKER out.",
+            "Kafka needs a database that several processes can share, but the store is SQLite.",
+            fix="Set TRUNKLINE_STORE=postgresql://…, or remove TRUNKLINE_BROKER.",
         )
 
 

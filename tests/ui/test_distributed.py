@@ -113,7 +113,7 @@ def test_what_waits_in_kafka_is_shown_until_somebody_takes_it(
     fleet.client.create_agent({"name": "Painter", "url": "http://127.0.0.1:9/", "pool": "gpu"})
     page.goto("/system")
     expect(page.get_by_test_id("consumers-trouble")).to_have_text(
-        f"Kafka has no topic {topic}. Make it with: trunkline topics create --pool gpu"
+        f"Kafka has no topic {topic}. Create it with: trunkline topics create --pool gpu"
     )
     row = page.locator(f"[data-testid=consumer-group][data-topic='{topic}']")
     expect(row).to_contain_text("Bridges of the pool gpu")

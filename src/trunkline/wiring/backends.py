@@ -54,14 +54,14 @@ def open_blobs(settings: Settings) -> BlobStore | None:
     bucket, _, prefix = place.removeprefix(_S3).partition("/")
     if not bucket:
         raise ConfigurationError(
-            f"'{place}' names no bucket.",
-            fix="Write it as s3://bucket or s3://bucket/prefix (TRUNKLINE_BLOBS).",
+            f"'{place}' does not name an S3 bucket.",
+            fix="Set TRUNKLINE_BLOBS to s3://bucket or s3://bucket/prefix.",
         )
     try:
         from trunkline.stores.blobs.bucket import BlobBucket  # noqa: PLC0415 - its library is an extra
     except ModuleNotFoundError as exc:
         raise ConfigurationError(
-            "Files are to be kept in a bucket, but botocore is not installed.",
+            "TRUNKLINE_BLOBS is an S3 bucket, but botocore is not installed.",
             fix='Install it: pip install "trunkline[s3]".',
         ) from exc
     return BlobBucket(bucket, prefix)

@@ -13,11 +13,11 @@ from trunkline.stores.base import Moved, Store, Transaction
 class StoreExported(Conflict):
     """What this store held has been exported."""
 
-    fix = "Use the system that it was imported into; this one is for reading only."
+    fix = "Use the system that imported the data. This one is read-only."
 
 
 def _refuse(moved: Moved) -> StoreExported:
-    return StoreExported(f"Everything here was exported at {rfc3339(moved.at)} and goes on elsewhere.")
+    return StoreExported(f"This store was exported at {rfc3339(moved.at)} and is now read-only.")
 
 
 class ExportedStore:

@@ -75,15 +75,15 @@ def _configured() -> TracerProvider | None:
     except ImportError:
         log.warning(
             log_events.TRACES_NOT_SENT,
-            reason="The environment asks for traces, and the OpenTelemetry SDK is not installed.",
+            reason="The OTEL_… variables enable tracing, but the OpenTelemetry SDK is not installed.",
             fix="Install trunkline[otel], or set OTEL_TRACES_EXPORTER=none.",
         )
         return None
     if exporter is None:
         log.warning(
             log_events.TRACES_NOT_SENT,
-            reason=f"OTEL_TRACES_EXPORTER is {name}, which Trunkline does not have.",
-            fix="Set it to otlp, console or none.",
+            reason=f"Unsupported value of OTEL_TRACES_EXPORTER: {name}.",
+            fix="Use otlp, console or none.",
         )
         return None
     resource = Resource.create({"service.version": __version__})

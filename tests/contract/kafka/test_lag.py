@@ -41,7 +41,7 @@ async def look(connection: KafkaConnection, *groups: ConsumerGroup) -> Sequence[
     async with asyncio.timeout(PATIENCE):
         while True:
             found = await KafkaLag(connection).query(groups)
-            if not any((lag.trouble or "").startswith(("Kafka says", "Kafka at")) for lag in found):
+            if not any((lag.trouble or "").startswith(("Kafka reported", "Kafka at")) for lag in found):
                 return found
 
 
@@ -92,9 +92,9 @@ async def test_a_topic_that_is_not_there_is_said_beside_the_others(
     assert (missing.waiting, missing.partitions) == (nonsense.waiting, nonsense.partitions) == (None, None)
     assert (
         missing.trouble
-        == f"Kafka has no topic {unknown.topic}. Make it with: trunkline topics create --pool gpu"
+        == f"Kafka has no topic {unknown.topic}. Create it with: trunkline topics create --pool gpu"
     )
-    assert "can be no topic" in (nonsense.trouble or "")
+    assert "is not a valid topic name" in (nonsense.trouble or "")
 
 
 async def test_many_who_ask_get_what_one_has_found(connection: KafkaConnection, topics: TopicNames) -> None:

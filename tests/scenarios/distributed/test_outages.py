@@ -86,7 +86,7 @@ async def test_a_login_that_kafka_refuses_is_named_without_its_password(tmp_path
         async with server_process(
             tmp_path, **login, TRUNKLINE_KAFKA_SASL_PASSWORD="wrong-canary-31"
         ) as server:
-            await server.misses("broker", "does not let us in", "TRUNKLINE_KAFKA_SASL_PASSWORD")
+            await server.misses("broker", "rejected our credentials", "TRUNKLINE_KAFKA_SASL_PASSWORD")
             assert (await server.says("waiting_for_dependency"))["dependency"] == "broker"
         assert "canary-31" not in (tmp_path / "serve.log").read_text()
         async with server_process(

@@ -55,16 +55,16 @@ def test_the_commands_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("python -m zone", 'write commands by name, such as {"worker": ["python", "-m", "zone"]}'),
+        ("python -m zone", 'use an object of commands by name, such as {"worker": ["python", "-m", "zone"]}'),
         ("[]", "stdio_commands: Input should be a valid dictionary"),
-        ('{"worker": "python -m zone"}', "stdio_commands.worker: a command is a list of its words"),
-        ('{"worker": []}', "its command is empty"),
-        ('{"worker": [""]}', "its command is empty"),
+        ('{"worker": "python -m zone"}', "stdio_commands.worker: a command must be a list of arguments"),
+        ('{"worker": []}', "the command is empty"),
+        ('{"worker": [""]}', "the command is empty"),
         ('{"worker": ["python", 1]}', "stdio_commands.worker.command.1: Input should be a valid string"),
         ('{"../worker": ["python"]}', "it must have the form stdio:NAME"),
         (
             '{"worker": {"command": ["python"], "env": ["A"]}}',
-            "worker: it has a key env that means nothing",
+            "worker: unknown key env",
         ),
     ],
 )
@@ -85,4 +85,4 @@ def test_our_own_settings_are_for_no_program(
     monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", text)
     assert run_command_line(["config", "view"]) == 7
     said = capsys.readouterr().err
-    assert "TRUNKLINE_SECRET_KEY is a setting of Trunkline itself, which no program gets" in said
+    assert "TRUNKLINE_SECRET_KEY is reserved for Trunkline's own settings" in said

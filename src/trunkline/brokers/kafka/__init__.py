@@ -17,7 +17,7 @@ from trunkline.errors import ConfigurationError
 
 if find_spec("confluent_kafka") is None:
     raise ConfigurationError(
-        "Kafka needs a library that is not installed: confluent-kafka.",
+        "The broker is Kafka, but confluent-kafka is not installed.",
         fix='pip install "trunkline[kafka]"',
     )
 

@@ -81,7 +81,7 @@ class KafkaErrorText(NamedTuple):
 def invalid_settings(exc: KafkaException) -> ConfigurationError:
     """A client cannot even be made."""
     return ConfigurationError(
-        f"Kafka's settings make no sense: {error_of(exc).str().rstrip('.')}.", fix=_CORRECT_SETTINGS
+        f"The Kafka settings are invalid: {error_of(exc).str().rstrip('.')}.", fix=_CORRECT_SETTINGS
     )
 
 
@@ -94,7 +94,7 @@ def kind_of(error: KafkaError) -> str:
 
 def missing_topic(topic: str, pool: str | None = None) -> KafkaErrorText:
     of_pool = "" if pool is None else f" --pool {pool}"
-    return KafkaErrorText(f"Kafka has no topic {topic}.", f"Make it with: trunkline topics create{of_pool}")
+    return KafkaErrorText(f"Kafka has no topic {topic}.", f"Create it with: trunkline topics create{of_pool}")
 
 
 def describe(error: KafkaError, servers: str, topic: str | None = None) -> KafkaErrorText:
@@ -104,32 +104,33 @@ def describe(error: KafkaError, servers: str, topic: str | None = None) -> Kafka
         return missing_topic(topic or "of that name")
     if name in _NOT_LOGGED_IN:
         return KafkaErrorText(
-            f"Kafka at {servers} does not let us in: {said}.",
+            f"Kafka at {servers} rejected our credentials: {said}.",
             "Check TRUNKLINE_KAFKA_SASL_USERNAME and TRUNKLINE_KAFKA_SASL_PASSWORD.",
         )
     if name == "_SSL":
         return KafkaErrorText(
-            f"Kafka at {servers} and Trunkline do not agree on TLS: {said}.",
+            f"The TLS connection to Kafka at {servers} failed: {said}.",
             "Check TRUNKLINE_KAFKA_SECURITY_PROTOCOL and TRUNKLINE_KAFKA_CA_FILE.",
         )
     if name in _NOT_ALLOWED:
         return KafkaErrorText(
-            f"Kafka does not allow this: {said}{f' (topic {topic})' if topic else ''}.",
-            "Grant Trunkline's user the right to describe, read and write the topics, and to read with the group.",
+            f"Kafka denied access: {said}{f' (topic {topic})' if topic else ''}.",
+            "Allow Trunkline's Kafka user to describe, read and write the topics, and to read with "
+            "the consumer group.",
         )
     if name in _TOO_LARGE:
         return KafkaErrorText(
-            f"Kafka refuses a message of this size on {topic}.", "Raise max.message.bytes of the topic."
+            f"The message is too large for the Kafka topic {topic}.", "Raise max.message.bytes of the topic."
         )
     if name == "_INVALID_ARG":
-        return KafkaErrorText(f"Kafka's settings make no sense: {said}.", _CORRECT_SETTINGS)
+        return KafkaErrorText(f"The Kafka settings are invalid: {said}.", _CORRECT_SETTINGS)
     if name == "TOPIC_EXCEPTION":
         return KafkaErrorText(
-            f"{topic!r} can be no topic: {said}.",
-            "A topic's name has up to 249 letters, digits, dots, underscores and hyphens.",
+            f"{topic!r} is not a valid topic name: {said}.",
+            "Use up to 249 letters, digits, dots, underscores and hyphens.",
         )
     if name in _UNREACHABLE:
         return KafkaErrorText(
             f"Kafka at {servers} cannot be reached: {said}.", "Start it, or correct TRUNKLINE_BROKER."
         )
-    return KafkaErrorText(f"Kafka says {name}: {said}.", "See the log of the Kafka broker.")
+    return KafkaErrorText(f"Kafka reported {name}: {said}.", "See the log of the Kafka broker.")

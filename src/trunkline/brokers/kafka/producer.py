@@ -106,7 +106,7 @@ class KafkaProducer:
                 on_delivery=partial(batch.report, number),
             )
         except BufferError:
-            batch.report(number, KafkaError(KafkaError.REQUEST_TIMED_OUT, "too much waits already"))
+            batch.report(number, KafkaError(KafkaError.REQUEST_TIMED_OUT, "the send queue is full"))
         except KafkaException as exc:
             batch.report(number, error_of(exc))
 
@@ -157,7 +157,7 @@ class _DeliveryReports:
 
     def failures(self) -> dict[int, KafkaError]:
         """By number; what nobody has reported on counts as not delivered."""
-        silence = KafkaError(KafkaError.REQUEST_TIMED_OUT, "no answer came")
+        silence = KafkaError(KafkaError.REQUEST_TIMED_OUT, "no acknowledgement arrived in time")
         reports = ((number, self._reports.get(number, silence)) for number in range(self._size))
         return {number: error for number, error in reports if error is not None}
 

@@ -219,6 +219,6 @@ def _too_few(topic: str, found: int, wanted: int) -> TopicFinding:
     return TopicFinding(
         topic,
         "partitions",
-        f"The topic {topic} has {found} of {wanted} partitions: at most {found} processes can take its records in.",
-        "trunkline topics create, or set TRUNKLINE_TOPIC_PARTITIONS to what is meant",
+        f"The topic {topic} has {found} of {wanted} partitions, so at most {found} processes can consume it.",
+        "trunkline topics create, or set TRUNKLINE_TOPIC_PARTITIONS to the intended number",
     )
