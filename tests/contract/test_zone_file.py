@@ -127,7 +127,7 @@ async def test_what_was_written_survives_the_death_of_the_process(path: Path) ->
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
         with (
-            pytest.raises(DataInUse, match=f"in use by another Trunkline \\(process {holder.pid}\\)"),
+            pytest.raises(DataInUse, match=f"in use by another Trunkline process \({holder.pid}\\)"),
             open_zone_file(path),
         ):
             pass
@@ -200,10 +200,10 @@ async def test_a_disk_that_has_failed_once_is_not_believed_again(
     store.begin(call(1))
     disk = Disk(monkeypatch)
     disk.fails = True
-    with pytest.raises(Unavailable, match="could not be brought to the disk: Input/output error"):
+    with pytest.raises(Unavailable, match="to disk: Input/output error"):
         await store.accept(call(1).key)
     disk.fails = False
-    with pytest.raises(Unavailable, match="could not be brought to the disk") as refused:
+    with pytest.raises(Unavailable, match="Cannot flush .* to disk") as refused:
         await store.accept(call(1).key)
     assert "start the zone again" in refused.value.fix
 
@@ -302,7 +302,7 @@ async def test_a_database_of_another_program_is_refused(path: Path) -> None:
     path.parent.mkdir()
     with closing(apsw.Connection(str(path))) as db:
         execute(db, "CREATE TABLE calls (mine TEXT)")
-    with pytest.raises(ConfigurationError, match="holds tables of another program"), open_zone_file(path):
+    with pytest.raises(ConfigurationError, match="contains another program's tables"), open_zone_file(path):
         pass
 
 
@@ -313,7 +313,7 @@ async def test_a_file_of_a_newer_program_is_refused_and_can_be_opened_by_it_agai
         _set_version(newer, 2)
         with (
             pytest.raises(
-                ConfigurationError, match=f"{newer} is of version 2, and this program knows up to 1"
+                ConfigurationError, match=f"{newer} has version 2, but this program supports versions up to 1"
             ),
             open_zone_file(path),
         ):
@@ -327,7 +327,7 @@ async def test_refusals_of_a_newer_program_are_not_read(path: Path) -> None:
     with open_zone_file(path):
         pass
     _set_version(refusals_file(path), 2)
-    with pytest.raises(ConfigurationError, match="is of version 2, and this program knows up to 1"):
+    with pytest.raises(ConfigurationError, match="has version 2, but this program supports versions up to 1"):
         read_refusals(path, 1)
 
 

@@ -262,7 +262,7 @@ def test_completion_knows_the_language_the_agents_and_the_steps(page: Page, demo
     page.goto("/workflows/completion/edit")
     expect(page.get_by_test_id("valid")).to_be_visible()
     text_of(page).get_by_text("on_error").hover()
-    expect(page.get_by_text("What follows when the step has failed, after its retries")).to_be_visible()
+    expect(page.get_by_text("What happens when the step fails after its retries")).to_be_visible()
     options = page.get_by_role("option")
     write_at_the_end(page, "    nee")
     expect(options.first).to_have_text("needs")

@@ -26,14 +26,12 @@ def parse_duration(text: str) -> timedelta:
     match = _FORM.fullmatch(text)
     if match is None:
         raise ValueError(
-            f"'{text[:40]}' is not a duration; write a number and a unit, such as 100ms, 25s, 5m, 1h or 2d"
+            f"'{text[:40]}' is not a duration; use a number and a unit, such as 100ms, 25s, 5m, 1h or 2d"
         )
     unit = match.group(2)
     milliseconds = float(text[: -len(unit)]) * (_UNITS[unit] / _MILLISECOND)
     if milliseconds > MAX_DURATION / _MILLISECOND:
-        raise ValueError(
-            f"'{text}' is longer than {format_duration(MAX_DURATION)}, the longest duration there is"
-        )
+        raise ValueError(f"'{text}' is longer than {format_duration(MAX_DURATION)}, the maximum duration")
     return timedelta(milliseconds=round(milliseconds))
 
 

@@ -27,8 +27,8 @@ class FieldReader:
         self._report = report
         for key in value:
             if key not in known:
-                hint = report.hint(key, known) or f"; known are {', '.join(known)}"
-                report.error((*path, key), f"the key '{key}' is not known here{hint}", on_key=True)
+                hint = report.hint(key, known) or f"; known keys are {', '.join(known)}"
+                report.error((*path, key), f"unknown key '{key}'{hint}", on_key=True)
 
     def error(self, key: str, message: str) -> None:
         self._report.error((*self.path, key), message)
@@ -41,7 +41,7 @@ class FieldReader:
         if value is None and key not in self._value:
             return None
         if not isinstance(value, str) or not 1 <= len(value) <= most:
-            self.error(key, f"'{key}' must be text of 1 to {most:,} characters, {describe_value(value)}")
+            self.error(key, f"'{key}' must be a string of 1 to {most:,} characters, {describe_value(value)}")
             return None
         return value
 
@@ -66,7 +66,7 @@ class FieldReader:
         if key not in self._value:
             return None
         if not isinstance(value, str):
-            unit = f"; write {value}s or {value}ms" if isinstance(value, int) else ""
+            unit = f"; use {value}s or {value}ms" if isinstance(value, int) else ""
             self.error(
                 key,
                 f"'{key}' must be a duration such as 100ms, 25s, 5m, 1h or 2d, {describe_value(value)}{unit}",
@@ -78,7 +78,7 @@ class FieldReader:
             self.error(key, str(exc))
             return None
         if positive and not duration:
-            self.error(key, f"'{key}' must be longer than nothing; leave it out for no limit")
+            self.error(key, f"'{key}' must be greater than zero; leave it out for no limit")
             return None
         return duration
 
@@ -107,9 +107,7 @@ class FieldReader:
         if key not in self._value:
             return None
         if not isinstance(value, list):
-            self.error(
-                key, f"'{key}' must be a list, {describe_value(value)}; write {key}: [{_sample(value)}]"
-            )
+            self.error(key, f"'{key}' must be a list, {describe_value(value)}; use {key}: [{_sample(value)}]")
             return None
         return value
 
@@ -127,21 +125,21 @@ def describe_value(value: Json) -> str:
     """What a value is, for the end of a message."""
     match value:
         case None:
-            return "and it is empty"
+            return "but it is empty"
         case bool():
-            return f"and it is {str(value).lower()}"
+            return f"but it is {str(value).lower()}"
         case int() | float():
-            return f"and it is {value}"
+            return f"but it is {value}"
         case str():
             return (
-                f"and it is '{value}'"
+                f"but it is '{value}'"
                 if len(value) <= 40
-                else f"and it is a text of {len(value):,} characters"
+                else f"but it is a string of {len(value):,} characters"
             )
         case list():
-            return "and it is a list"
+            return "but it is a list"
         case dict():
-            return "and it is a mapping"
+            return "but it is a mapping"
 
 
 def _either(options: tuple[str, ...]) -> str:

@@ -40,24 +40,27 @@ def workflow_json_schema() -> JsonObject:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Trunkline workflow",
-        "description": "A graph of steps, each of them one call of an agent or one run of another workflow.",
+        "description": "A graph of steps. Each step calls an agent or runs another workflow.",
         "type": "object",
         "required": ["name", "steps"],
         "additionalProperties": False,
         "properties": {
-            "$schema": {"type": "string", "description": "For editors; Trunkline does not read it."},
+            "$schema": {"type": "string", "description": "For editors. Trunkline ignores it."},
             "name": {
-                **_text(MAX_NAME, "The workflow's name. Saving under the same name makes a new version."),
+                **_text(
+                    MAX_NAME,
+                    "The workflow's name. Saving a definition under an existing name creates a new version.",
+                ),
                 "not": {"enum": [*DOTS]},
             },
             "description": _text(MAX_DESCRIPTION, "What the workflow is for."),
             "input": {
                 "type": "object",
-                "description": "A JSON Schema. A run's input is checked against it before the run starts.",
+                "description": "A JSON Schema that the run input is validated against before the run starts.",
             },
             "steps": {
                 "type": "object",
-                "description": "The steps by name. They run in parallel where nothing makes one wait.",
+                "description": "The steps by name. Steps run in parallel unless one depends on another.",
                 "minProperties": 1,
                 "propertyNames": {
                     "pattern": STEP_NAME_PATTERN,
@@ -66,11 +69,13 @@ def workflow_json_schema() -> JsonObject:
                 "additionalProperties": {"$ref": "#/$defs/step"},
             },
             "output": {
-                "description": "What a run returns, with ${ … } in its strings. "
-                "Left out: the outputs of the steps that no other step needs.",
+                "description": "The run output. Strings can contain ${ … }. Default: the outputs of the steps "
+                "that no other step needs.",
             },
-            "deadline": _duration("How long a run may take as a whole."),
-            "max_parallel": _integer(1, MAX_PARALLEL, "How many steps of a run may be called at once."),
+            "deadline": _duration("Maximum duration of a run."),
+            "max_parallel": _integer(
+                1, MAX_PARALLEL, "Maximum number of steps of a run that are called at the same time."
+            ),
         },
         "$defs": {
             "step": _step(),
@@ -91,7 +96,7 @@ _DURATION: JsonObject = {
 
 _SECRET: JsonObject = {
     "type": "object",
-    "description": "A secret, by its name: it is put in when the agent is called, and shown nowhere.",
+    "description": "The name of a secret. Its value is inserted when the agent is called, and is never shown.",
     "required": [SECRET_KEY],
     "additionalProperties": False,
     "properties": {SECRET_KEY: {"type": "string", "pattern": SECRET_NAME_PATTERN}},
@@ -112,7 +117,7 @@ def _step() -> JsonObject:
     step_name: JsonObject = {"type": "string", "pattern": STEP_NAME_PATTERN}
     return {
         "type": "object",
-        "description": "One call of an agent, or one run of another workflow.",
+        "description": "A call to an agent, or a run of another workflow.",
         "if": {"required": ["workflow"]},
         "then": {"properties": {"agent": {"const": ""}, **dict.fromkeys(AGENT_ONLY_KEYS, False)}},
         "else": {"required": ["agent"], "properties": {"agent": {"minLength": 1}, "version": False}},
@@ -121,42 +126,44 @@ def _step() -> JsonObject:
             "agent": {
                 "type": "string",
                 "maxLength": MAX_NAME,
-                "description": "The agent's name, as it is registered.",
+                "description": "The name under which the agent is registered.",
             },
-            "workflow": _text(MAX_NAME, "Instead of an agent: the workflow that the step is a run of."),
+            "workflow": _text(MAX_NAME, "The workflow that the step runs, instead of an agent."),
             "version": _integer(
-                1, MAX_VERSION, "Of that workflow; left out: the latest there is when the step begins."
+                1,
+                MAX_VERSION,
+                "The version of that workflow. Default: the latest version when the step starts.",
             ),
             "needs": {
                 "type": "array",
                 "items": step_name,
-                "description": "Steps that must be done first. What the expressions read is added by itself.",
+                "description": "Steps that must finish first. Steps that expressions read are added automatically.",
             },
             "join": _join(),
             "for_each": _for_each(),
             "when": {
                 "type": ["string", "boolean"],
-                "description": "CEL, with or without ${ }. When it is false the step is skipped.",
+                "description": "A CEL condition, with or without ${ }. If it is false, the step is skipped.",
                 "examples": ["steps.research.output.data.score < 0.8"],
             },
             "input": {
                 "$ref": "#/$defs/template",
-                "description": "What the agent gets, with ${ … } in strings. Left out: the run's input.",
+                "description": "The input for the agent. Strings can contain ${ … }. Default: the run input.",
                 "examples": [
                     {"text": "Write about ${ input.topic }"},
                     {"text": "${ input.text }", "bot_token": {SECRET_KEY: "slack-bot"}},
                 ],
             },
             "retry": {"$ref": "#/$defs/retry"},
-            "timeout": _duration("How long one attempt may take; overrides the agent's."),
-            "deadline": _duration("How long the step may take, all attempts and pauses together."),
+            "timeout": _duration("Timeout of one attempt. Overrides the agent's timeout."),
+            "deadline": _duration("Maximum duration of the step, including all attempts and delays."),
             "reply_timeout": _duration(
-                "How long a question of the agent may wait for an answer before the step fails. "
-                "Left out: as the server's settings say."
+                "How long a question of the agent waits for a reply before the step fails. "
+                "Default: the server's setting."
             ),
             "on_error": {
-                "description": "What follows when the step has failed, after its retries: the run fails, "
-                "goes on with a null output, or goes on at another step.",
+                "description": "What happens when the step fails after its retries: the run fails, continues with "
+                "a null output, or continues at another step.",
                 "default": "fail",
                 "oneOf": [
                     {"enum": [*AFTER_FAILURE]},
@@ -170,7 +177,7 @@ def _step() -> JsonObject:
             },
             "delivery": _choice(
                 DELIVERIES,
-                "at_most_once: when the answer is lost the agent is not called again, and a person decides.",
+                "at_most_once: if the response is lost, the agent is not called again and a person decides.",
             ),
             "context": _choice(
                 CONTEXTS,
@@ -184,10 +191,10 @@ def _join() -> JsonObject:
     cancel_rest: JsonObject = {
         "type": "boolean",
         "default": True,
-        "description": "Stop the branches that have not completed by then.",
+        "description": "Cancel the branches that are still running when the join is satisfied.",
     }
     return {
-        "description": "How many of the steps in 'needs' have to complete before the step begins.",
+        "description": "How many of the steps in 'needs' must complete before the step starts.",
         "default": "all",
         "oneOf": [
             {"enum": [*JOIN_POLICIES]},
@@ -196,7 +203,7 @@ def _join() -> JsonObject:
                 "required": ["at_least"],
                 "additionalProperties": False,
                 "properties": {
-                    "at_least": _integer(1, MAX_JOINED, "So many of them."),
+                    "at_least": _integer(1, MAX_JOINED, "At least this many steps."),
                     "cancel_rest": cancel_rest,
                 },
             },
@@ -213,11 +220,11 @@ def _join() -> JsonObject:
 def _for_each() -> JsonObject:
     items: JsonObject = {
         "type": ["string", "array"],
-        "description": "An expression that gives a list, or a list with expressions in it.",
+        "description": "An expression that returns a list, or a list that can contain expressions.",
         "examples": ["${ input.items }"],
     }
     return {
-        "description": "Calls the agent once for each item of a list; 'item' and 'index' can be read in 'input' "
+        "description": "Calls the agent once for each item of a list. 'item' and 'index' are available in 'input' "
         "and 'when'. The output is the list of the outputs, in the order of the items.",
         "oneOf": [
             items,
@@ -227,15 +234,17 @@ def _for_each() -> JsonObject:
                 "additionalProperties": False,
                 "properties": {
                     "items": items,
-                    "mode": _choice(EACH_MODES, "All at once, or one after the other."),
+                    "mode": _choice(EACH_MODES, "Process the items in parallel or one after another."),
                     "limit": {
-                        **_integer(1, MAX_ITEMS_AT_ONCE, "How many items are worked on at once."),
+                        **_integer(
+                            1, MAX_ITEMS_AT_ONCE, "Maximum number of items processed at the same time."
+                        ),
                         "default": DEFAULT_ITEMS_AT_ONCE,
                     },
                     "on_error": _choice(
                         AFTER_ITEM,
-                        "When an item has failed: the step fails, its place in the output is null, or every "
-                        "place in the output says how its item ended.",
+                        "What happens when an item fails: the step fails, the item's output is "
+                        "null, or each output says how its item ended.",
                     ),
                 },
             },
@@ -246,26 +255,29 @@ def _for_each() -> JsonObject:
 def _retry() -> JsonObject:
     return {
         "type": "object",
-        "description": "When and how often a failed call is made again; overrides the agent's.",
+        "description": "When and how often a failed call is retried. Overrides the agent's retry policy.",
         "additionalProperties": False,
         "properties": {
-            "max_attempts": {**_integer(1, MAX_ATTEMPTS, "All calls counted, the first too."), "default": 3},
+            "max_attempts": {
+                **_integer(1, MAX_ATTEMPTS, "Maximum number of attempts, including the first."),
+                "default": 3,
+            },
             "backoff": {
-                **_choice(BACKOFFS, "How the delay grows from attempt to attempt."),
+                **_choice(BACKOFFS, "How the delay grows with each attempt."),
                 "default": "exponential",
             },
             "first_delay": {**_duration("The delay before the second attempt."), "default": "1s"},
-            "max_delay": {**_duration("No delay is longer."), "default": "1m"},
+            "max_delay": {**_duration("Maximum delay."), "default": "1m"},
             "jitter": {
                 "type": "boolean",
                 "default": True,
-                "description": "Vary the delay.",
+                "description": "Randomize the delay.",
             },
             "on": {
                 "type": "array",
                 "default": ["no_answer", 408, 425, 429, "5xx"],
-                "description": "What is worth another attempt: no_answer, any, HTTP statuses and classes "
-                "(429, 5xx), JSON-RPC codes (below 0), error codes.",
+                "description": "Which failures are retried: no_answer, any, HTTP statuses and classes (429, 5xx), "
+                "JSON-RPC codes (below 0), error codes.",
                 "items": {
                     "oneOf": [
                         {"type": "integer", "maximum": -1},

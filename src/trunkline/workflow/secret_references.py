@@ -16,7 +16,7 @@ from trunkline.workflow.validation_report import ValidationReport
 
 SECRET_KEY = "$secret"  # noqa: S105 - no password
 SECRET_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"  # noqa: S105 - as above
-SECRET_NAME_RULE = "up to 100 letters, digits, dots, dashes and underscores, a letter or digit first"  # noqa: S105 - as above
+SECRET_NAME_RULE = "up to 100 letters, digits, dots, dashes and underscores, starting with a letter or digit"  # noqa: S105 - as above
 
 _NAME = re.compile(SECRET_NAME_PATTERN.strip("^$"))
 
@@ -38,7 +38,7 @@ def refuse_secret_references(template: Json, path: Path, report: ValidationRepor
     for place, _ in _candidates(template, path):
         report.error(
             (*place, SECRET_KEY),
-            "a secret can only stand in the input of a step that calls an agent",
+            "a secret is only allowed in the input of a step that calls an agent",
             on_key=True,
         )
 
@@ -67,13 +67,16 @@ def _candidates(value: Json, path: Path) -> Iterator[tuple[Path, JsonObject]]:
 def _problem(found: JsonObject) -> str | None:
     name = found[SECRET_KEY]
     if len(found) > 1:
-        return f"'{SECRET_KEY}' stands alone in its object; take the other keys out"
+        return f"'{SECRET_KEY}' must be the only key of its object; remove the other keys"
     if not isinstance(name, str):
-        return f"'{SECRET_KEY}' is the name of a secret, as a text"
+        return f"'{SECRET_KEY}' must be the name of a secret, as a string"
     if "${" in name:
-        return "the name of a secret cannot be an expression: data must not choose it; write the name"
+        return (
+            "the name of a secret cannot be an expression, because data must not choose the secret; "
+            "write the name itself"
+        )
     if not is_secret_name(name):
-        return f"this cannot name a secret; a name has {SECRET_NAME_RULE}"
+        return f"invalid secret name; use {SECRET_NAME_RULE}"
     return None
 
 

@@ -49,10 +49,10 @@ STEP_KEYS = (
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
-    "timeout": "write 'deadline', which is for the step as a whole",
-    "reply_timeout": "write it in the steps of that workflow",
-    "delivery": "write it in the steps of that workflow",
-    "context": "write it in the steps of that workflow",
+    "timeout": "use 'deadline', which applies to the step as a whole",
+    "reply_timeout": "set it in the steps of that workflow",
+    "delivery": "set it in the steps of that workflow",
+    "context": "set it in the steps of that workflow",
 }
 EACH_KEYS = ("items", "mode", "limit", "on_error")
 JOIN_KEYS = ("policy", "at_least", "cancel_rest")
@@ -117,9 +117,11 @@ def _output(fields: FieldReader, report: ValidationReport) -> Json | UnsetType:
 def _name(fields: FieldReader) -> str:
     name = fields.required_text("name", MAX_NAME, "my-workflow") or ""
     if _UNFIT_IN_NAME.search(name):
-        fields.error("name", "'name' must not have '/', control characters, or a space at either end")
+        fields.error(
+            "name", "'name' must not contain '/' or control characters, or start or end with a space"
+        )
     if name in DOTS:
-        fields.error("name", "'name' must not be a dot or two: no address leads to such a workflow")
+        fields.error("name", "'name' must not be '.' or '..'")
     return name
 
 
@@ -128,12 +130,12 @@ def _steps(fields: FieldReader, known: KnownNames, report: ValidationReport) -> 
     if value is UNSET or value is None or value == {}:
         path: Path = () if value is UNSET else ("steps",)
         example = "steps: {first: {agent: MyAgent}}"
-        report.error(path, f"'steps' is missing or empty; a workflow needs at least one, such as {example}")
+        report.error(
+            path, f"'steps' is missing or empty; a workflow needs at least one step, such as {example}"
+        )
         return {}
     if not isinstance(value, dict):
-        fields.error(
-            "steps", f"'steps' must be a mapping from a step's name to the step, {describe_value(value)}"
-        )
+        fields.error("steps", f"'steps' must be a mapping of step names to steps, {describe_value(value)}")
         return {}
     return {name: _step(name, step, known, report) for name, step in value.items()}
 
@@ -142,10 +144,14 @@ def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -
     path: Path = ("steps", name)
     if not _STEP_NAME.fullmatch(name):
         shown = name if len(name) <= 64 else f"{name[:64]}…"
-        rule = "a step's name has letters, digits and underscores, at most 64, and no digit first"
-        report.error(path, f"'{shown}' cannot name a step; {rule}", on_key=True)
+        rule = "use up to 64 letters, digits and underscores, not starting with a digit"
+        report.error(path, f"invalid step name '{shown}'; {rule}", on_key=True)
     elif name in KEYWORDS:
-        report.error(path, f"'{name}' cannot name a step: it is a word of CEL; choose another", on_key=True)
+        report.error(
+            path,
+            f"invalid step name '{name}', because it is a reserved word in CEL; choose another",
+            on_key=True,
+        )
     if not isinstance(value, dict):
         report.error(path, f"a step must be a mapping with 'agent' or 'workflow', {describe_value(value)}")
         value = {"agent": "unknown"}
@@ -186,23 +192,25 @@ def _workflow(
     version = fields.integer("version", 1, MAX_VERSION)
     if fields.any("workflow") is UNSET:
         if fields.any("version") is not UNSET:
-            fields.error("version", "'version' is that of a workflow, and an agent has none; leave it out")
+            fields.error("version", "'version' applies only to a step with 'workflow'; remove it")
         return None, None
     name = fields.text("workflow", MAX_NAME)
     # Empty, as the canonical form has it.
     if fields.any("agent") not in (UNSET, ""):
-        fields.error("agent", "a step has either 'agent' or 'workflow'; take one of them out")
+        fields.error("agent", "a step has either 'agent' or 'workflow'; remove one of them")
     for key, instead in AGENT_ONLY_KEYS.items():
         if fields.any(key) is not UNSET:
-            fields.error(key, f"'{key}' is of the call of an agent, and this step is a workflow; {instead}")
+            fields.error(
+                key, f"'{key}' applies only to a step with 'agent', but this step has 'workflow'; {instead}"
+            )
     if name is None:
         return "", version
     if (name, version) in known.circles:
         way = known.circles[name, version]
-        fields.error("workflow", f"a workflow cannot begin itself: {way}; take one of these out")
+        fields.error("workflow", f"a workflow cannot start itself: {way}; remove one of these steps")
     elif known.workflows is not None and (name, version) not in known.workflows:
-        what = f"'{name}'" if version is None else f"'{name}' with a version {version}"
-        message = f"there is no workflow {what}; before the first run, save it: trunkline workflows apply"
+        what = f"'{name}'" if version is None else f"'{name}' with version {version}"
+        message = f"unknown workflow {what}; save it before the first run: trunkline workflows apply"
         report.warning((*fields.path, "workflow"), message)
     return name, version
 
@@ -210,7 +218,7 @@ def _workflow(
 def _agent(fields: FieldReader, known: KnownNames, report: ValidationReport) -> str:
     agent = fields.required_text("agent", MAX_NAME, "MyAgent") or ""
     if agent and known.agents is not None and agent not in known.agents:
-        hint = report.hint(agent, known.agents) or "; before the first run, register it: trunkline agents add"
+        hint = report.hint(agent, known.agents) or "; register it before the first run: trunkline agents add"
         report.warning((*fields.path, "agent"), f"the agent '{agent}' is not registered{hint}")
     return agent
 
@@ -222,7 +230,7 @@ def _needs(fields: FieldReader, report: ValidationReport) -> tuple[str, ...]:
             needs.append(need)
         else:
             report.error(
-                (*fields.path, "needs", index), f"a need is the name of a step, {describe_value(need)}"
+                (*fields.path, "needs", index), f"'needs' must list step names, {describe_value(need)}"
             )
     return tuple(needs)
 
@@ -237,7 +245,7 @@ def _join(fields: FieldReader, report: ValidationReport) -> Join:
     at_least = join.integer("at_least", 1, MAX_JOINED)
     if ("policy" in value) == ("at_least" in value):
         fields.error(
-            "join", "'join' has either 'policy' or 'at_least'; write one of them, such as at_least: 2"
+            "join", "'join' needs either 'policy' or 'at_least'; use one of them, such as at_least: 2"
         )
     cancel_rest = join.boolean("cancel_rest")
     return Join(policy, at_least, cancel_rest=True if cancel_rest is None else cancel_rest)
@@ -260,7 +268,7 @@ def _for_each(fields: FieldReader, report: ValidationReport) -> ForEach | None:
         each.error("items", f"'items' must be {_ITEMS}, {describe_value(value['items'])}")
     mode: EachMode = each.choice("mode", EACH_MODES, "parallel")
     if mode == "sequential" and "limit" in value:
-        each.error("limit", "'limit' means nothing where one item follows the other; leave it out")
+        each.error("limit", "'limit' has no effect when items are processed one after another; remove it")
     return ForEach(
         [] if items is None else items,
         mode,
@@ -269,7 +277,7 @@ def _for_each(fields: FieldReader, report: ValidationReport) -> ForEach | None:
     )
 
 
-_ITEMS = "an expression that gives a list, such as ${ input.items }, or a list"
+_ITEMS = "an expression that returns a list, such as ${ input.items }, or a list"
 
 
 def _items(value: Json) -> str | list[Json] | None:
@@ -354,7 +362,7 @@ def _unfit_condition(value: Json, known: KnownNames, report: ValidationReport) -
             hint = (
                 report.hint(value, known.error_codes) or "; no_answer, any and 5xx are the usual conditions"
             )
-            return f"'{value}' is no error code{hint}"
+            return f"unknown error code '{value}'{hint}"
         case _:
             kinds = "no_answer, any, a status such as 429 or 5xx, a JSON-RPC code, or an error code"
-            return f"a retry condition is {kinds}, {describe_value(value)}"
+            return f"a retry condition must be {kinds}, {describe_value(value)}"

@@ -33,7 +33,7 @@ async def test_a_lost_connection_is_said_and_the_next_transaction_has_a_new_one(
 
     with pytest.raises(Unavailable, match=r"PostgreSQL at 127\.0\.0\.1") as raised:
         await lose()
-    assert "tried again" in raised.value.fix
+    assert "tries again" in raised.value.fix
     await insert(one, new_run(3))
     assert [run.id for run in await one.runs.page(limit=10)] == [run_id(3), run_id(1)]
 
@@ -97,7 +97,7 @@ async def test_a_lock_that_is_not_given_in_time_is_said(one: Store, two: Store) 
     await insert(one, new_run(1))
     async with one.transaction() as holder:
         await holder.runs.write_transitions([transition(1)])
-        with pytest.raises(Unavailable, match="a lock was not given in time"):
+        with pytest.raises(Unavailable, match="timed out waiting for a lock"):
             async with two.transaction() as tx:
                 await tx.runs.write_transitions([transition(1)])
 
@@ -107,14 +107,14 @@ async def test_a_database_that_is_for_reading_only_is_said(
 ) -> None:
     postgres.execute(f'ALTER DATABASE "{database}" SET default_transaction_read_only = on')
     async with open_postgres(postgres_url) as store:
-        with pytest.raises(Unavailable, match="for reading only"):
+        with pytest.raises(Unavailable, match="is read-only"):
             await insert(store, new_run(1))
         assert await store.runs.page(limit=10) == []
 
 
 async def test_a_statement_that_takes_too_long_is_said(postgres_url: str) -> None:
     db = await connect(postgres_url, {"statement_timeout": "1ms"})
-    with pytest.raises(Unavailable, match="took too long"):
+    with pytest.raises(Unavailable, match="statement timed out"):
         await db.rows("SELECT pg_sleep(60)")
     await db.close()
 
@@ -136,7 +136,7 @@ async def test_whoever_stops_inside_a_transaction_loses_it_and_what_it_had_claim
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("53100", "the disk is full"), ("53300", "no more connections"), ("40P01", "waited for one another")],
+    [("53100", "the disk is full"), ("53300", "no free connection slots"), ("40P01", "a deadlock was detected")],
 )
 async def test_what_a_server_may_lack_is_said_with_what_to_do(
     postgres_url: str, state: str, words: str

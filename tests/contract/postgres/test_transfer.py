@@ -44,7 +44,7 @@ async def test_a_store_that_another_process_has_open_is_not_exported_until_that_
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
             assert reader.stdout is not None
             assert reader.stdout.readline() == "open\n"
-            with pytest.raises(DataInUse, match="Other processes of Trunkline use PostgreSQL at"):
+            with pytest.raises(DataInUse, match="Other Trunkline processes are using PostgreSQL at"):
                 await export_store(store, file, no_progress)
             assert await store.transfer.moved() is None
             reader.kill()

@@ -99,7 +99,7 @@ async def test_names_are_told_apart_by_case(store: Store) -> None:
 async def test_a_taken_name_is_refused_and_the_transaction_leaves_nothing(store: Store) -> None:
     await insert(store, bare("Taken"))
     double = msgspec.structs.replace(bare("Other"), name="Taken")
-    with pytest.raises(AlreadyExists, match="already an agent named 'Taken'"):
+    with pytest.raises(AlreadyExists, match="An agent named 'Taken' already exists"):
         await insert(store, bare("New"), double)
     assert await store.agents.get("New") is None
 

@@ -47,7 +47,7 @@ def test_tables_are_upgraded_checked_and_downgraded(store: str, capsys: Output) 
     assert "fix: Run: trunkline db upgrade" in said.err
     assert db("downgrade", "base") == Exit.OK
     assert db("check") == Exit.INVALID
-    assert "no tables" in capsys.readouterr().err
+    assert "no Trunkline tables" in capsys.readouterr().err
     assert db("upgrade") == Exit.OK
     assert db("check", "--json") == Exit.OK
 
@@ -55,7 +55,7 @@ def test_tables_are_upgraded_checked_and_downgraded(store: str, capsys: Output) 
 def test_a_revision_that_there_is_not_is_refused(store: str, capsys: Output) -> None:
     assert db("upgrade") == Exit.OK
     assert db("downgrade", "4711") == Exit.INVALID
-    assert "There is no revision 4711" in capsys.readouterr().err
+    assert "Unknown schema revision: 4711" in capsys.readouterr().err
     assert db("check") == Exit.OK
 
 

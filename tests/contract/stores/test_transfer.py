@@ -275,7 +275,7 @@ async def test_a_store_whose_tasks_somebody_holds_is_not_exported(
 ) -> None:
     await hold(store, ME)
     if is_shared:
-        with pytest.raises(DataInUse, match="Other processes of Trunkline"):
+        with pytest.raises(DataInUse, match="Other Trunkline processes"):
             await export_store(store, tmp_path / "file", no_progress)
         assert await store.transfer.moved() is None
         assert list(tmp_path.iterdir()) == []

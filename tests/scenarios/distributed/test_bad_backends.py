@@ -42,7 +42,7 @@ async def test_a_database_that_a_newer_program_has_written_is_left_alone(
 ) -> None:
     postgres.execute("UPDATE alembic_version SET version_num = '9999'", database)
     async with server_process(tmp_path) as server:
-        await server.misses("store", "is at schema revision 9999", "does not know")
+        await server.misses("store", "is at schema revision 9999", "does not support")
         line = await server.says("waiting_for_dependency")
         assert "Install the newer version" in str(line["fix"])
         refused = await trunkline("db", "upgrade")
@@ -58,7 +58,7 @@ async def test_a_login_that_postgres_refuses_is_named_without_its_password(
     user, password = f"user_{secrets.token_hex(6)}", "canary-90c1"
     url = f"postgresql://{user}:{password}@127.0.0.1:{postgres.port}/{database}"
     async with server_process(tmp_path, TRUNKLINE_STORE=url) as server:
-        await server.misses("store", "it refuses the login", user)
+        await server.misses("store", "it rejected our credentials", user)
         line = await server.says("waiting_for_dependency")
         assert "TRUNKLINE_STORE" in str(line["fix"])
         postgres.execute(f"CREATE ROLE {user} LOGIN SUPERUSER")
@@ -73,10 +73,10 @@ async def test_a_database_that_does_not_exist_is_named_with_the_fix(
 ) -> None:
     name = f"test_{secrets.token_hex(8)}"
     async with server_process(tmp_path, TRUNKLINE_STORE=postgres.url(name)) as server:
-        await server.misses("store", "there is no such database", name)
+        await server.misses("store", "the database does not exist", name)
         assert "createdb" in str((await server.says("waiting_for_dependency"))["fix"])
         postgres.create_database(name)
-        await server.misses("store", "no tables of Trunkline yet")
+        await server.misses("store", "no Trunkline tables yet")
         assert (await trunkline("db", "upgrade", TRUNKLINE_STORE=postgres.url(name))).code == 0
         await runs_through(server)
     postgres.drop_database(name)
@@ -111,7 +111,7 @@ async def test_a_full_disk_of_the_database_stops_the_work_and_loses_none(
         work.gate.opened.set()
         await server.misses("store", "the disk is full")
         line = await server.says("store_unavailable", lambda line: "disk is full" in str(line["error"]))
-        assert "Free some space" in str(line["fix"])
+        assert "Free some disk space" in str(line["fix"])
         refused = await server.call("POST", "/workflows/two/execute", {})
         assert refused.status == 503
         assert "the disk is full" in str(refused.json["detail"])
@@ -135,8 +135,8 @@ async def test_a_database_for_reading_only_stops_the_work_and_loses_none(
     async with server_process(tmp_path) as server, held_run(server) as work:
         set_reading_only("on")
         work.gate.opened.set()
-        await server.misses("store", "for reading only")
-        line = await server.says("store_unavailable", lambda line: "reading only" in str(line["error"]))
+        await server.misses("store", "is read-only")
+        line = await server.says("store_unavailable", lambda line: "read-only" in str(line["error"]))
         assert "Point TRUNKLINE_STORE at the primary" in str(line["fix"])
         set_reading_only("off")
         await work.end()

@@ -113,7 +113,7 @@ async def test_a_circle_of_workflows_is_refused_and_named(workflows: Workflows) 
         await workflows.save(calling("c", "x", "a"))
     (finding,) = caught.value.findings
     assert (finding.path, finding.line) == ("steps.s1.workflow", 4)
-    assert "a workflow cannot begin itself: c -> a -> b -> c" in finding.message
+    assert "a workflow cannot start itself: c -> a -> b -> c" in finding.message
 
 
 async def test_a_version_that_stays_as_it_is_makes_no_circle(workflows: Workflows) -> None:
@@ -121,7 +121,7 @@ async def test_a_version_that_stays_as_it_is_makes_no_circle(workflows: Workflow
     await workflows.save(calling("a", "b@1"))
     assert (await workflows.save(calling("b", "a"))).version.version == 2
     # The next version of b could be itself.
-    with pytest.raises(Invalid, match="cannot begin itself: b -> b"):
+    with pytest.raises(Invalid, match="cannot start itself: b -> b"):
         await workflows.save(calling("b", "b@3"))
 
 

@@ -55,11 +55,11 @@ def test_a_workflow_in_a_workflow_is_read_and_kept_as_it_was_meant(
 @pytest.mark.parametrize(
     ("step", "path", "message"),
     [
-        ("{workflow: 5}", "steps.s.workflow", "'workflow' must be text"),
+        ("{workflow: 5}", "steps.s.workflow", "'workflow' must be a string"),
         ("{workflow: other, agent: A}", "steps.s.agent", "a step has either 'agent' or 'workflow'"),
         ("{workflow: other, version: 0}", "steps.s.version", "'version' must be a whole number"),
-        ("{agent: A, version: 1}", "steps.s.version", "an agent has none"),
-        ("{workflow: other, timeout: 1s}", "steps.s.timeout", "write 'deadline'"),
+        ("{agent: A, version: 1}", "steps.s.version", "applies only to a step with 'workflow'"),
+        ("{workflow: other, timeout: 1s}", "steps.s.timeout", "use 'deadline'"),
         ("{workflow: other, reply_timeout: 1s}", "steps.s.reply_timeout", "in the steps of that workflow"),
         ("{workflow: other, delivery: at_most_once}", "steps.s.delivery", "in the steps of that workflow"),
         ("{workflow: other, context: none}", "steps.s.context", "in the steps of that workflow"),
@@ -75,12 +75,12 @@ def test_a_mistake_is_found_by_the_reader_and_by_the_schema(step: str, path: str
 @pytest.mark.parametrize(
     ("step", "path", "message"),
     [
-        ("{workflow: flow}", "steps.s.workflow", "cannot begin itself: flow -> flow"),
-        ("{agent: ''}", "steps.s.agent", "must be text of 1 to 255 characters"),
+        ("{workflow: flow}", "steps.s.workflow", "cannot start itself: flow -> flow"),
+        ("{agent: ''}", "steps.s.agent", "must be a string of 1 to 255 characters"),
         (
             "{workflow: other, input: {key: {$secret: token}}}",
             "steps.s.input.key.$secret",
-            "a secret can only stand in the input of a step that calls an agent",
+            "a secret is only allowed in the input of a step that calls an agent",
         ),
     ],
 )
@@ -95,7 +95,7 @@ def test_a_workflow_that_is_not_known_is_only_warned_of() -> None:
     assert load_workflow(text).warnings == []
     (warning,) = load_workflow(text, known_workflows=[("other", None)]).warnings
     assert (warning.path, warning.line) == ("steps.s.workflow", 4)
-    assert warning.message.startswith("there is no workflow 'other' with a version 2; before the first run")
+    assert warning.message.startswith("unknown workflow 'other' with version 2; save it before the first run")
 
 
 def test_a_program_that_knows_no_workflow_in_a_workflow_reads_a_step_of_no_agent() -> None:

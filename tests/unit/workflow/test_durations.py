@@ -29,7 +29,7 @@ def test_a_number_and_a_unit_are_a_duration(text: str, duration: timedelta) -> N
     "text", ["", "5", "s", "5 s", "5w", "-5s", "1h30m", "PT5S", "1e3s", "५s", "5s\n", "9" * 50 + "s"]
 )
 def test_anything_else_is_refused_with_examples(text: str) -> None:
-    with pytest.raises(ValueError, match="write a number and a unit"):
+    with pytest.raises(ValueError, match="use a number and a unit"):
         parse_duration(text)
 
 

@@ -36,78 +36,78 @@ def unmarked(text: str) -> tuple[str, int | None, int | None]:
 @pytest.mark.parametrize(
     ("marked", "path", "message"),
     [
-        ("", "", "a workflow must be a mapping with 'name' and 'steps', and it is empty"),
-        ("▸- a\n- b", "", "a workflow must be a mapping with 'name' and 'steps', and it is a list"),
-        ("▸just text", "", "and it is 'just text'"),
+        ("", "", "a workflow must be a mapping with 'name' and 'steps', but it is empty"),
+        ("▸- a\n- b", "", "a workflow must be a mapping with 'name' and 'steps', but it is a list"),
+        ("▸just text", "", "but it is 'just text'"),
         ("name: x\nsteps: ▸{}", "steps", "'steps' is missing or empty"),
         ("name: x\nsteps:▸", "steps", "'steps' is missing or empty"),
         ("▸name: x", "", "'steps' is missing or empty"),
-        ("name: x\nsteps: ▸[a, b]", "steps", "must be a mapping from a step's name to the step"),
+        ("name: x\nsteps: ▸[a, b]", "steps", "must be a mapping of step names to steps"),
         ("▸steps: {a: {agent: A}}", "", "'name' is missing; add it, such as name: my-workflow"),
         (
             "name: ▸5\nsteps: {a: {agent: A}}",
             "name",
-            "'name' must be text of 1 to 255 characters, and it is 5",
+            "'name' must be a string of 1 to 255 characters, but it is 5",
         ),
-        ("name: ▸''\nsteps: {a: {agent: A}}", "name", "'name' must be text of 1 to 255 characters"),
-        ("name: ▸a/b\nsteps: {a: {agent: A}}", "name", "must not have '/'"),
-        ("name: ▸.\nsteps: {a: {agent: A}}", "name", "must not be a dot or two"),
-        ("name: ▸..\nsteps: {a: {agent: A}}", "name", "must not be a dot or two"),
+        ("name: ▸''\nsteps: {a: {agent: A}}", "name", "'name' must be a string of 1 to 255 characters"),
+        ("name: ▸a/b\nsteps: {a: {agent: A}}", "name", "must not contain '/'"),
+        ("name: ▸.\nsteps: {a: {agent: A}}", "name", "must not be '.' or '..'"),
+        ("name: ▸..\nsteps: {a: {agent: A}}", "name", "must not be '.' or '..'"),
         (
             HEAD + "▸max_paralel: 3",
             "max_paralel",
-            "'max_paralel' is not known here; did you mean 'max_parallel'?",
+            "unknown key 'max_paralel'; did you mean 'max_parallel'?",
         ),
-        (HEAD + "▸zzz: 3", "zzz", "'zzz' is not known here; known are name, description, input"),
-        (HEAD + "max_parallel: ▸0", "max_parallel", "a whole number from 1 to 10,000, and it is 0"),
-        (HEAD + "max_parallel: ▸true", "max_parallel", "and it is true"),
-        (HEAD + "deadline: ▸60", "deadline", "and it is 60; write 60s or 60ms"),
+        (HEAD + "▸zzz: 3", "zzz", "unknown key 'zzz'; known keys are name, description, input"),
+        (HEAD + "max_parallel: ▸0", "max_parallel", "a whole number from 1 to 10,000, but it is 0"),
+        (HEAD + "max_parallel: ▸true", "max_parallel", "but it is true"),
+        (HEAD + "deadline: ▸60", "deadline", "but it is 60; use 60s or 60ms"),
         (HEAD + "deadline: ▸soon", "deadline", "'soon' is not a duration"),
-        (HEAD + "deadline: ▸0s", "deadline", "must be longer than nothing"),
-        (HEAD + "input: ▸string", "input", "'input' must be a mapping, and it is 'string'"),
+        (HEAD + "deadline: ▸0s", "deadline", "must be greater than zero"),
+        (HEAD + "input: ▸string", "input", "'input' must be a mapping, but it is 'string'"),
         (HEAD + "input:\n  type: ▸objekt", "input.type", "not valid JSON Schema"),
         (HEAD + "input: ▸{$ref: 'http://example.com/s'}", "input", "not valid JSON Schema"),
-        (HEAD + "  b:▸", "steps.b", "a step must be a mapping with 'agent' or 'workflow', and it is empty"),
+        (HEAD + "  b:▸", "steps.b", "a step must be a mapping with 'agent' or 'workflow', but it is empty"),
         (HEAD + "  b: ▸{}", "steps.b", "'agent' is missing; add it, such as agent: MyAgent"),
         (
             HEAD + "  ▸b-c: {agent: A}",
             "steps.b-c",
-            "'b-c' cannot name a step; a step's name has letters, digits",
+            "invalid step name 'b-c'; use up to 64 letters, digits",
         ),
-        (HEAD + "  ▸9b: {agent: A}", "steps['9b']", "no digit first"),
-        (HEAD + "  ▸'in': {agent: A}", "steps.in", "a word of CEL"),
+        (HEAD + "  ▸9b: {agent: A}", "steps['9b']", "not starting with a digit"),
+        (HEAD + "  ▸'in': {agent: A}", "steps.in", "a reserved word in CEL"),
         (STEP + "▸neds: [a]}", "steps.b.neds", "did you mean 'needs'?"),
-        (STEP + "needs: ▸a}", "steps.b.needs", "must be a list, and it is 'a'; write needs: [a]"),
-        (STEP + "needs: [a, ▸5]}", "steps.b.needs[1]", "a need is the name of a step"),
-        (STEP + "needs: [▸c]}", "steps.b.needs[0]", "there is no step 'c'"),
+        (STEP + "needs: ▸a}", "steps.b.needs", "must be a list, but it is 'a'; use needs: [a]"),
+        (STEP + "needs: [a, ▸5]}", "steps.b.needs[1]", "must list step names"),
+        (STEP + "needs: [▸c]}", "steps.b.needs[0]", "unknown step 'c'"),
         (STEP + "needs: [a, ▸b]}", "steps.b.needs[1]", "a step cannot need itself"),
         (STEP + "timeout: ▸5x}", "steps.b.timeout", "'5x' is not a duration"),
-        (STEP + "reply_timeout: ▸0s}", "steps.b.reply_timeout", "longer than"),
+        (STEP + "reply_timeout: ▸0s}", "steps.b.reply_timeout", "must be greater than zero"),
         (STEP + "context: ▸runs}", "steps.b.context", "did you mean 'run'?"),
         (STEP + "delivery: ▸once}", "steps.b.delivery", "at_least_once or at_most_once"),
-        (STEP + "on_error: ▸stop}", "steps.b.on_error", "fail or continue, and it is 'stop'"),
-        (STEP + "on_error: {goto: ▸b}}", "steps.b.on_error.goto", "cannot go to itself"),
-        (STEP + "on_error: {goto: ▸c}}", "steps.b.on_error.goto", "there is no step 'c'"),
+        (STEP + "on_error: ▸stop}", "steps.b.on_error", "fail or continue, but it is 'stop'"),
+        (STEP + "on_error: {goto: ▸b}}", "steps.b.on_error.goto", "cannot continue at itself"),
+        (STEP + "on_error: {goto: ▸c}}", "steps.b.on_error.goto", "unknown step 'c'"),
         (STEP + "on_error: ▸{step: a}}", "steps.b.on_error", "'goto' is missing"),
         (STEP + "when: ▸5}", "steps.b.when", "must be an expression such as input.count > 3"),
         (STEP + "when: ▸''}", "steps.b.when", "must be an expression"),
-        (STEP + "when: input.x +▸}", "steps.b.when", "the expression ends too early"),
+        (STEP + "when: input.x +▸}", "steps.b.when", "the expression is incomplete"),
         (STEP + 'when: "${ ▸inptu.x }"}', "steps.b.when", "did you mean 'input'?"),
-        (STEP + "when: ▸size(input.x)}", "steps.b.when", "must be true or false, and this is int"),
-        (STEP + "retry: ▸3}", "steps.b.retry", "'retry' must be a mapping, and it is 3"),
+        (STEP + "when: ▸size(input.x)}", "steps.b.when", "must be true or false, but this is int"),
+        (STEP + "retry: ▸3}", "steps.b.retry", "'retry' must be a mapping, but it is 3"),
         (STEP + "retry: {max_attempts: ▸1001}}", "steps.b.retry.max_attempts", "from 1 to 1,000"),
         (STEP + "retry: {▸attempts: 2}}", "steps.b.retry.attempts", "did you mean 'max_attempts'?"),
         (STEP + "retry: {jitter: ▸'yes'}}", "steps.b.retry.jitter", "must be true or false"),
         (STEP + "retry: {backoff: ▸lineal}}", "steps.b.retry.backoff", "did you mean 'linear'?"),
         (STEP + "retry: {max_delay: ▸10ms}}", "steps.b.retry.max_delay", "shorter than 'first_delay'"),
         (STEP + "retry: {on: [5xx, ▸42]}}", "steps.b.retry.on[1]", "42 is neither an HTTP status"),
-        (STEP + "retry: {on: [▸true]}}", "steps.b.retry.on[0]", "a retry condition is no_answer"),
-        (STEP + "retry: {on: [▸'6xx']}}", "steps.b.retry.on[0]", "a retry condition is no_answer"),
-        (STEP + "input: {x: '${ ▸steps.b.output }'}}", "steps.b.input.x", "cannot read itself"),
+        (STEP + "retry: {on: [▸true]}}", "steps.b.retry.on[0]", "a retry condition must be no_answer"),
+        (STEP + "retry: {on: [▸'6xx']}}", "steps.b.retry.on[0]", "a retry condition must be no_answer"),
+        (STEP + "input: {x: '${ ▸steps.b.output }'}}", "steps.b.input.x", "cannot read its own output"),
         (STEP + "input: ['${ ▸steps.aa.output }']}", "steps.b.input[0]", "did you mean 'a'?"),
-        (STEP + "input: {▸'${ x }': 1}}", "steps.b.input['${ x }']", "a key cannot hold an expression"),
+        (STEP + "input: {▸'${ x }': 1}}", "steps.b.input['${ x }']", "expressions are not allowed in keys"),
         (HEAD + "output: Result ${▸ steps.b.output", "output", "the expression has no closing brace"),
-        (HEAD + "output: {x: {y: '${ ▸nope }'}}", "output.x.y", "the name 'nope' is not known"),
+        (HEAD + "output: {x: {y: '${ ▸nope }'}}", "output.x.y", "unknown name 'nope'"),
     ],
 )
 def test_a_mistake_is_found_at_its_place(marked: str, path: str, message: str) -> None:
@@ -178,7 +178,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_text() -> None:
 
 
 def test_the_error_itself_names_file_line_column_and_the_number_of_others() -> None:
-    with pytest.raises(Invalid, match=r"^flow\.yaml:1:1: nme: the key 'nme' .* \(and 3 more\)$"):
+    with pytest.raises(Invalid, match=r"^flow\.yaml:1:1: nme: unknown key 'nme'.* \(and 3 more\)$"):
         load_workflow("nme: x\nstep: 1", source="flow.yaml")
 
 
@@ -212,7 +212,7 @@ def test_error_codes_are_checked_when_they_are_known() -> None:
     text = "name: flow\nsteps: {a: {agent: A, retry: {on: [agent_timout, any, no_answer, 5xx, -32000]}}}"
     load_workflow(text)
     (finding,) = findings_in(text, known_error_codes=["agent_timeout"])
-    assert finding.message == "'agent_timout' is no error code; did you mean 'agent_timeout'?"
+    assert finding.message == "unknown error code 'agent_timout'; did you mean 'agent_timeout'?"
     assert (finding.path, finding.line, finding.column) == ("steps.a.retry.on[0]", 2, 36)
 
 
@@ -222,4 +222,4 @@ def test_more_expressions_than_can_be_compiled_in_seconds_are_refused() -> None:
         + f"'{'x' * 1_900}' == '' }}${{" * 1_100
         + " 1 + 1 }"
     )
-    assert found[0].message == "the workflow has too many expressions; plain paths do not count"
+    assert found[0].message == "the workflow has too many expressions; use plain paths such as steps.NAME.output, which are not counted"

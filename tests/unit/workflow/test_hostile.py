@@ -43,8 +43,8 @@ DATA: JsonObject = {
     "count": 1,
 }
 
-TOO_MUCH = "could make more than 64 MiB"
-TOO_LONG = "1,000 is the most"
+TOO_MUCH = "could create more than 64 MiB"
+TOO_LONG = "the limit is 1,000"
 TOO_DEEP = "32 levels"
 
 REFUSED = {
@@ -99,16 +99,16 @@ REFUSED = {
     "timestamp(99999999999999)": "overflow",
     "9223372036854775807 * 9223372036854775807": "overflow",
     # What looks for a way out.
-    "__import__('os').system('id')": "no function '__import__'",
+    "__import__('os').system('id')": "unknown function '__import__'",
     "input.__class__.__mro__": "no key '__class__'",
-    "open('/etc/passwd')": "no function 'open'",
-    "eval('1')": "no function 'eval'",
+    "open('/etc/passwd')": "unknown function 'open'",
+    "eval('1')": "unknown function 'eval'",
     "timestamp('2024-01-01T00:00:00Z').getHours('../../etc/passwd')": "Invalid timezone",
     "google.protobuf.Any{type_url: 'file:///etc/passwd'}": "",
     "cel.bind(x, input.list, x)": "",
-    "input.count; input.text": "not CEL",
+    "input.count; input.text": "invalid CEL",
     "steps": "a step is read by its name",
-    "environ.HOME": "the name 'environ' is not known",
+    "environ.HOME": "unknown name 'environ'",
 }  # fmt: skip
 
 ALLOWED: dict[str, Json] = {

@@ -49,8 +49,8 @@ def test_a_loop_is_read_and_kept_as_it_was_meant(written: str, meant: ForEach) -
 @pytest.mark.parametrize(
     ("step", "path", "message"),
     [
-        ("{agent: A, for_each: 5}", "steps.s.for_each", "must be an expression that gives a list"),
-        ("{agent: A, for_each: items}", "steps.s.for_each", "must be an expression that gives a list"),
+        ("{agent: A, for_each: 5}", "steps.s.for_each", "must be an expression that returns a list"),
+        ("{agent: A, for_each: items}", "steps.s.for_each", "must be an expression that returns a list"),
         ("{agent: A, for_each: {limit: 5}}", "steps.s.for_each", "'items' is missing"),
         ("{agent: A, for_each: {items: 5}}", "steps.s.for_each.items", "must be an expression"),
         ("{agent: A, for_each: {items: [], limit: 1001}}", "steps.s.for_each.limit", "from 1 to 1,000"),
@@ -58,14 +58,14 @@ def test_a_loop_is_read_and_kept_as_it_was_meant(written: str, meant: ForEach) -
         (
             "{agent: A, for_each: {items: [], mode: sequential, limit: 2}}",
             "steps.s.for_each.limit",
-            "means nothing",
+            "has no effect",
         ),
         ("{agent: A, for_each: {items: [], on_error: fail}}", "steps.s.for_each.on_error", "stop, continue"),
         ("{agent: A, for_each: {items: [], itmes: []}}", "steps.s.for_each.itmes", "did you mean 'items'"),
-        ("{agent: A, for_each: '${ item }'}", "steps.s.for_each", "only in the 'input' and 'when'"),
-        ("{agent: A, for_each: '${ steps.x.output }'}", "steps.s.for_each", "there is no step 'x'"),
-        ("{agent: A, input: '${ item.name }'}", "steps.s.input", "only in the 'input' and 'when'"),
-        ("{agent: A, when: index > 3}", "steps.s.when", "only in the 'input' and 'when'"),
+        ("{agent: A, for_each: '${ item }'}", "steps.s.for_each", "only available in the 'input' and 'when'"),
+        ("{agent: A, for_each: '${ steps.x.output }'}", "steps.s.for_each", "unknown step 'x'"),
+        ("{agent: A, input: '${ item.name }'}", "steps.s.input", "only available in the 'input' and 'when'"),
+        ("{agent: A, when: index > 3}", "steps.s.when", "only available in the 'input' and 'when'"),
     ],
 )  # fmt: skip
 def test_a_loop_that_cannot_be_is_refused_where_it_stands(step: str, path: str, message: str) -> None:

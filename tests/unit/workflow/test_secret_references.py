@@ -63,18 +63,18 @@ def test_a_step_without_an_input_has_no_secrets() -> None:
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("{$secret: a, more: 1}", "stands alone"),
-        ("{$secret: 5}", "the name of a secret, as a text"),
-        ("{$secret: {name: a}}", "the name of a secret, as a text"),
-        ("{$secret: null}", "the name of a secret, as a text"),
+        ("{$secret: a, more: 1}", "must be the only key"),
+        ("{$secret: 5}", "the name of a secret, as a string"),
+        ("{$secret: {name: a}}", "the name of a secret, as a string"),
+        ("{$secret: null}", "the name of a secret, as a string"),
         ('{$secret: "${ input.name }"}', "cannot be an expression"),
         ('{$secret: "a-${ input.name }"}', "cannot be an expression"),
-        ('{$secret: ""}', "cannot name a secret"),
-        ("{$secret: a b}", "cannot name a secret"),
-        ('{$secret: "-a"}', "cannot name a secret"),
-        ("{$secret: a/b}", "cannot name a secret"),
-        ('{$secret: "a\\n"}', "cannot name a secret"),
-        (f"{{$secret: {'a' * 101}}}", "cannot name a secret"),
+        ('{$secret: ""}', "invalid secret name"),
+        ("{$secret: a b}", "invalid secret name"),
+        ('{$secret: "-a"}', "invalid secret name"),
+        ("{$secret: a/b}", "invalid secret name"),
+        ('{$secret: "a\\n"}', "invalid secret name"),
+        (f"{{$secret: {'a' * 101}}}", "invalid secret name"),
     ],
 )
 def test_a_secret_of_the_wrong_shape_is_a_finding_at_its_place(written: str, message: str) -> None:
@@ -93,7 +93,7 @@ def test_a_secret_of_the_wrong_shape_is_a_finding_at_its_place(written: str, mes
 def test_a_run_cannot_return_a_secret() -> None:
     (finding,) = findings_in("{name: w, steps: {s: {agent: A}}, output: {t: {$secret: a}}}")
     assert finding.path == "output.t.$secret"
-    assert "only stand in the input of a step" in finding.message
+    assert "only allowed in the input of a step" in finding.message
 
 
 def test_the_schema_takes_a_secret_anywhere_in_an_input() -> None:

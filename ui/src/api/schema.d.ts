@@ -3270,10 +3270,10 @@ export interface components {
          * @example 2d
          */
         "Workflow-duration": string;
-        /** @description When and how often a failed call is made again; overrides the agent's. */
+        /** @description When and how often a failed call is retried. Overrides the agent's retry policy. */
         "Workflow-retry": {
             /**
-             * @description How the delay grows from attempt to attempt.
+             * @description How the delay grows with each attempt.
              * @default exponential
              * @enum {unknown}
              */
@@ -3289,7 +3289,7 @@ export interface components {
              */
             jitter: boolean;
             /**
-             * @description All calls counted, the first too.
+             * @description Maximum number of attempts, including the first.
              * @default 3
              */
             max_attempts: number;
@@ -3299,7 +3299,7 @@ export interface components {
              */
             max_delay: components["schemas"]["Workflow-duration"];
             /**
-             * @description What is worth another attempt: no_answer, any, HTTP statuses and classes (429, 5xx), JSON-RPC codes (below 0), error codes.
+             * @description Which failures are retried: no_answer, any, HTTP statuses and classes (429, 5xx), JSON-RPC codes (below 0), error codes.
              * @default [
              *       "no_answer",
              *       408,
@@ -3310,13 +3310,13 @@ export interface components {
              */
             on: (number | string)[];
         };
-        /** @description A secret, by its name: it is put in when the agent is called, and shown nowhere. */
+        /** @description The name of a secret. Its value is inserted when the agent is called, and is never shown. */
         "Workflow-secret": {
             $secret: string;
         };
-        /** @description One call of an agent, or one run of another workflow. */
+        /** @description A call to an agent, or a run of another workflow. */
         "Workflow-step": {
-            /** @description The agent's name, as it is registered. */
+            /** @description The name under which the agent is registered. */
             agent?: string;
             /**
              * @description Which conversation with the agent the call belongs to: one per run, one per step, or none.
@@ -3324,41 +3324,41 @@ export interface components {
              * @enum {unknown}
              */
             context: "run" | "step" | "none";
-            /** @description How long the step may take, all attempts and pauses together. */
+            /** @description Maximum duration of the step, including all attempts and delays. */
             deadline?: components["schemas"]["Workflow-duration"];
             /**
-             * @description at_most_once: when the answer is lost the agent is not called again, and a person decides.
+             * @description at_most_once: if the response is lost, the agent is not called again and a person decides.
              * @default at_least_once
              * @enum {unknown}
              */
             delivery: "at_least_once" | "at_most_once";
-            /** @description Calls the agent once for each item of a list; 'item' and 'index' can be read in 'input' and 'when'. The output is the list of the outputs, in the order of the items. */
+            /** @description Calls the agent once for each item of a list. 'item' and 'index' are available in 'input' and 'when'. The output is the list of the outputs, in the order of the items. */
             for_each?: (string | unknown[]) | {
                 /**
-                 * @description An expression that gives a list, or a list with expressions in it.
+                 * @description An expression that returns a list, or a list that can contain expressions.
                  * @example ${ input.items }
                  */
                 items: string | unknown[];
                 /**
-                 * @description How many items are worked on at once.
+                 * @description Maximum number of items processed at the same time.
                  * @default 100
                  */
                 limit: number;
                 /**
-                 * @description All at once, or one after the other.
+                 * @description Process the items in parallel or one after another.
                  * @default parallel
                  * @enum {unknown}
                  */
                 mode: "parallel" | "sequential";
                 /**
-                 * @description When an item has failed: the step fails, its place in the output is null, or every place in the output says how its item ended.
+                 * @description What happens when an item fails: the step fails, the item's output is null, or each output says how its item ended.
                  * @default stop
                  * @enum {unknown}
                  */
                 on_error: "stop" | "continue" | "collect";
             };
             /**
-             * @description What the agent gets, with ${ … } in strings. Left out: the run's input.
+             * @description The input for the agent. Strings can contain ${ … }. Default: the run input.
              * @example {
              *       "text": "Write about ${ input.topic }"
              *     }
@@ -3371,71 +3371,71 @@ export interface components {
              */
             input?: components["schemas"]["Workflow-template"];
             /**
-             * @description How many of the steps in 'needs' have to complete before the step begins.
+             * @description How many of the steps in 'needs' must complete before the step starts.
              * @default all
              */
             join: ("all" | "any" | "majority") | {
                 /** @description So many of them. */
                 at_least: number;
                 /**
-                 * @description Stop the branches that have not completed by then.
+                 * @description Cancel the branches that are still running when the join is satisfied.
                  * @default true
                  */
                 cancel_rest: boolean;
             } | {
                 /**
-                 * @description Stop the branches that have not completed by then.
+                 * @description Cancel the branches that are still running when the join is satisfied.
                  * @default true
                  */
                 cancel_rest: boolean;
                 /** @enum {unknown} */
                 policy: "all" | "any" | "majority";
             };
-            /** @description Steps that must be done first. What the expressions read is added by itself. */
+            /** @description Steps that must finish first. Steps that expressions read are added automatically. */
             needs?: string[];
             /**
-             * @description What follows when the step has failed, after its retries: the run fails, goes on with a null output, or goes on at another step.
+             * @description What happens when the step fails after its retries: the run fails, continues with a null output, or continues at another step.
              * @default fail
              */
             on_error: ("fail" | "continue") | {
                 goto: string;
             };
-            /** @description How long a question of the agent may wait for an answer before the step fails. Left out: as the server's settings say. */
+            /** @description How long a question of the agent waits for a reply before the step fails. Default: the server's setting. */
             reply_timeout?: components["schemas"]["Workflow-duration"];
             retry?: components["schemas"]["Workflow-retry"];
-            /** @description How long one attempt may take; overrides the agent's. */
+            /** @description Timeout of one attempt. Overrides the agent's timeout. */
             timeout?: components["schemas"]["Workflow-duration"];
-            /** @description Of that workflow; left out: the latest there is when the step begins. */
+            /** @description The version of that workflow. Default: the latest version when the step starts. */
             version?: number;
             /**
-             * @description CEL, with or without ${ }. When it is false the step is skipped.
+             * @description A CEL condition, with or without ${ }. If it is false, the step is skipped.
              * @example steps.research.output.data.score < 0.8
              */
             when?: string | boolean;
-            /** @description Instead of an agent: the workflow that the step is a run of. */
+            /** @description The workflow that the step runs, instead of an agent. */
             workflow?: string;
         };
         "Workflow-template": unknown;
         /**
          * Trunkline workflow
-         * @description A graph of steps, each of them one call of an agent or one run of another workflow.
+         * @description A graph of steps. Each step calls an agent or runs another workflow.
          */
         WorkflowDefinition: {
-            /** @description For editors; Trunkline does not read it. */
+            /** @description For editors. Trunkline ignores it. */
             $schema?: string;
-            /** @description How long a run may take as a whole. */
+            /** @description Maximum duration of a run. */
             deadline?: components["schemas"]["Workflow-duration"];
             /** @description What the workflow is for. */
             description?: string;
-            /** @description A JSON Schema. A run's input is checked against it before the run starts. */
+            /** @description A JSON Schema that the run input is validated against before the run starts. */
             input?: Record<string, never>;
-            /** @description How many steps of a run may be called at once. */
+            /** @description Maximum number of steps of a run that are called at the same time. */
             max_parallel?: number;
-            /** @description The workflow's name. Saving under the same name makes a new version. */
+            /** @description The workflow's name. Saving a definition under an existing name creates a new version. */
             name: string;
-            /** @description What a run returns, with ${ … } in its strings. Left out: the outputs of the steps that no other step needs. */
+            /** @description The run output. Strings can contain ${ … }. Default: the outputs of the steps that no other step needs. */
             output?: unknown;
-            /** @description The steps by name. They run in parallel where nothing makes one wait. */
+            /** @description The steps by name. Steps run in parallel unless one depends on another. */
             steps: {
                 [key: string]: components["schemas"]["Workflow-step"];
             };

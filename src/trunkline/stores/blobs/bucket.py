@@ -76,8 +76,9 @@ class BlobBucket:
             return await asyncio.to_thread(work)
         except (BotoCoreError, ClientError) as exc:
             raise Unavailable(
-                f"The bucket {self._bucket} for files cannot be used: {exc}.",
-                fix="Check TRUNKLINE_BLOBS, AWS_ENDPOINT_URL_S3, and the AWS_* variables that say who we are.",
+                f"Cannot use the S3 bucket {self._bucket} for attachments: {exc}.",
+                fix="Check TRUNKLINE_BLOBS, AWS_ENDPOINT_URL_S3, and the AWS_* variables with your "
+                "credentials.",
             ) from exc
 
     def _key(self, run_id: RunId, digest: str) -> str:

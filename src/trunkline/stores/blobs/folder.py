@@ -47,8 +47,8 @@ class BlobFolder:
             return await asyncio.to_thread(work)
         except OSError as exc:
             raise Unavailable(
-                f"The folder for files, {self._folder}, cannot be used: {exc.strerror or exc}.",
-                fix="Make the folder writable, or free some space.",
+                f"Cannot use the attachments folder {self._folder}: {exc.strerror or exc}.",
+                fix="Make the folder writable, or free some disk space.",
             ) from exc
 
     def _place(self, run_id: RunId) -> Path | None:
@@ -59,7 +59,7 @@ class BlobFolder:
         digest = digest_of(content)
         place = self._place(run_id)
         if place is None:
-            raise ValueError(f"{run_id!r} is not a run's id")
+            raise ValueError(f"{run_id!r} is not a run id")
         if (place / digest).exists():
             return digest
         place.mkdir(parents=True, exist_ok=True)

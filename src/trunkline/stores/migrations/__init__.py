@@ -45,7 +45,7 @@ class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
             return
         self.check_known()
         if self.revision is None:
-            raise WrongSchema(f"The database at {self.place} has no tables of Trunkline yet.")
+            raise WrongSchema(f"The database at {self.place} has no Trunkline tables yet.")
         raise WrongSchema(
             f"The database at {self.place} is at schema revision {self.revision}; this version of Trunkline needs"
             f" {self.needed}."
@@ -55,9 +55,9 @@ class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
         """Raises `WrongSchema` when a newer program has written the database."""
         if self.revision is not None and self.revision not in REVISIONS:
             raise WrongSchema(
-                f"The database at {self.place} is at schema revision {self.revision}, which this version of Trunkline"
-                f" does not know (it knows up to {self.needed}).",
-                fix="Install the newer version of Trunkline that wrote it.",
+                f"The database at {self.place} is at schema revision {self.revision}, which this "
+                f"version of Trunkline does not support (it supports up to {self.needed}).",
+                fix="Install the newer version of Trunkline that created it.",
             )
 
 
@@ -90,8 +90,8 @@ def render_apart(direction: Direction, dialect: SqlDialect, start: str | None, t
     rendering = subprocess.run(arguments, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
     if rendering.returncode != 0:
         raise ConfigurationError(
-            f"The database's schema cannot be rendered: {rendering.stderr.strip()[-500:]}",
-            fix="Install Trunkline again: a part of it, or of Alembic, is missing.",
+            f"Cannot generate the database schema: {rendering.stderr.strip()[-500:]}",
+            fix="Reinstall Trunkline. A part of it, or of Alembic, is missing.",
         )
     return rendering.stdout
 

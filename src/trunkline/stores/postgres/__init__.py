@@ -37,6 +37,6 @@ def require_driver() -> None:
         import asyncpg  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport] - only to see whether it is there
     except ModuleNotFoundError as exc:
         raise ConfigurationError(
-            "The store is PostgreSQL, but its driver (asyncpg) is not installed.",
+            "The store is PostgreSQL, but asyncpg is not installed.",
             fix='Install it: pip install "trunkline[postgres]".',
         ) from exc

@@ -93,7 +93,7 @@ class PostgresStore:
             async with asyncio.timeout(_CHECK_SECONDS), self._pool.reader() as db:
                 state = await migrate.state_of(db)
         except TimeoutError as exc:
-            raise Unavailable(f"PostgreSQL at {place_of(self._url)} does not answer.") from exc
+            raise Unavailable(f"PostgreSQL at {place_of(self._url)} does not respond.") from exc
         # A newer schema only adds: this process goes on until it is replaced.
         if state.revision is None or state.revision in REVISIONS:
             try:
@@ -106,8 +106,8 @@ async def _commit(db: Session) -> None:
     # A transaction in which a statement failed is rolled back by COMMIT, without an error.
     if await db.command("COMMIT") != "COMMIT":
         raise Unavailable(
-            f"PostgreSQL at {db.place} has rolled a transaction back.",
-            fix="Nothing is lost: it is tried again.",
+            f"PostgreSQL at {db.place} rolled back a transaction.",
+            fix="Nothing is lost: Trunkline tries again.",
         )
 
 

@@ -297,8 +297,8 @@ def _sync(path: Path) -> None:
             os.close(descriptor)
     except OSError as exc:
         raise Unavailable(
-            f"{path} could not be brought to the disk: {exc.strerror or exc}.",
-            fix="Look after the disk, then start the zone again.",
+            f"Cannot flush {path} to disk: {exc.strerror or exc}.",
+            fix="Check the disk, then start the zone again.",
         ) from exc
 
 

@@ -68,7 +68,9 @@ def read_refusals(path: Path, limit: int) -> Sequence[RefusedCall]:
     """The newest, of the zone with this file, which may be running."""
     audit = refusals_file(path)
     if not audit.exists():
-        raise ConfigurationError(f"There is no {audit}.", fix="Name the zone's data folder with --data.")
+        raise ConfigurationError(
+            f"The file {audit} does not exist.", fix="Pass the zone's data folder with --data."
+        )
     with translated_errors(), closing(connect(audit)) as db:
         check(SCHEMA, db, audit)
         return _newest(db, limit)

@@ -30,12 +30,12 @@ def check(schema: Schema, db: apsw.Connection, path: Path) -> None:
     version = _version(db)
     if version > schema.version:
         raise ConfigurationError(
-            f"{path} is of version {version}, and this program knows up to {schema.version}.",
-            fix="Start the newer version of Trunkline that wrote it, or choose another folder with --data.",
+            f"{path} has version {version}, but this program supports versions up to {schema.version}.",
+            fix="Start the newer version of Trunkline that created it, or choose another folder with --data.",
         )
     if version < schema.version:
         raise ConfigurationError(
-            f"{path} holds tables of another program.", fix="Choose another folder with --data."
+            f"{path} contains another program's tables.", fix="Choose another folder with --data."
         )
 
 

@@ -80,14 +80,14 @@ class DocumentBuilder:
             self._documents += 1
             if self._documents > 1:
                 raise _unreadable(
-                    event, "a second document begins here; a workflow is one document, keep one in a file"
+                    event, "a second document starts here; put each workflow in a file of its own"
                 )
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         text = event.value
         value: Json = text
         if event.tag is not None:
-            self._problem(event, f"the tag {event.tag} is not supported; write the value without it")
+            self._problem(event, f"the tag {event.tag} is not supported; remove it")
         elif event.implicit[0]:
             try:
                 value = resolve_scalar(text)
@@ -102,11 +102,11 @@ class DocumentBuilder:
 
     def _open(self, event: yaml.CollectionStartEvent, value: dict[str, Json] | list[Json]) -> None:
         if self._awaits_key():
-            raise _unreadable(event, "a key must be text, this one is a list or a mapping")
+            raise _unreadable(event, "a key must be a string, but this one is a list or a mapping")
         if len(self._stack) >= self._max_depth:
             raise _unreadable(event, f"nested deeper than {self._max_depth} levels")
         if event.tag is not None:
-            self._problem(event, f"the tag {event.tag} is not supported; write the value without it")
+            self._problem(event, f"the tag {event.tag} is not supported; remove it")
         self._add(event, value, 0)
         self._stack.append(_OpenCollection(value, event.anchor))
         self._path.append(0)
@@ -122,18 +122,20 @@ class DocumentBuilder:
     def _alias(self, event: yaml.AliasEvent) -> None:
         if any(frame.anchor == event.anchor for frame in self._stack):
             raise _unreadable(
-                event, f"the alias *{event.anchor} stands inside its own anchor: it would have no end"
+                event,
+                f"the alias *{event.anchor} is inside its own anchor, which would make the value infinite",
             )
         if event.anchor not in self._anchors:
             raise _unreadable(
-                event, f"the alias *{event.anchor} has no anchor; write &{event.anchor} before it"
+                event, f"the alias *{event.anchor} has no anchor; define &{event.anchor} before it"
             )
         value, weight = self._anchors[event.anchor]
         # The value is shared here, but whoever writes it out pays for every copy.
         self._aliased += weight
         if self._aliased > ALIAS_BUDGET:
             raise _unreadable(
-                event, "the aliases expand to too much; write the values out, or use fewer aliases"
+                event,
+                "the aliases expand to more than the size limit; write the values out, or use fewer aliases",
             )
         if self._awaits_key():
             self._key(event, str(value), value)
@@ -147,13 +149,13 @@ class DocumentBuilder:
         frame = self._stack[-1]
         frame.key = self._path[-1] = text
         if not isinstance(value, str):
-            self._problem(event, f"the key {text or 'null'} is not text; put quotes around it")
+            self._problem(event, f"the key {text or 'null'} is not a string; put it in quotes")
         elif text == "<<":
             self._problem(event, "merge keys (<<) are not supported; write the keys out")
         span = _span(event)
         if text in frame.key_lines:
             first = frame.key_lines[text]
-            self._problem(event, f"the key '{text}' is given twice, first in line {first}; remove one")
+            self._problem(event, f"duplicate key '{text}', first used in line {first}; remove one of them")
         else:
             frame.key_lines[text] = span.line
         frame.key_span = span

@@ -32,14 +32,14 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 
 _HINTS = {
-    "mapping values are not allowed": "a text with ': ' in it needs quotes around it",
-    "could not find expected ':'": "a key is followed by ':' and a space",
-    "did not find expected key": "check the indentation, and put quotes around a text that has quotes inside",
-    "did not find expected ',' or": 'close the bracket; in [ ] and { } an expression needs quotes: "${ … }"',
+    "mapping values are not allowed": "put a string that contains ': ' in quotes",
+    "could not find expected ':'": "put ':' and a space after a key",
+    "did not find expected key": "check the indentation, and put a string that contains quotes in quotes",
+    "did not find expected ',' or": 'close the bracket; inside [ ] and { }, put expressions in quotes: "${ … }"',
     "did not find expected '-' indicator": "check the indentation",
-    "unexpected end of stream": "a quote is not closed",
+    "unexpected end of stream": "a closing quote is missing",
     "found undefined alias": "an alias (*name) must come after its anchor (&name)",
-    "cannot start any token": "a text that begins with @, ` or % needs quotes around it",
+    "cannot start any token": "put a string that starts with @, ` or % in quotes",
 }
 
 
@@ -83,12 +83,10 @@ def _decoded(text: str | bytes) -> str:
         text = text.decode() if isinstance(text, bytes) else text.encode().decode()
     except UnicodeDecodeError as exc:
         line, column = line_and_column(exc.object[: exc.start].decode(), exc.start)
-        raise UnreadableDocument("this is not UTF-8; save the file in UTF-8", line, column) from exc
+        raise UnreadableDocument("the source is not UTF-8; save it as UTF-8", line, column) from exc
     except UnicodeEncodeError as exc:
         line, column = line_and_column(exc.object, exc.start)
-        raise UnreadableDocument(
-            "half of a surrogate pair stands alone; write the whole character", line, column
-        ) from exc
+        raise UnreadableDocument("unpaired surrogate; write the complete character", line, column) from exc
     return text.removeprefix("\ufeff")
 
 
@@ -128,7 +126,8 @@ def _build(text: str, places: SourceLocations | None) -> DocumentBuilder:
         line, column = line_and_column(text, exc.position)
         code = ord(text[exc.position])
         message = (
-            f"the character #x{code:04x} is not allowed in YAML; in quotes it can be written as \\u{code:04x}"
+            f"the character #x{code:04x} is not allowed in YAML; write it as \\u{code:04x} inside "
+            "double quotes"
         )
         raise UnreadableDocument(message, line, column) from exc
     except yaml.MarkedYAMLError as exc:
@@ -137,16 +136,18 @@ def _build(text: str, places: SourceLocations | None) -> DocumentBuilder:
 
 
 def _explained(text: str, exc: yaml.MarkedYAMLError) -> UnreadableDocument:
-    problem = exc.problem or "it cannot be read"
+    problem = exc.problem or "it cannot be parsed"
     mark = exc.problem_mark or exc.context_mark
     if "could not find expected ':'" in problem:
         # Noticed long after the key that lacks it.
         mark = exc.context_mark or mark
     if mark is None:
-        return UnreadableDocument(f"this is not YAML: {problem}")
+        return UnreadableDocument(f"invalid YAML: {problem}")
     if text[mark.index : mark.index + 1] == "\t":
-        return UnreadableDocument("a tab cannot indent YAML; use spaces", mark.line + 1, mark.column + 1)
+        return UnreadableDocument(
+            "YAML cannot be indented with tabs; use spaces", mark.line + 1, mark.column + 1
+        )
     hint = next((hint for part, hint in _HINTS.items() if part in problem), "")
     context = f" {exc.context}" if exc.context else ""
-    message = f"this is not YAML: {problem}{context}" + (f"; {hint}" if hint else "")
+    message = f"invalid YAML: {problem}{context}" + (f"; {hint}" if hint else "")
     return UnreadableDocument(message, mark.line + 1, mark.column + 1)

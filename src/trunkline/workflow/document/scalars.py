@@ -40,13 +40,15 @@ def resolve_scalar(text: str) -> Json:
     if _BASED.match(text):
         return int(_short(text), 0)
     if _NO_NUMBER.match(text):
-        raise ValueError(f"{text} is not a number that JSON can hold; put quotes around it to make it text")
+        raise ValueError(
+            f"{text} cannot be represented as a JSON number; put it in quotes to make it a string"
+        )
     return text
 
 
 def _short(text: str) -> str:
     if len(text) > MAX_DIGITS:
         raise ValueError(
-            f"a number of {len(text)} characters is too long; put quotes around it to make it text"
+            f"the number has {len(text)} characters, which is too long; put it in quotes to make it a string"
         )
     return text

@@ -114,14 +114,20 @@ class CelCompiler:
         kind = compiled.return_type()
         if kind not in (cel.Type.BOOL, cel.Type.DYN):
             raise CompileError(
-                f"a condition must be true or false, and this is {kind.name().lower()}; compare it", source
+                f"a condition must be true or false, but this is {kind.name().lower()}; compare it "
+                "with a value",
+                source,
             )
         return expression
 
     def _compile(self, source: str, *, in_loop: bool) -> tuple[cel.Expression, CelExpression]:
         self._total += len(source) + _EACH
         if self._total > MAX_TOTAL:
-            raise CompileError("the workflow has too many expressions; plain paths do not count", source)
+            raise CompileError(
+                "the workflow has too many expressions; use plain paths such as steps.NAME.output, "
+                "which are not counted",
+                source,
+            )
         try:
             compiled = (self._loop_environment if in_loop else self._environment).compile(source)
         except RuntimeError as exc:

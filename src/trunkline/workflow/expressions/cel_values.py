@@ -53,7 +53,7 @@ def to_json(value: object) -> Json:
             return value
         case float():
             if not math.isfinite(value):
-                raise JsonConversionError(f"the result is {value}, which JSON cannot hold")
+                raise JsonConversionError(f"the result is {value}, which cannot be represented in JSON")
             return value
         case list():
             return [to_json(item) for item in cast("list[object]", value)]
@@ -66,7 +66,7 @@ def to_json(value: object) -> Json:
         case timedelta():
             return f"{value.total_seconds():f}".rstrip("0").rstrip(".") + "s"
         case _:
-            raise JsonConversionError("the result is a type, which JSON cannot hold")
+            raise JsonConversionError("the result is a type, which cannot be represented in JSON")
 
 
 def _want(wanted: dict[str, WantedKeys], keys: tuple[str, ...], *, whole: bool) -> None:
@@ -86,6 +86,6 @@ def _want(wanted: dict[str, WantedKeys], keys: tuple[str, ...], *, whole: bool) 
 def _key(key: object) -> str:
     if not isinstance(key, str):
         raise JsonConversionError(
-            f"the result has the key {key!r}, and JSON has only text for keys; use string({key})"
+            f"the result has the key {key!r}, but JSON keys must be strings; use string({key})"
         )
     return key

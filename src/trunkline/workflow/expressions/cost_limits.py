@@ -102,7 +102,7 @@ def _text_size(text: str) -> int:
     # The library passes text as C strings do: it would end at the first NUL, without a word.
     if "\0" in text:
         raise CostLimitExceeded(
-            "it reads text with a NUL character, which CEL cannot take; read it with a plain path"
+            "it reads text with a NUL character, which CEL does not support; read it with a plain path"
         )
     return len(text)
 
@@ -117,7 +117,8 @@ class CostEstimate:
         """Raises `CostLimitExceeded` when evaluating the tree could go beyond the budget."""
         if self.total(node) > BUDGET:
             raise CostLimitExceeded(
-                f"it could make more than {BUDGET >> 20} MiB out of what it reads; let a step do this"
+                f"it could create more than {BUDGET >> 20} MiB from the data it reads; move this "
+                "computation to an agent"
             )
 
     def total(self, node: Node) -> float:
@@ -174,7 +175,8 @@ class CostEstimate:
         if over.length > MAX_ITERATIONS:
             items = f"{over.length:,.0f} items"
             raise CostLimitExceeded(
-                f"its macro could meet {items}, and {MAX_ITERATIONS:,} is the most; let a step do this"
+                f"its macro could iterate over {items}, but the limit is {MAX_ITERATIONS:,}; move "
+                "this computation to an agent"
             )
         element, *others = loop.variables
         inside = dict(scope)

@@ -33,7 +33,7 @@ def unknown_step(
     step: str, steps: Collection[str], source: str, line: int = 1, column: int = 1
 ) -> CompileError:
     hint = did_you_mean(step, steps) or "; the steps are the keys under 'steps'"
-    return CompileError(f"there is no step '{step}'{hint}", source, line, column)
+    return CompileError(f"unknown step '{step}'{hint}", source, line, column)
 
 
 def evaluation_message(message: str, scope: Scope, readings: Iterable[VariableRead]) -> str:
@@ -48,9 +48,9 @@ def evaluation_message(message: str, scope: Scope, readings: Iterable[VariableRe
             if why is not None and (missing is None) != ("has no key" in why):
                 return why
     if missing is not None:
-        return f"there is no key '{missing[1]}'; test it with has(…) first"
+        return f"the key '{missing[1]}' does not exist; test it with has(…) first"
     if "No matching overloads" in text:
-        return f"{text}; the types do not fit, convert with double(…), int(…) or string(…)"
+        return f"{text}; the types do not match, convert them with double(…), int(…) or string(…)"
     return text
 
 
@@ -63,14 +63,14 @@ def _unknown_name(name: str, source: str, line: int, column: int, steps: Collect
         return unknown_step(rest.partition(".")[0], steps, source, line, column)
     if re.search(rf"\b{re.escape(name)}\s*\(", source):
         line, column = _start_of(rf"\b{re.escape(name)}\s*\(", source, line, column)
-        return CompileError(f"there is no function '{name}' in CEL", source, line, column)
+        return CompileError(f"unknown function '{name}'; CEL does not have it", source, line, column)
     line, column = _start_of(rf"\b{re.escape(first)}\b", source, line, column)
     if first in FOR_EACH_VARIABLES:
-        message = f"'{first}' can be read only in the 'input' and 'when' of a step with 'for_each'"
+        message = f"'{first}' is only available in the 'input' and 'when' of a step with 'for_each'"
         return CompileError(message, source, line, column)
     hint = did_you_mean(first, ("input", "run", "steps")) or ";"
-    known = "an expression knows input, run and steps.NAME, and text needs quotes"
-    return CompileError(f"the name '{first}' is not known{hint} {known}", source, line, column)
+    known = "an expression can read input, run and steps.NAME; put text in quotes"
+    return CompileError(f"unknown name '{first}'{hint} {known}", source, line, column)
 
 
 def _start_of(pattern: str, source: str, line: int, column: int) -> tuple[int, int]:
@@ -86,7 +86,7 @@ def _plain(problem: str) -> str:
     text = _STATUS.sub("", _STATUS.sub("", problem)).removeprefix("Syntax error: ")
     text = _EXPECTING.sub("", text)
     if "recursion" in text:
-        return "the expression is nested too deeply or has too long a chain; CEL allows 32 levels"
+        return "the expression is nested too deeply, or its chain is too long; CEL allows 32 levels"
     if "'<EOF>'" in text:
-        return "the expression ends too early"
-    return f"this is not CEL: {text}"
+        return "the expression is incomplete"
+    return f"invalid CEL: {text}"

@@ -79,7 +79,7 @@ def _end_of_expression(text: str, start: int) -> int:
         position = token.end()
     if limit < len(text):
         raise _too_long(text[start:limit])
-    fix = "close it, or write $${ for the two characters themselves"
+    fix = "close it, or write $${ for a literal ${"
     raise CompileError(f"the expression has no closing brace; {fix}", text[start:])
 
 
@@ -89,7 +89,7 @@ def check_length(source: str) -> None:
 
 
 def _too_long(source: str) -> CompileError:
-    message = f"the expression is longer than {MAX_SOURCE:,} characters; let a step compute it"
+    message = f"the expression is longer than {MAX_SOURCE:,} characters; move this computation to an agent"
     return CompileError(message, source[:MAX_SOURCE])
 
 

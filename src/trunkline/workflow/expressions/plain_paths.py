@@ -61,7 +61,7 @@ class PlainPath:
                 value = value[key]
             else:
                 raise ExpressionError(
-                    explain_missing(scope, self._root, self._keys) or "the path leads nowhere", self.source
+                    explain_missing(scope, self._root, self._keys) or "the path does not exist", self.source
                 )
         return value
 
@@ -103,7 +103,7 @@ def _step(value: Json, key: str | int, seen: str) -> tuple[Json] | str:
             return f"{seen} has {len(value)} items, so there is no [{key}]"
         case None:
             why = (
-                " (its step was skipped or has failed)"
+                " (its step was skipped or failed)"
                 if seen.startswith("steps.") and seen.endswith(".output")
                 else ""
             )

@@ -42,7 +42,9 @@ class _TextTemplate:
     def evaluate(self, scope: Scope) -> Json:
         texts = [part if isinstance(part, str) else _as_text(part.evaluate(scope)) for part in self._parts]
         if sum(map(len, texts)) > BUDGET:
-            raise ExpressionError(f"the text would be larger than {BUDGET >> 20} MiB", self._source[:200])
+            raise ExpressionError(
+                f"the resulting text would be larger than {BUDGET >> 20} MiB", self._source[:200]
+            )
         return "".join(texts)
 
 
@@ -88,7 +90,7 @@ class Condition:
         if not isinstance(value, bool):
             shown = msgspec.json.encode(value).decode(errors="replace")[:40]
             raise ExpressionError(
-                f"a condition must be true or false, and this is {shown}", self._expression.source
+                f"a condition must be true or false, but this is {shown}", self._expression.source
             )
         return value
 
@@ -151,7 +153,7 @@ class TemplateCompiler:
         for key in value:
             if "${" in key:
                 message = (
-                    "a key cannot hold an expression, only a value can; make the object in one expression"
+                    "expressions are not allowed in keys, only in values; build the object in one expression"
                 )
                 self._report.error((*path, key), message, on_key=True)
         parts = {key: self._part(item, (*path, key), sites) for key, item in value.items()}

@@ -32,7 +32,7 @@ def compile_joins(
     for name, step in definition.steps.items():
         if step.join.policy == "all" and step.join.at_least is None:
             if step.join != ALL:
-                message = "'cancel_rest' means nothing where all have to be over; leave it out"
+                message = "'cancel_rest' has no effect when all steps must finish; remove it"
                 report.error(("steps", name, "join"), message)
             continue
         branches = frozenset(links[name].written)
@@ -47,12 +47,14 @@ def compile_joins(
 
 def _problem(join: Join, branches: frozenset[str], links: StepLinks) -> str | None:
     if len(branches) < 2:
-        return "a join needs at least two steps; name them under 'needs'"
+        return "a join needs at least two steps; list them under 'needs'"
     if join.at_least is not None and join.at_least > len(branches):
-        return f"'at_least' is {join.at_least}, and there are only {len(branches)} steps under 'needs'"
+        return f"'at_least' is {join.at_least}, but 'needs' lists only {len(branches)} steps"
     caught = next((branch for branch in links.catches if branch in branches), None)
     if caught is not None:
-        return f"'{caught}' goes here when it fails, so it cannot be joined too; take it out of 'needs'"
+        return (
+            f"'{caught}' continues here when it fails, so it cannot be joined as well; remove it from 'needs'"
+        )
     return None
 
 

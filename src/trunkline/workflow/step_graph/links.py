@@ -54,7 +54,7 @@ def _link_needs(
     for index, need in enumerate(definition.steps[name].needs):
         path = ("steps", name, "needs", index)
         if need == name:
-            report.error(path, "a step cannot need itself; remove it")
+            report.error(path, "a step cannot need itself; remove it from 'needs'")
         elif need not in links:
             report.error(path, _no_step(need, links, report))
         else:
@@ -67,7 +67,7 @@ def _link_reads(name: str, sites: ReadSites, links: dict[str, StepLinks], report
         if step == read:
             continue
         if step == name:
-            report.error(site.path, "a step cannot read itself: it has no output yet", excerpt=site.excerpt)
+            report.error(site.path, "a step cannot read its own output", excerpt=site.excerpt)
         else:
             links[name].read[step] = None
 
@@ -80,7 +80,7 @@ def _link_goto(
         return
     path = ("steps", name, "on_error", "goto")
     if on_error.step == name:
-        report.error(path, "a step cannot go to itself; use 'retry' to call its agent again")
+        report.error(path, "a step cannot continue at itself; use 'retry' to call its agent again")
     elif on_error.step not in links:
         report.error(path, _no_step(on_error.step, links, report))
     else:
@@ -130,7 +130,7 @@ def _report_reads(
         steps = shortest_path(solid, step, name, group)
         if steps and step not in solid[name]:
             site = sites[name][f"steps.{step}"]
-            message = f"'{name}' reads the step '{step}', which is not upstream of it: {step} waits for it"
+            message = f"'{name}' reads the step '{step}', but {step} runs after it"
             report.error(site.path, f"{message} ({_format_path(steps)})", excerpt=site.excerpt)
 
 
@@ -140,8 +140,10 @@ def _report_gotos(group: frozenset[str], links: dict[str, StepLinks], report: Va
     for name, step in islice(gotos, _MAX_EXAMPLES):
         steps = shortest_path(solid, name, step, group)
         if steps:
-            message = f"'{name}' cannot go to '{step}', which is upstream of it ({_format_path(steps)})"
-            report.error(("steps", name, "on_error", "goto"), f"{message}; go to a later step")
+            message = (
+                f"'{name}' cannot continue at '{step}', because {step} runs before it ({_format_path(steps)})"
+            )
+            report.error(("steps", name, "on_error", "goto"), f"{message}; use a later step")
 
 
 def _report_cycle(
@@ -154,7 +156,7 @@ def _report_cycle(
     first = next(name for name in links if name in circle)
     steps = shortest_path(edges, first, first, circle)
     message = (
-        f"the steps wait for one another in a circle: {_format_path(steps)}; one of them has to go first"
+        f"the steps depend on each other in a cycle: {_format_path(steps)}; remove one of the dependencies"
     )
     second, link = steps[1], links[first]
     if second in link.written:
@@ -174,4 +176,4 @@ def _format_path(steps: list[str]) -> str:
 
 def _no_step(name: str, links: Mapping[str, StepLinks], report: ValidationReport) -> str:
     hint = report.hint(name, links) or "; the steps are the keys under 'steps'"
-    return f"there is no step '{name[:64]}'{hint}"
+    return f"unknown step '{name[:64]}'{hint}"

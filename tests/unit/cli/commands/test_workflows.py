@@ -90,7 +90,7 @@ def test_a_setting_that_makes_no_sense_is_named_in_plain_words(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRUNKLINE_RETENTION", "forever")
     assert run_command_line(["config", "view"]) == 7
-    assert capsys.readouterr().err.startswith("error: retention: 'forever' is not a duration; write a number")
+    assert capsys.readouterr().err.startswith("error: retention: 'forever' is not a duration; use a number")
 
 
 @pytest.mark.parametrize(

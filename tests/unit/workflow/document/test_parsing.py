@@ -60,18 +60,18 @@ def test_json_objects_are_read_as_they_are(value: Json) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "part"),
     [
-        ("a:\n\tb: 1", 2, 1, "a tab cannot indent YAML; use spaces"),
-        ("a: 1\n---\nb: 2", 2, 1, "a second document begins here"),
+        ("a:\n\tb: 1", 2, 1, "YAML cannot be indented with tabs; use spaces"),
+        ("a: 1\n---\nb: 2", 2, 1, "a second document starts here"),
         ("a: [1, 2\n", 2, 1, "close the bracket"),
-        ("a: {b: ${ input.x }}", 1, 9, 'needs quotes: "${ … }"'),
-        ("a: 'x", 1, 6, "a quote is not closed"),
-        ("a: b: c", 1, 5, "needs quotes around it"),
-        ("a: @x", 1, 4, "needs quotes around it"),
+        ("a: {b: ${ input.x }}", 1, 9, 'put expressions in quotes: "${ … }"'),
+        ("a: 'x", 1, 6, "a closing quote is missing"),
+        ("a: b: c", 1, 5, "a string that contains ': ' in quotes"),
+        ("a: @x", 1, 4, "put a string that starts with @"),
         ("a: x\x01", 1, 5, "#x0001 is not allowed"),
-        ("x: &a [1, *a]", 1, 11, "stands inside its own anchor"),
+        ("x: &a [1, *a]", 1, 11, "is inside its own anchor"),
         ("x: *a", 1, 4, "has no anchor"),
-        ("? [a]\n: b", 1, 3, "a key must be text"),
-        ("a: 1\nb\nc: 2", 2, 1, "a key is followed by ':' and a space"),
+        ("? [a]\n: b", 1, 3, "a key must be a string"),
+        ("a: 1\nb\nc: 2", 2, 1, "put ':' and a space after a key"),
         ("[" * 100_000, 1, 101, "nested deeper than 100 levels"),
         ('{"a":' * 200 + "1" + "}" * 200, 1, 501, "nested deeper than 100 levels"),
         (b"a: 1\nbc: \xff", 2, 5, "not UTF-8"),
@@ -84,7 +84,7 @@ def test_what_cannot_be_read_says_where_and_why(text: str | bytes, line: int, co
 
 
 def test_the_first_finding_is_in_the_message_with_its_place() -> None:
-    with pytest.raises(Invalid, match=r"^flow\.yaml:2:1: a tab cannot indent YAML; use spaces$"):
+    with pytest.raises(Invalid, match=r"^flow\.yaml:2:1: YAML cannot be indented with tabs; use spaces$"):
         read_document("a:\n\tb: 1", "flow.yaml")
 
 
@@ -105,30 +105,30 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "message"),
     [
-        ("a: 1\nb: 2\na: 3", 3, 1, "the key 'a' is given twice, first in line 1; remove one"),
+        ("a: 1\nb: 2\na: 3", 3, 1, "duplicate key 'a', first used in line 1; remove one of them"),
         (
             '{"a": 1,\n "b": {"c": 1, "c": 2}}',
             2,
             16,
-            "the key 'c' is given twice, first in line 2; remove one",
+            "duplicate key 'c', first used in line 2; remove one of them",
         ),
-        ("1: x", 1, 1, "the key 1 is not text; put quotes around it"),
-        ("x:\n  true: x", 2, 3, "the key true is not text; put quotes around it"),
-        ("x: .nan", 1, 4, ".nan is not a number that JSON can hold; put quotes around it to make it text"),
+        ("1: x", 1, 1, "the key 1 is not a string; put it in quotes"),
+        ("x:\n  true: x", 2, 3, "the key true is not a string; put it in quotes"),
+        ("x: .nan", 1, 4, ".nan cannot be represented as a JSON number; put it in quotes to make it a string"),
         ("x: 1e999", 1, 4, "the number 1e999 is out of range"),
         (
             f"x: {'9' * 5000}",
             1,
             4,
-            "a number of 5000 characters is too long; put quotes around it to make it text",
+            "the number has 5000 characters, which is too long; put it in quotes to make it a string",
         ),
         (
             "x: !!python/object:os.system 1",
             1,
             4,
-            "the tag tag:yaml.org,2002:python/object:os.system is not supported; write the value without it",
+            "the tag tag:yaml.org,2002:python/object:os.system is not supported; remove it",
         ),
-        ("x: !mine {a: 1}", 1, 4, "the tag !mine is not supported; write the value without it"),
+        ("x: !mine {a: 1}", 1, 4, "the tag !mine is not supported; remove it"),
         ("b: &b {x: 1}\nc: {<<: *b}", 2, 5, "merge keys (<<) are not supported; write the keys out"),
     ],
 )
@@ -165,7 +165,7 @@ def test_aliases_that_multiply_are_refused_before_they_take_memory(bomb: str) ->
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "the aliases expand to too much" in finding.message
+    assert "the aliases expand to more than the size limit" in finding.message
     assert peak < 8 * 1024 * 1024
 
 

@@ -163,11 +163,11 @@ def test_a_condition_decides(source: str, decision: bool) -> None:
 )
 def test_only_true_or_false_decides_a_condition(source: str) -> None:
     condition = Condition(CelCompiler([]).compile_condition(source))
-    with pytest.raises(ExpressionError, match="a condition must be true or false, and this is"):
+    with pytest.raises(ExpressionError, match="a condition must be true or false, but this is"):
         condition.holds(SCOPE)
 
 
 def test_an_error_does_not_decide_a_condition() -> None:
     condition = Condition(CelCompiler([]).compile_condition("input.count > 'x'"))
-    with pytest.raises(ExpressionError, match="the types do not fit"):
+    with pytest.raises(ExpressionError, match="the types do not match"):
         condition.holds(SCOPE)

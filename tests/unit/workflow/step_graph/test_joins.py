@@ -58,7 +58,7 @@ def test_waiting_for_all_is_the_default_and_not_written_down() -> None:
     [
         ("{agent: Z, needs: [a, b], join: most}", "steps.last.join", "must be all, any or majority"),
         ("{agent: Z, needs: [a, b], join: {at_least: 0}}", "steps.last.join.at_least", "from 1 to"),
-        ("{agent: Z, needs: [a, b], join: {at_least: 3}}", "steps.last.join", "there are only 2 steps"),
+        ("{agent: Z, needs: [a, b], join: {at_least: 3}}", "steps.last.join", "lists only 2 steps"),
         ("{agent: Z, needs: [a, a], join: any}", "steps.last.join", "at least two steps"),
         ("{agent: Z, join: any}", "steps.last.join", "at least two steps"),
         ("{agent: Z, needs: [a, b], join: {}}", "steps.last.join", "either 'policy' or 'at_least'"),
@@ -67,10 +67,10 @@ def test_waiting_for_all_is_the_default_and_not_written_down() -> None:
             "steps.last.join",
             "either 'policy' or 'at_least'",
         ),
-        ("{agent: Z, needs: [a, b], join: {policy: all, cancel_rest: false}}", "steps.last.join", "means nothing"),
+        ("{agent: Z, needs: [a, b], join: {policy: all, cancel_rest: false}}", "steps.last.join", "has no effect"),
         ("{agent: Z, needs: [a, b], join: {at_lest: 2, policy: any}}", "steps.last.join.at_lest", "at_least"),
-        ("{agent: Z, needs: [a, x], join: any}", "steps.last.needs[1]", "there is no step 'x'"),
-        ("{agent: Z, needs: [a, bad], join: any}", "steps.last.join", "cannot be joined too"),
+        ("{agent: Z, needs: [a, x], join: any}", "steps.last.needs[1]", "unknown step 'x'"),
+        ("{agent: Z, needs: [a, bad], join: any}", "steps.last.join", "cannot be joined as well"),
     ],
 )  # fmt: skip
 def test_a_join_that_cannot_be_is_refused_where_it_stands(step: str, path: str, message: str) -> None:

@@ -63,7 +63,7 @@ def test_a_circle_of_needs_is_shown() -> None:
          c: {agent: C, needs: [b]}
          d: {agent: D, needs: [c]}
         """)
-    assert "in a circle: b -> d -> c -> b" in finding.message
+    assert "in a cycle: b -> d -> c -> b" in finding.message
     assert (finding.path, finding.line, finding.column) == ("steps.b.needs[1]", 4, 28)
 
 
@@ -87,7 +87,7 @@ def test_reading_a_step_that_waits_for_the_reader_is_found_where_it_reads() -> N
          c: {agent: C, needs: [b]}
         """)
     assert (
-        "'a' reads the step 'c', which is not upstream of it: c waits for it (c -> b -> a)" in finding.message
+        "'a' reads the step 'c', but c runs after it (c -> b -> a)" in finding.message
     )
     assert (finding.path, finding.line) == ("steps.a.input.x", 3)
 
@@ -98,7 +98,7 @@ def test_steps_that_read_one_another_are_a_circle() -> None:
          b: {agent: B, input: "${ steps.a.output }"}
          c: {agent: C, input: "${ steps.b.output }"}
         """)
-    assert "in a circle: a -> c -> b -> a" in finding.message
+    assert "in a cycle: a -> c -> b -> a" in finding.message
     assert (finding.path, finding.line, finding.column) == ("steps.a.when", 3, 23)
 
 
@@ -108,7 +108,7 @@ def test_a_goto_must_not_lead_upstream() -> None:
          b: {agent: B, input: "${ steps.a.output }"}
          c: {agent: C, needs: [b], on_error: {goto: a}}
         """)
-    assert "'c' cannot go to 'a', which is upstream of it (c -> b -> a)" in finding.message
+    assert "'c' cannot continue at 'a', because a runs before it (c -> b -> a)" in finding.message
     assert (finding.path, finding.line, finding.column) == ("steps.c.on_error.goto", 5, 46)
 
 
@@ -117,7 +117,7 @@ def test_a_goto_that_closes_a_circle_with_another_goto_is_found() -> None:
          a: {agent: A, on_error: {goto: b}}
          b: {agent: B, on_error: {goto: a}}
         """)
-    assert "in a circle" in finding.message
+    assert "in a cycle" in finding.message
 
 
 def test_a_long_circle_is_shown_by_its_ends() -> None:

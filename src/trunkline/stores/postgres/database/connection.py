@@ -64,12 +64,13 @@ async def connect(
             server_settings={"application_name": _NAME},
         )
     except asyncpg.CannotConnectNowError as exc:
-        raise Unavailable(f"PostgreSQL at {place} is starting or stopping.") from exc
+        raise Unavailable(f"PostgreSQL at {place} is starting up or shutting down.") from exc
     except (asyncpg.ClientConfigurationError, ValueError) as exc:
         # Their own words may hold the password.
         raise ConfigurationError(
-            "TRUNKLINE_STORE is not an address of PostgreSQL.",
-            fix="Use postgresql://user:password@host:port/database; write special characters in a password as %XX.",
+            "TRUNKLINE_STORE is not a valid PostgreSQL URL.",
+            fix="Use postgresql://user:password@host:port/database. Write special characters in the "
+            "password as %XX.",
         ) from exc
     except Exception as exc:
         raise explained(exc, place) or exc from exc
@@ -129,8 +130,8 @@ class ConnectionPool:
                 await places.acquire()
         except TimeoutError as exc:
             raise Unavailable(
-                f"PostgreSQL at {self._place}: no connection became free in time.",
-                fix="Nothing is lost: it is tried again. See that PostgreSQL is not overloaded.",
+                f"PostgreSQL at {self._place}: timed out waiting for a free connection.",
+                fix="Nothing is lost: Trunkline tries again. Check whether PostgreSQL is overloaded.",
             ) from exc
 
     async def _take(self) -> Session:

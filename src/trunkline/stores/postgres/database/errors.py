@@ -13,7 +13,7 @@ import asyncpg
 
 from trunkline.errors import TrunklineError, Unavailable
 
-_COMES_BACK = "Nothing is lost: it is tried again. See that PostgreSQL runs and can be reached."
+_COMES_BACK = "Nothing is lost: Trunkline tries again. Check that PostgreSQL is running and reachable."
 
 
 class _Trouble(NamedTuple):
@@ -21,44 +21,46 @@ class _Trouble(NamedTuple):
     fix: str
 
 
-_RETRIED = "Nothing is lost: it is tried again."
+_RETRIED = "Nothing is lost: Trunkline tries again."
 _SCHEMA = _Trouble(
-    "the tables are not those that this program needs",
-    "Run `trunkline db check`, then `trunkline db upgrade` or the newer version of Trunkline that wrote them.",
+    "its schema does not match this version of Trunkline",
+    "Run `trunkline db check`. Then run `trunkline db upgrade`, or install the newer version of "
+    "Trunkline that created the schema.",
 )
 _LOGIN = _Trouble(
-    "it refuses the login", "Correct the user and the password in TRUNKLINE_STORE (or PGPASSWORD)."
+    "it rejected our credentials", "Correct the user and password in TRUNKLINE_STORE (or PGPASSWORD)."
 )
 # By SQLSTATE; the longest beginning decides.
 _BY_STATE = {
     "08": _Trouble("the connection was lost", _COMES_BACK),
     "25006": _Trouble(
-        "the database is for reading only", "Point TRUNKLINE_STORE at the primary server, not at a standby."
+        "the database is read-only", "Point TRUNKLINE_STORE at the primary server, not at a standby."
     ),
-    "25P03": _Trouble("this process was paused for too long inside a transaction", _RETRIED),
+    "25P03": _Trouble("the transaction was idle for too long because this process was suspended", _RETRIED),
     "28": _LOGIN,
     "3D000": _Trouble(
-        "there is no such database", "Create it (createdb), or correct its name in TRUNKLINE_STORE."
+        "the database does not exist", "Create it (createdb), or correct its name in TRUNKLINE_STORE."
     ),
     "40001": _Trouble("another process changed the same rows", _RETRIED),
-    "40P01": _Trouble("two processes waited for one another", _RETRIED),
+    "40P01": _Trouble("a deadlock was detected", _RETRIED),
     "42501": _Trouble(
-        "the user may not do that",
-        "Grant the user of TRUNKLINE_STORE the rights on the schema and its tables.",
+        "permission denied",
+        "Grant the user in TRUNKLINE_STORE privileges on the schema and its tables.",
     ),
     "42P01": _SCHEMA,
     "42703": _SCHEMA,
-    "53": _Trouble("the server is short of something", _COMES_BACK),
-    "53100": _Trouble("the disk is full", "Free some space on the database server; nothing is lost."),
+    "53": _Trouble("the server has insufficient resources", _COMES_BACK),
+    "53100": _Trouble("the disk is full", "Free some disk space on the database server. Nothing is lost."),
     "53200": _Trouble("the server is out of memory", _COMES_BACK),
     "53300": _Trouble(
-        "it takes no more connections", "Raise max_connections, or run fewer processes; it is tried again."
+        "it has no free connection slots",
+        "Raise max_connections, or run fewer processes. Trunkline tries again.",
     ),
-    "55P03": _Trouble("a lock was not given in time", _RETRIED),
-    "57014": _Trouble("a statement took too long", _RETRIED),
-    "57P": _Trouble("the server is starting or stopping", _COMES_BACK),
-    "58": _Trouble("the server cannot read or write its files", "See PostgreSQL's own log."),
-    "XX": _Trouble("the server reports damage", "See PostgreSQL's own log."),
+    "55P03": _Trouble("timed out waiting for a lock", _RETRIED),
+    "57014": _Trouble("a statement timed out", _RETRIED),
+    "57P": _Trouble("the server is starting up or shutting down", _COMES_BACK),
+    "58": _Trouble("the server cannot read or write its files", "See PostgreSQL's log."),
+    "XX": _Trouble("the server reports data corruption", "See PostgreSQL's log."),
 }
 
 
@@ -77,7 +79,9 @@ def explained(exc: Exception, place: str) -> TrunklineError | None:
     """The error to raise instead; None for one that is about the statement or its values, not about the server."""
     match exc:
         case asyncpg.InvalidCachedStatementError() | asyncpg.OutdatedSchemaCacheError():
-            return _unavailable(place, _Trouble("its tables were changed meanwhile", _RETRIED), None)
+            return _unavailable(
+                place, _Trouble("its schema changed while the process was running", _RETRIED), None
+            )
         case asyncpg.PostgresError():
             # Set on every error that the server reports, and missing from the driver's annotations.
             state = str(getattr(exc, "sqlstate", ""))

@@ -54,7 +54,7 @@ async def downgrade(url: str, to: str) -> None:
     """What only the newer schema can hold is lost. A database at `to` or below stays as it is."""
     if to != BASE and to not in REVISIONS:
         raise ConfigurationError(
-            f"There is no revision {to}.", fix=f"Choose one of {BASE}, {', '.join(REVISIONS)}."
+            f"Unknown schema revision: {to}.", fix=f"Use one of {BASE}, {', '.join(REVISIONS)}."
         )
     async with _patient(url) as db:
         while (state := await state_of(db)).revision is not None and (to == BASE or to < state.revision):
@@ -82,8 +82,9 @@ async def _run(db: Session, script: str) -> None:
         await db.command(script)
     except asyncpg.SyntaxOrAccessError as exc:
         raise ConfigurationError(
-            f"The schema of the database at {db.place} could not be changed: {exc}",
-            fix="It may hold tables of another program: choose another database in TRUNKLINE_STORE.",
+            f"Cannot change the schema of the database at {db.place}: {exc}",
+            fix="The database may contain another program's tables. If so, choose another database in "
+            "TRUNKLINE_STORE.",
         ) from exc
 
 

@@ -155,4 +155,4 @@ def _values(agent: Agent) -> tuple[Value, ...]:
 
 
 def _taken(agent: Agent) -> AlreadyExists:
-    return AlreadyExists(f"There is already an agent named {agent.name!r}.")
+    return AlreadyExists(f"An agent named {agent.name!r} already exists.")

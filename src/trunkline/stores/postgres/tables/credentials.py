@@ -51,7 +51,7 @@ class PostgresKeyWrites(PostgresWrites):
         try:
             await self._db.execute(_INSERT_KEY, *api_key_values(key))
         except asyncpg.UniqueViolationError as exc:
-            raise AlreadyExists(f"There is already a key named {key.name!r} in use.") from exc
+            raise AlreadyExists(f"An active API key named {key.name!r} already exists.") from exc
 
     async def revoke(self, name_or_id: str) -> ApiKey | None:
         row = await self._db.first(_REVOKE_KEY, name_or_id, as_uuid(name_or_id), self._now)

@@ -28,7 +28,7 @@ _OTHER_PROCESSES = """
 _LOOKS = 20
 _PAUSE_SECONDS = 0.1
 
-_FIX = "Stop every process of Trunkline that uses this database, then try again."
+_FIX = "Stop every Trunkline process that uses this database, then try again."
 
 
 class PostgresTransferReads(PostgresReads):
@@ -47,11 +47,13 @@ class PostgresTransferWrites(PostgresWrites):
     async def mark_moved(self) -> None:
         db = self._db
         if await db.first(_LIVING, self._now) is not None or not await self._is_alone():
-            raise DataInUse(f"Other processes of Trunkline use PostgreSQL at {db.place}.", fix=_FIX)
+            raise DataInUse(f"Other Trunkline processes are using PostgreSQL at {db.place}.", fix=_FIX)
         try:
             await db.command(_LOCK)
         except Unavailable as exc:
-            raise DataInUse(f"Others write while everything is to move: {exc.message}", fix=_FIX) from exc
+            raise DataInUse(
+                f"Another process writes to the database during the transfer: {exc.message}", fix=_FIX
+            ) from exc
         await db.execute(
             "INSERT INTO moves(at) SELECT $1::bigint WHERE NOT EXISTS (SELECT 1 FROM moves)", self._now
         )

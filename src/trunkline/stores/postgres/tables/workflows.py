@@ -102,8 +102,8 @@ class PostgresWorkflowWrites(PostgresWrites):
             )
         except asyncpg.UniqueViolationError as exc:
             raise AlreadyExists(
-                f"There is already a version {version.version} of the workflow {version.name!r}.",
-                fix="Save it again: it then becomes the next version.",
+                f"Version {version.version} of the workflow {version.name!r} already exists.",
+                fix="Save the definition again. It becomes the next version.",
             ) from exc
 
     async def latest_version(self, name: str) -> WorkflowVersion | None:

@@ -36,7 +36,8 @@ def check_library() -> None:
     if version < OLDEST_SQLITE:
         wanted = ".".join(str(part) for part in OLDEST_SQLITE)
         raise ConfigurationError(
-            f"SQLite {apsw.sqlite_lib_version()} is too old: {wanted} is the first that keeps a shared WAL intact.",
+            f"SQLite {apsw.sqlite_lib_version()} is too old: Trunkline needs {wanted} or newer, "
+            "because older versions can corrupt a shared WAL.",
             fix="Install a newer apsw: pip install --upgrade apsw.",
         )
 
@@ -46,8 +47,8 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as exc:
         raise ConfigurationError(
-            f"The data folder {folder} cannot be made: {exc.strerror or exc}.",
-            fix="Check the path and its rights, or choose another folder with --data.",
+            f"Cannot create the data folder {folder}: {exc.strerror or exc}.",
+            fix="Check the path and its permissions, or choose another folder with --data.",
         ) from exc
 
 
@@ -57,8 +58,8 @@ def make_file(path: Path) -> None:
         path.touch(mode=0o600)
     except OSError as exc:
         raise ConfigurationError(
-            f"{path} cannot be written: {exc.strerror or exc}.",
-            fix="Check the folder's rights, or choose another folder with --data.",
+            f"Cannot write to {path}: {exc.strerror or exc}.",
+            fix="Check the folder's permissions, or choose another folder with --data.",
         ) from exc
 
 
@@ -75,11 +76,11 @@ def connect(path: Path) -> apsw.Connection:
         execute(db, "PRAGMA temp_store=MEMORY")
     except apsw.NotADBError as exc:
         raise ConfigurationError(
-            f"{path} is not a SQLite database.", fix="Name another file, or move this one away."
+            f"{path} is not a SQLite database.", fix="Use another file, or move this one elsewhere."
         ) from exc
     except apsw.Error as exc:
         raise ConfigurationError(
-            f"{path} cannot be opened: {exc}", fix="Check the folder and its rights."
+            f"Cannot open {path}: {exc}", fix="Check the folder and its permissions."
         ) from exc
     return db
 
@@ -94,7 +95,7 @@ class _TranslatedErrors:
                 return
             case apsw.FullError():
                 raise Unavailable(
-                    "The disk is full: nothing can be written.", fix="Free some space; nothing is lost."
+                    "The disk is full.", fix="Free some disk space. Nothing is lost."
                 ) from error
             case (
                 apsw.IOError()
@@ -103,7 +104,7 @@ class _TranslatedErrors:
                 | apsw.CorruptError()
                 | apsw.CantOpenError()
             ):
-                raise Unavailable(f"The database cannot be used: {error}") from error
+                raise Unavailable(f"Cannot use the database: {error}") from error
             case _:
                 return
 
@@ -124,15 +125,15 @@ def owned(path: Path) -> Generator[None]:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as exc:
         raise ConfigurationError(
-            f"{lock} cannot be written: {exc.strerror or exc}.",
-            fix="Check the folder's rights, or choose another folder with --data.",
+            f"Cannot write to {lock}: {exc.strerror or exc}.",
+            fix="Check the folder's permissions, or choose another folder with --data.",
         ) from exc
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
             owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise DataInUse(f"{path} is in use by another Trunkline (process {owner}).") from exc
+            raise DataInUse(f"{path} is in use by another Trunkline process ({owner}).") from exc
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield

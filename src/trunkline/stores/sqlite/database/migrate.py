@@ -76,7 +76,7 @@ def downgrade(connection: apsw.Connection, to: str = BASE) -> None:
     """What only the newer schema can hold is lost. A database at `to` or below stays as it is."""
     if to != BASE and to not in REVISIONS:
         raise ConfigurationError(
-            f"There is no revision {to}.", fix=f"Choose one of {BASE}, {', '.join(REVISIONS)}."
+            f"Unknown schema revision: {to}.", fix=f"Use one of {BASE}, {', '.join(REVISIONS)}."
         )
     with _transaction(connection):
         revision = _known_revision(connection)
@@ -88,9 +88,9 @@ def _known_revision(connection: apsw.Connection) -> str | None:
     revision = current_revision(connection)
     if revision is not None and revision not in REVISIONS:
         raise ConfigurationError(
-            f"The database is at schema revision {revision}, which this version of Trunkline does not know"
-            f" (it knows up to {HEAD}).",
-            fix="Start the newer version of Trunkline that wrote it, or choose another folder with --data.",
+            f"The database is at schema revision {revision}, which this version of Trunkline does not "
+            f"support (it supports up to {HEAD}).",
+            fix="Start the newer version of Trunkline that created it, or choose another folder with --data.",
         )
     return revision
 
@@ -100,8 +100,9 @@ def _run(connection: apsw.Connection, script: str) -> None:
         execute(connection, script)
     except apsw.SQLError as exc:
         raise ConfigurationError(
-            f"The database's schema could not be changed: {exc}",
-            fix="It may hold tables of another program: choose another folder with --data.",
+            f"Cannot change the database schema: {exc}",
+            fix="The database may contain another program's tables. If so, choose another folder with "
+            "--data.",
         ) from exc
 
 

@@ -121,5 +121,5 @@ def _load(db: apsw.Connection, name: str, now: Instant) -> AgentLoad:
 
 def _translated(exc: apsw.ConstraintError, agent: Agent) -> Exception:
     if is_duplicate(exc):
-        return AlreadyExists(f"There is already an agent named {agent.name!r}.")
+        return AlreadyExists(f"An agent named {agent.name!r} already exists.")
     return exc

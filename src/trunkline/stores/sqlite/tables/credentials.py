@@ -47,7 +47,7 @@ class SqliteKeyWrites(SqliteWrites):
         except apsw.ConstraintError as exc:
             if not is_duplicate(exc):
                 raise
-            raise AlreadyExists(f"There is already a key named {key.name!r} in use.") from exc
+            raise AlreadyExists(f"An active API key named {key.name!r} already exists.") from exc
 
     async def revoke(self, name_or_id: str) -> ApiKey | None:
         row = first(self._db, _REVOKE_KEY, (name_or_id, self._now))
