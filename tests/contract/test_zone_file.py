@@ -127,7 +127,7 @@ async def test_what_was_written_survives_the_death_of_the_process(path: Path) ->
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
         with (
-            pytest.raises(DataInUse, match=f"in use by another Trunkline process \({holder.pid}\\)"),
+            pytest.raises(DataInUse, match=f"in use by another Trunkline process \\({holder.pid}\\)"),
             open_zone_file(path),
         ):
             pass
@@ -203,7 +203,7 @@ async def test_a_disk_that_has_failed_once_is_not_believed_again(
     with pytest.raises(Unavailable, match="to disk: Input/output error"):
         await store.accept(call(1).key)
     disk.fails = False
-    with pytest.raises(Unavailable, match="Cannot flush .* to disk") as refused:
+    with pytest.raises(Unavailable, match="Cannot flush ") as refused:
         await store.accept(call(1).key)
     assert "start the zone again" in refused.value.fix
 

@@ -136,7 +136,11 @@ async def test_whoever_stops_inside_a_transaction_loses_it_and_what_it_had_claim
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("53100", "the disk is full"), ("53300", "no free connection slots"), ("40P01", "a deadlock was detected")],
+    [
+        ("53100", "the disk is full"),
+        ("53300", "no free connection slots"),
+        ("40P01", "a deadlock was detected"),
+    ],
 )
 async def test_what_a_server_may_lack_is_said_with_what_to_do(
     postgres_url: str, state: str, words: str

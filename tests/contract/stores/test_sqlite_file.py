@@ -44,7 +44,7 @@ async def test_a_file_that_another_process_uses_is_refused_until_that_process_is
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
-        with pytest.raises(DataInUse, match=f"in use by another Trunkline process \({holder.pid}\\)"):
+        with pytest.raises(DataInUse, match=f"in use by another Trunkline process \\({holder.pid}\\)"):
             async with open_sqlite(path):
                 pass
         os.kill(holder.pid, signal.SIGKILL)

@@ -124,8 +124,7 @@ class CelCompiler:
         self._total += len(source) + _EACH
         if self._total > MAX_TOTAL:
             raise CompileError(
-                "the workflow has too many expressions; use plain paths such as steps.NAME.output, "
-                "which are not counted",
+                "the workflow has too many expressions; use plain paths, which are not counted",
                 source,
             )
         try:

@@ -114,7 +114,12 @@ def test_half_a_surrogate_pair_is_refused() -> None:
         ),
         ("1: x", 1, 1, "the key 1 is not a string; put it in quotes"),
         ("x:\n  true: x", 2, 3, "the key true is not a string; put it in quotes"),
-        ("x: .nan", 1, 4, ".nan cannot be represented as a JSON number; put it in quotes to make it a string"),
+        (
+            "x: .nan",
+            1,
+            4,
+            ".nan cannot be represented as a JSON number; put it in quotes to make it a string",
+        ),
         ("x: 1e999", 1, 4, "the number 1e999 is out of range"),
         (
             f"x: {'9' * 5000}",

@@ -86,9 +86,7 @@ def test_reading_a_step_that_waits_for_the_reader_is_found_where_it_reads() -> N
          b: {agent: B, needs: [a]}
          c: {agent: C, needs: [b]}
         """)
-    assert (
-        "'a' reads the step 'c', but c runs after it (c -> b -> a)" in finding.message
-    )
+    assert "'a' reads the step 'c', but c runs after it (c -> b -> a)" in finding.message
     assert (finding.path, finding.line) == ("steps.a.input.x", 3)
 
 
