@@ -19,7 +19,7 @@ STDIO_PROGRAMS: Sequence[Rule] = (
             "assigned value",
             2,
             of=2,
-            becomes="it or _SupervisedProgram(it.args[0], Program((it.args[0],)), MAX_ANSWER_BYTES)",
+            becomes="it or _SupervisedProgram(it.args[0], StdioProgram((it.args[0],)), MAX_ANSWER_BYTES)",
         ),
         caught_by=(f"{_PROGRAMS}::test_only_programs_of_the_settings_are_started[embedded-unknown]",),
     ),
