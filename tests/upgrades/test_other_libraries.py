@@ -19,10 +19,6 @@ from joserfc.jwk import OKPKey
 from jsonschema_rs import ValidationErrorKind
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import HistogramMetricFamily
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Match, Route, Router
-from starlette.types import Message, Receive, Scope, Send
 
 from trunkline.agents.authentication.signed_tokens import TOKEN_ALGORITHMS
 from trunkline.jsontypes import JsonObject
@@ -151,38 +147,3 @@ def test_kafka_knows_the_names_of_its_errors() -> None:
     for name in ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_AUTHENTICATION", "_UNKNOWN_TOPIC"):
         assert kafka.KafkaError(getattr(kafka.KafkaError, name)).name() == name
     assert hasattr(import_module("confluent_kafka.admin").AdminClient, "__exit__")
-
-
-class HandledRoute(Route):
-    """As the API has it: the router finds a route, and the route answers by itself."""
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        router: Router = scope["router"]
-        found = [
-            route.path for route in router.routes if isinstance(route, Route) and self._fits(route, scope)
-        ]
-        await PlainTextResponse(" ".join(found))(scope, receive, send)
-
-    @staticmethod
-    def _fits(route: Route, scope: Scope) -> bool:
-        return route.matches(scope)[0] is not Match.NONE
-
-
-async def test_starlette_hands_a_request_to_the_handle_of_the_route_that_matches() -> None:
-    async def unused(request: Request) -> Response:
-        raise NotImplementedError
-
-    route = HandledRoute("/a/{name}", unused, methods=["GET"])
-    assert route.methods == {"GET", "HEAD"}
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    scope: Scope = {"type": "http", "method": "GET", "path": "/a/b", "root_path": "", "headers": []}
-    await Router([route], redirect_slashes=False)(scope, receive, send)
-    assert sent[-1]["body"] == b"/a/{name}"
-    assert scope["path_params"] == {"name": "b"}

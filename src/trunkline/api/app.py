@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-
-from fastapi import FastAPI
-from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from trunkline.api.middleware.auth import ApiKeyCheck
 from trunkline.api.middleware.correlation import CorrelationMiddleware
 from trunkline.api.middleware.origin_check import OriginCheck
 from trunkline.api.middleware.web_ui import WebUi
-from trunkline.api.problems import install_problems
 from trunkline.api.routes.activity import activity_operations
 from trunkline.api.routes.agent_test_calls import agent_test_call_operations
 from trunkline.api.routes.agents import agent_operations
 from trunkline.api.routes.blobs import blob_operations
 from trunkline.api.routes.checks import check_operations
 from trunkline.api.routes.dead_letters import dead_letter_operations
+from trunkline.api.routes.documents import document_operations
 from trunkline.api.routes.hooks import hook_operations
 from trunkline.api.routes.inbox import inbox_operations
 from trunkline.api.routes.migration import migration_operations
@@ -29,19 +24,14 @@ from trunkline.api.routes.runs import run_operations
 from trunkline.api.routes.secrets import secret_operations
 from trunkline.api.routes.system import probe_operations, system_operations
 from trunkline.api.routes.workflows import workflow_operations
-from trunkline.api.routing import JSON, Operation, OperationRouter
+from trunkline.api.routing import OperationRouter
 from trunkline.api.services import HealthReport, Limits, Probes, Services
-from trunkline.jsontypes import encode
 
 __all__ = ["HealthReport", "Limits", "Services", "create_app", "create_probe_app"]
 
 
 def create_app(services: Services) -> ASGIApp:
     """The REST API over `services`, which stay the caller's to close."""
-    # No documentation pages: they would load scripts from another host.
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    install_problems(app)
-
     operations = [
         *agent_operations(services),
         *migration_operations(services),
@@ -60,36 +50,11 @@ def create_app(services: Services) -> ASGIApp:
         *system_operations(services),
         *probe_operations(services),
     ]
-    _add_descriptions(app, services, operations)
-    router = OperationRouter(operations, otherwise=app)
+    # No documentation pages: they would load scripts from another host.
+    router = OperationRouter([*operations, *document_operations(services, operations)])
     # Outside of the check for keys: the page is nobody's secret, and asks for a key by itself.
     pages = WebUi(_checked(router, services), services.ui_folder)
     return CorrelationMiddleware(OriginCheck(pages, services.names))
-
-
-def _add_descriptions(app: FastAPI, services: Services, operations: Sequence[Operation]) -> None:
-    """What there is at REST and on the topics; made, and its models imported, when somebody asks."""
-
-    @cache
-    def openapi_document() -> bytes:
-        from trunkline.api.documents.openapi import build_openapi  # noqa: PLC0415
-
-        return encode(build_openapi(app, operations))
-
-    @cache
-    def asyncapi_document() -> bytes:
-        from trunkline.api.documents.asyncapi import build_asyncapi  # noqa: PLC0415
-
-        return encode(build_asyncapi(services.topics))
-
-    async def openapi() -> Response:
-        return Response(openapi_document(), media_type=JSON)
-
-    async def asyncapi() -> Response:
-        return Response(asyncapi_document(), media_type=JSON)
-
-    app.router.add_api_route("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
-    app.router.add_api_route("/asyncapi.json", asyncapi, methods=["GET"], include_in_schema=False)
 
 
 def create_probe_app(probes: Probes) -> ASGIApp:

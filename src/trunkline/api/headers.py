@@ -25,7 +25,7 @@ def choose_correlation_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def find_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    """A header as the server has read it; `name` in lower case. Cheaper than the framework's mapping."""
+    """A header as the server has read it; `name` in lower case. Cheaper than Starlette's mapping."""
     for key, value in headers:
         if key == name:
             return value

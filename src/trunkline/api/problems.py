@@ -8,17 +8,13 @@ correlation id under which the server's log knows the request.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 import structlog
-from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Scope
 
 from trunkline.api.headers import HEADER, correlation_id_of
@@ -190,20 +186,6 @@ def redacted_path(path: str) -> str:
     return f"{_HOOKS_PREFIX}***" if path.startswith(_HOOKS_PREFIX) else path
 
 
-# --- what the framework raises by itself
-
-
-def _allowed_methods(request: Request) -> set[str]:
-    # A path has one route per method; the framework names only the first one's.
-    app: FastAPI = request.app
-    path = request.scope["path"]
-    allowed: set[str] = set()
-    for route in app.routes:
-        if isinstance(route, Route) and route.path_regex.match(path):
-            allowed |= route.methods or set()
-    return allowed
-
-
 def unknown_route(request: Request) -> Response:
     path = request.url.path
     fix = "See /openapi.json for what there is."
@@ -221,51 +203,6 @@ def method_not_allowed(request: Request, methods: Iterable[str]) -> Response:
         f"Use one of: {allowed}.",
         headers={"Allow": allowed},
     )
-
-
-async def _answer_http_exception(request: Request, error: Exception) -> Response:
-    match error.status_code if isinstance(error, HTTPException) else 500:
-        case 404:
-            return unknown_route(request)
-        case 405:
-            return method_not_allowed(request, _allowed_methods(request))
-        case _:
-            return unexpected(request, error)
-
-
-def _finding(location: Sequence[str | int], message: str) -> Finding:
-    return Finding(path=".".join(str(part) for part in location), message=message)
-
-
-async def _answer_invalid_parameters(request: Request, error: Exception) -> Response:
-    if not isinstance(error, RequestValidationError):
-        return unexpected(request, error)
-    findings = [_finding(entry["loc"], entry["msg"]) for entry in error.errors()]
-    detail = "; ".join(f"{finding.path}: {finding.message}" for finding in findings)
-    return problem_of(request, Invalid(detail, findings=findings))
-
-
-async def _answer_known(request: Request, error: Exception) -> Response:
-    return problem_of(request, error) if isinstance(error, TrunklineError) else unexpected(request, error)
-
-
-async def _answer_unexpected(request: Request, error: Exception) -> Response:
-    return unexpected(request, error)
-
-
-async def _answer_nobody(request: Request, error: Exception) -> Response:
-    del request, error
-    return Response(status_code=400)
-
-
-def install_problems(app: FastAPI) -> None:
-    """Lets every error of `app` answer as a problem."""
-    # All of them coroutines: the framework would run plain functions in a thread.
-    app.add_exception_handler(TrunklineError, _answer_known)
-    app.add_exception_handler(RequestValidationError, _answer_invalid_parameters)
-    app.add_exception_handler(HTTPException, _answer_http_exception)
-    app.add_exception_handler(ClientDisconnect, _answer_nobody)
-    app.add_exception_handler(Exception, _answer_unexpected)
 
 
 _AT = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`$")

@@ -15,7 +15,7 @@ from typing import overload
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from trunkline.api.parameters import PLACEHOLDER, P, Parameter, ParameterReader
 from trunkline.api.problems import method_not_allowed, problem_of, unexpected, unknown_route
@@ -133,14 +133,13 @@ def operation(
 
 class OperationRouter:
     """
-    Finds the operation of a request; `otherwise` answers requests to other paths.
+    Finds the operation of a request; other paths and methods are answered with a problem.
 
     Candidates are the operations with the request's method and its number of segments, in the order in which they were
     given. Starlette's router tries every route in turn, which costs more than the rest of a short answer.
     """
 
-    def __init__(self, operations: Iterable[Operation], *, otherwise: ASGIApp | None = None) -> None:
-        self._otherwise = _unknown_route if otherwise is None else otherwise
+    def __init__(self, operations: Iterable[Operation]) -> None:
         self._patterns = [(_pattern(each.path), each) for each in operations]
         self._candidates: dict[tuple[str, int], list[tuple[re.Pattern[str], Operation]]] = {}
         for pattern, each in self._patterns:
@@ -148,7 +147,7 @@ class OperationRouter:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._otherwise(scope, receive, send)
+            # The server speaks no WebSockets and starts no lifespan.
             return
         path: str = scope["path"]
         for pattern, each in self._candidates.get((scope["method"], path.count("/")), ()):
@@ -160,11 +159,15 @@ class OperationRouter:
         if methods := {each.method for pattern, each in self._patterns if pattern.fullmatch(path)}:
             await method_not_allowed(Request(scope), methods)(scope, receive, send)
         else:
-            await self._otherwise(scope, receive, send)
+            await unknown_route(Request(scope))(scope, receive, send)
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(PLACEHOLDER.sub(r"(?P<\1>[^/]+)", path))
+    # Every second part is the name of a placeholder.
+    parts = enumerate(PLACEHOLDER.split(path))
+    return re.compile(
+        "".join(f"(?P<{part}>[^/]+)" if position % 2 else re.escape(part) for position, part in parts)
+    )
 
 
 async def _respond(operation: Operation, request: Request) -> Response:
@@ -177,8 +180,3 @@ async def _respond(operation: Operation, request: Request) -> Response:
         return Response(status_code=400)
     except Exception as error:  # noqa: BLE001 - no layer outside answers it; it is logged
         return unexpected(request, error)
-
-
-async def _unknown_route(scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] == "http":
-        await unknown_route(Request(scope))(scope, receive, send)

@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager
 from starlette.types import ASGIApp
 
 from trunkline.api.headers import choose_correlation_id
+from trunkline.api.problems import Kind
+from trunkline.api.problems import refusal as refusal_text
 from trunkline.serving import HttpConnection, base_url, listen
 from trunkline.serving import serving as serving_with
 from trunkline.serving.connection import HttpRefusal
@@ -19,12 +21,8 @@ class ApiConnection(HttpConnection):
     invalid_http_fix = "Send HTTP/1.1 with a method that /openapi.json names."
 
     def refusal_response(self, refusal: HttpRefusal) -> bytes:
-        # Here, since the framework that it imports is loaded only after the work has begun.
-        from trunkline.api.problems import Kind  # noqa: PLC0415
-        from trunkline.api.problems import refusal as problem_text  # noqa: PLC0415
-
         kind = Kind(int(refusal.status), refusal.name, refusal.status.phrase)
-        return problem_text(kind, refusal.detail, refusal.fix, choose_correlation_id(()))
+        return refusal_text(kind, refusal.detail, refusal.fix, choose_correlation_id(()))
 
 
 def serving(

@@ -41,6 +41,8 @@ def assert_problem(answer: Answer, status: int) -> None:
         ("GET", "//api/v1/nothing"),
         ("GET", "//nothing"),
         ("GET", "//docs"),
+        ("GET", "//openapi-json"),
+        ("GET", "//openapi.json/"),
         ("GET", "/agents/"),
         ("POST", "/workflows/a/b/execute"),
         ("POST", "/workflows//execute"),
@@ -78,6 +80,8 @@ async def test_an_unknown_run_is_not_found_before_a_stream_of_it_begins(system: 
         ("GET", "/workflows/w/execute", "POST"),
         ("PUT", "/runs", "GET"),
         ("POST", "//livez", "GET"),
+        ("POST", "//openapi.json", "GET"),
+        ("DELETE", "//asyncapi.json", "GET"),
     ],
 )
 async def test_a_wrong_method_is_told_the_right_ones(

@@ -501,7 +501,7 @@ def test_a_piped_list_imports_nothing_heavy(server: ScriptedServer) -> None:
         "rich",
         "msgspec",
         "pydantic",
-        "fastapi",
+        "starlette",
         "aiohttp",
         "asyncio",
         "yaml",

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 import msgspec
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from trunkline import __version__
@@ -34,7 +32,7 @@ Where the server can be reached from other machines, every operation but `livez`
 the hooks of agents needs a key; `x-trunkline-role` is the
 least role that may call it.
 """
-TAGS = [
+TAGS: list[Json] = [
     {"name": "agents", "description": "The agents that workflows can call."},
     {"name": "migration", "description": "Agents that move to another protocol or address."},
     {"name": "workflows", "description": "Definitions, saved as immutable versions."},
@@ -149,22 +147,21 @@ def _resources(operations: Iterable[Operation]) -> JsonObject:
     return component_schemas([Problem, *(each for each in named if each is not None)])
 
 
-def build_openapi(app: FastAPI, operations: Sequence[Operation]) -> JsonObject:
-    document = cast(
-        "JsonObject",
-        get_openapi(
-            title="Trunkline", version=__version__, description=DESCRIPTION, routes=app.routes, tags=TAGS
-        ),
-    )
-    document["components"] = {
-        "schemas": {**_shapes(), **_resources(operations), **_workflow_schemas()},
-        "securitySchemes": _SECURITY_SCHEMES,
-    }
-    document["security"] = _SECURITY
-    paths = _object(document["paths"])
+def build_openapi(operations: Sequence[Operation]) -> JsonObject:
+    paths: dict[str, JsonObject] = {}
     for each in operations:
-        _object(paths.setdefault(each.path, {}))[each.method.lower()] = _operation(each)
-    return document
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Trunkline", "description": DESCRIPTION, "version": __version__},
+        "paths": {**paths},
+        "tags": TAGS,
+        "components": {
+            "schemas": {**_shapes(), **_resources(operations), **_workflow_schemas()},
+            "securitySchemes": _SECURITY_SCHEMES,
+        },
+        "security": _SECURITY,
+    }
 
 
 def _shapes() -> JsonObject:

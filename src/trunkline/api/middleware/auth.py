@@ -1,8 +1,8 @@
 """
 The check before every door of the API: a key, and a role that allows the call.
 
-Plain ASGI, around everything that answers, the framework's own answers included. Who is refused is in the log and in a
-metric; the key that was shown is in neither.
+Plain ASGI, around everything that answers, unknown paths included. Who is refused is in the log and in a metric; the
+key that was shown is in neither.
 """
 
 from __future__ import annotations
