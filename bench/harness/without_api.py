@@ -17,8 +17,8 @@ import uvloop
 
 from bench.harness.job import AGENT, DEFINITION, RUN_INPUT, WORKFLOW
 from bench.harness.load import take_orders
+from trunkline.api.services import Services
 from trunkline.services.agents.registry import AgentSpec
-from trunkline.services.runs.runs import Runs
 from trunkline.serving import tune_garbage_collector
 from trunkline.settings import load_settings
 from trunkline.telemetry.logs import configure_logs
@@ -49,9 +49,9 @@ class SlowDisk(apsw.VFS):
         return _SlowFile(name, flags, self._delay)  # pyright: ignore[reportArgumentType] - taken as it is given
 
 
-async def _execute(runs: Runs, run_input: object) -> None:
-    started = await runs.execute(WORKFLOW, None, run_input, correlation_id="bench")  # pyright: ignore[reportArgumentType] - JSON
-    if not await runs.wait(started.run_id, 30):
+async def _execute(services: Services, run_input: object) -> None:
+    started = await services.runs.execute(WORKFLOW, None, run_input, correlation_id="bench")  # pyright: ignore[reportArgumentType] - JSON
+    if not await services.run_queries.wait(started.run_id, 30):
         raise RuntimeError("The run did not end in 30 s.")
 
 
@@ -66,7 +66,7 @@ async def _main(agent_url: str, data: Path) -> None:
         def slot(number: int) -> Callable[[], Awaitable[None]]:
             del number
             # Decoded for each run, as the API does it.
-            return lambda: _execute(services.runs, msgspec.json.decode(RUN_INPUT))
+            return lambda: _execute(services, msgspec.json.decode(RUN_INPUT))
 
         await take_orders(slot)
 

@@ -89,7 +89,7 @@ class RunsChangedStream(_Stream):
 
     def __init__(self, services: Services, *, ping_after: float = PING_AFTER_SECONDS) -> None:
         super().__init__(services.stopping, ping_after)
-        self._runs = services.runs
+        self._runs = services.run_queries
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         with self._runs.watch_all() as watch:
@@ -117,7 +117,7 @@ class EventStream(_Stream):
         self._step = step
 
     async def _chunks(self) -> AsyncIterator[bytes]:
-        runs, run_id, after = self._services.runs, self._run_id, self._after
+        runs, run_id, after = self._services.run_queries, self._run_id, self._after
         now = asyncio.get_running_loop().time
         ping_at = now() + self._ping_after
         with runs.watch(run_id) as watch:
@@ -136,7 +136,7 @@ class EventStream(_Stream):
 
     async def _look(self, after: int) -> tuple[bool, int, list[EventRecord]]:
         """Whether these events are the last, and up to which number there are no others."""
-        runs = self._services.runs
+        runs = self._services.run_queries
         try:
             # Asked before the events are read: if final now, what is read next is all there will be.
             status, last = await runs.status(self._run_id)

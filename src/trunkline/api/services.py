@@ -22,6 +22,7 @@ from trunkline.services.migration.plan import MigrationPlan
 from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import SystemMonitor
 from trunkline.services.runs.inbox import Inbox
+from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.services.security.api_keys import ApiKeyLookup
 from trunkline.services.security.secrets import Secrets
@@ -85,6 +86,7 @@ class Services(Probes):
     secrets: Secrets
     workflows: Workflows
     runs: Runs
+    run_queries: RunQueries
     dead_letters: DeadLetters
     # None: no file is kept apart from its output.
     blobs: BlobStore | None

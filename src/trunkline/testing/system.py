@@ -110,8 +110,8 @@ class RunningSystem:
             run = await self.get(run_id)
             if run["status"] in statuses:
                 return run
-            with self.embedded.api.runs.watch(_run_id(run_id)) as watch:
-                status, seq = await self.embedded.api.runs.status(_run_id(run_id))
+            with self.embedded.api.run_queries.watch(_run_id(run_id)) as watch:
+                status, seq = await self.embedded.api.run_queries.status(_run_id(run_id))
                 if status not in statuses and seq == seen:
                     await watch.changed(1.0)
                 seen = seq
@@ -122,7 +122,7 @@ class RunningSystem:
             found = step_of(run, step)
             if found["status"] in statuses:
                 return found
-            with self.embedded.api.runs.watch(_run_id(run_id)) as watch:
+            with self.embedded.api.run_queries.watch(_run_id(run_id)) as watch:
                 await watch.changed(0.05)
 
 

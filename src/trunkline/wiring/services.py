@@ -16,6 +16,7 @@ from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import Deployment, SystemMonitor
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
+from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.stores.port.operations import Process
 from trunkline.wiring.agent_checks import RegisteredAgentCheck
@@ -64,11 +65,14 @@ def system_monitor(
 def api_services(
     context: ProcessContext, intake: Intake, probes: Probes, oversight: SystemMonitor
 ) -> Services:
+    run_queries = RunQueries(context.store, context.workflows, context.watchers, context.clock)
     return Services(
         registry=context.registry,
         secrets=context.secrets,
         workflows=context.workflows,
+        run_queries=run_queries,
         runs=Runs(
+            run_queries,
             context.store,
             context.workflows,
             intake,

@@ -69,6 +69,7 @@ class RunControlRoutes:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._runs = services.runs
+        self._queries = services.run_queries
 
     async def execute(self, request: Request, given: ExecuteParameters) -> Response:
         """
@@ -93,8 +94,8 @@ class RunControlRoutes:
         )
         segment.note({"trunkline.run_id": started.run_id})
         if given.wait is not None:
-            await self._runs.wait(started.run_id, min(given.wait, MAX_WAIT_SECONDS))
-        view = await self._runs.get(started.run_id)
+            await self._queries.wait(started.run_id, min(given.wait, MAX_WAIT_SECONDS))
+        view = await self._queries.get(started.run_id)
         asked_to_wait = given.wait is not None or not started.created
         finished = asked_to_wait and view.record.status in FINAL_RUN_STATUSES
         return _run_response(run_resource(view), started.run_id, 200 if finished else 202)
@@ -156,7 +157,7 @@ class RunControlRoutes:
         return await read_body(request, self._services.limits.max_body_bytes)
 
     async def _accepted(self, run_id: RunId) -> Response:
-        return _run_response(run_resource(await self._runs.get(run_id)), run_id, 202)
+        return _run_response(run_resource(await self._queries.get(run_id)), run_id, 202)
 
 
 def _run_response(run: RunResource, run_id: RunId, status: int) -> Response:

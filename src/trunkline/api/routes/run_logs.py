@@ -40,7 +40,7 @@ class RunLogParameters(Parameters, frozen=True, kw_only=True):
 
 class RunLogRoutes:
     def __init__(self, services: Services) -> None:
-        self._runs = services.runs
+        self._runs = services.run_queries
 
     async def logs(self, _request: Request, given: RunLogParameters) -> Response:
         """

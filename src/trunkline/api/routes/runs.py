@@ -215,7 +215,7 @@ class ListExchangesParameters(NumberPageParameters, frozen=True, kw_only=True):
 class RunRoutes:
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._runs = services.runs
+        self._runs = services.run_queries
 
     async def get(self, _request: Request, given: GetRunParameters) -> Response:
         """The run with all its steps."""

@@ -57,7 +57,7 @@ class RunView(msgspec.Struct, frozen=True):
 
 
 class RunQueries:
-    """Everything that only reads. `Runs` adds what changes runs."""
+    """Everything that only reads. `Runs` changes runs."""
 
     def __init__(self, store: Store, workflows: Workflows, watchers: RunWatchers, clock: Clock) -> None:
         self._store = store
@@ -67,7 +67,7 @@ class RunQueries:
         self._finder = RunFinder(store)
 
     async def get(self, run_id: RunId) -> RunView:
-        record, steps = await self._found(run_id)
+        record, steps = await self.find(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         touched = {step.name: step for step in steps}
         has_items = any(plan.for_each is not None for plan in compiled.steps.values())
@@ -100,7 +100,7 @@ class RunQueries:
 
     async def step(self, run_id: RunId, step: str) -> StepView:
         """One step, begun or not, or one item that has begun."""
-        record, state = await self._step(run_id, step)
+        record, state = await self.find_step(run_id, step)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         if state.name not in compiled.steps:
             return _item_view(run_id, compiled.steps[step_of_item(state.name)], state)
@@ -112,7 +112,7 @@ class RunQueries:
         self, run_id: RunId, step: str, *, limit: int, after: int, statuses: Sequence[StepStatus] = ()
     ) -> list[StepView]:
         """The items of a step that have begun, in their order; `after` is the last index seen."""
-        record, _ = await self._found(run_id)
+        record, _ = await self.find(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         plan = compiled.steps.get(step)
         if plan is None or plan.for_each is None:
@@ -170,14 +170,16 @@ class RunQueries:
                     return status in FINAL_RUN_STATUSES
                 await watch.changed(min(left, _MAX_SLEEP))
 
-    async def _found(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:
+    async def find(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:
+        """The stored run, without its items; raises `NotFound`."""
         found = await self._store.runs.get(run_id)
         if found is None:
             raise _no_run(run_id)
         return found
 
-    async def _step(self, run_id: RunId, step: str) -> tuple[RunRecord, StepState]:
-        record, steps = await self._found(run_id)
+    async def find_step(self, run_id: RunId, step: str) -> tuple[RunRecord, StepState]:
+        """The run and one of its steps or items; a step that has not begun is pending. Raises `NotFound`."""
+        record, steps = await self.find(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         place = parse_item_name(step)
         if place is not None:

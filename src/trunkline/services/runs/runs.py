@@ -50,9 +50,12 @@ class StartedRun(msgspec.Struct, frozen=True):
     created: bool
 
 
-class Runs(RunQueries):
+class Runs:
+    """Starts and changes runs. `RunQueries` reads them."""
+
     def __init__(
         self,
+        queries: RunQueries,
         store: Store,
         workflows: Workflows,
         intake: Intake,
@@ -61,7 +64,11 @@ class Runs(RunQueries):
         metrics: Metrics,
         routing: RoutingTable,
     ) -> None:
-        super().__init__(store, workflows, watchers, clock)
+        self._queries = queries
+        self._store = store
+        self._workflows = workflows
+        self._watchers = watchers
+        self._clock = clock
         self._intake = intake
         self._metrics = metrics
         self._routing = routing
@@ -148,7 +155,7 @@ class Runs(RunQueries):
 
         `step_input` is what the step to begin with is given in place of what the workflow makes for it.
         """
-        record, steps = await self._found(run_id)
+        record, steps = await self._queries.find(run_id)
         if record.status not in FINAL_RUN_STATUSES:
             raise Conflict(
                 f"Run {run_id} is {record.status}; only a finished run can be retried.",
@@ -199,13 +206,13 @@ class Runs(RunQueries):
 
     async def reply(self, run_id: RunId, step: str, reply: ReplyMessage, item: str | None = None) -> None:
         """`item`: the question that is meant, as the inbox names it; left out: the present one."""
-        record, state = await self._step(run_id, step)
+        record, state = await self._queries.find_step(run_id, step)
         self._check_question(record, state, item)
         _not_paused(record)
         await self._put(run_id, f"reply/{step}/{state.replies}", ReplyGiven(step, reply), "reply", step=step)
 
     async def resolve(self, run_id: RunId, step: str, outcome: ResolvedOutcome, output: Json = None) -> None:
-        _, state = await self._step(run_id, step)
+        _, state = await self._queries.find_step(run_id, step)
         if state.status != "OUTCOME_UNKNOWN":
             raise Conflict(f"The outcome of step {step} of run {run_id} is known: it is {state.status}.")
         item = OutcomeResolved(step, outcome, msgspec.Raw(encode(output)))
@@ -238,7 +245,7 @@ class Runs(RunQueries):
             )
 
     async def _allowed(self, run_id: RunId, action: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
-        record, _ = await self._found(run_id)
+        record, _ = await self._queries.find(run_id)
         if not allows(record.status):
             raise Conflict(
                 f"Run {run_id} is {record.status}; it cannot be {action}.",
