@@ -55,7 +55,7 @@ class CheckSample(msgspec.Struct, frozen=True, kw_only=True):
         return encode(self.input).decode()
 
 
-# The seed's own, by which every agent of its guide is tried.
+# The sample message of the migration guide.
 DEFAULT_SAMPLE = CheckSample(input={"query": "test query"}, text="This is a check. Say hello.")
 
 

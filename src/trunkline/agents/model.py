@@ -69,7 +69,7 @@ class BreakerPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an operator may say beyond the seeds' fields; one JSON text in the store."""
+    """Options in addition to the columns of the agents table; stored as one JSON text."""
 
     # Plain http is carried by `https`, too.
     transport: TransportName = "https"
@@ -113,5 +113,5 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     options: AgentOptions = NO_OPTIONS
 
 
-# The seeds' name for it.
+# The public name of the model.
 AgentMetadata = Agent

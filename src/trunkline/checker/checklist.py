@@ -90,7 +90,7 @@ def state_of(item: ChecklistItem, report: AgentCheckReport) -> ItemState:
     return "done" if "passed" in found and "skipped" not in found else "not asked"
 
 
-# What no program can check of a migration, as the seed's checklist has it.
+# The items of the migration guide's checklist that no program can check.
 ATTESTED_ITEMS = {
     "deployed": "The updated agent is deployed",
     "logs": "Logs show proper JSON-RPC format",

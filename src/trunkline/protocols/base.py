@@ -4,7 +4,7 @@ What every dialect offers, and what the bridge gets from it.
 A dialect turns an `AgentTask` into the bytes of a request and an agent's answer into an `Outcome`. It does no
 I/O: the bridge sends, receives, waits and asks again.
 
-The three methods that the seeds name are enough for a dialect of one's own; `encode` and `decode` are built
+The three abstract methods are enough for your own dialect; `encode` and `decode` are built
 on them:
 
     to_agent_request     AgentTask -> the request's payload, a JSON object

@@ -76,7 +76,7 @@ class ProtocolAdapterFactory:
             found = cls._adapters[protocol]
         except KeyError:
             raise UnsupportedProtocol(protocol, cls.supported_protocols()) from None
-        # The seeds have one name for both: agents of A2A, and zones.
+        # This name stands for both A2A agents and zones.
         return ZoneAdapter if found is JsonRpc2Adapter and "profile" in (protocol_config or {}) else found
 
     @classmethod

@@ -5,8 +5,8 @@ What dialect and bridge say to one another: a request, an answer, and what the a
     AgentAnswer    status, headers and body that came back
     Outcome        Succeeded | Failed | Working | Interrupted, read from the answer by the dialect
 
-The internal format of the seeds, `{"task_id", "status": "success"|"error", "output", "error"}`, is an outcome
-as a dict.
+`ProtocolAdapter.from_agent_response` returns an outcome as a dictionary, the internal format:
+`{"task_id", "status": "success"|"error", "output", "error"}`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trunkline.messages import Progress, Question, StepError, fix_for
 Direction = Literal["request", "response"]
 
 
-# The seeds' adapters raise ValueError where they cannot translate: who catches that catches this.
+# A ValueError, because `from_agent_response` is documented to raise one when it cannot translate.
 class ProtocolTranslationError(ValueError):
     """A request or a response could not be translated."""
 
@@ -191,7 +191,7 @@ def failure_of(exc: ProtocolTranslationError) -> Failed:
 
 
 def to_internal_format(outcome: Outcome, task_id: str) -> JsonObject:
-    """The outcome in the seeds' internal format."""
+    """The outcome in the internal format."""
     match outcome:
         case Succeeded():
             return {"task_id": task_id, "status": "success", "output": decode(outcome.output), "error": None}
@@ -207,7 +207,7 @@ def to_internal_format(outcome: Outcome, task_id: str) -> JsonObject:
 
 
 def from_internal_format(result: JsonObject) -> Outcome:
-    """What a result in the seeds' internal format means; raises KeyError or ValueError when it is not one."""
+    """The outcome of a result in the internal format; raises KeyError or ValueError if it has another format."""
     match result["status"]:
         case "success":
             return Succeeded(output=encode(result.get("output")))

@@ -1,5 +1,5 @@
 """
-Simple A2A, the plain dialect of the seeds.
+Simple A2A, the smallest dialect.
 
     request  {"task_id": "…", "input": …}
     answer   {"task_id": "…", "status": "success", "output": …, "error": null}

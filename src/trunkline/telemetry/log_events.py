@@ -1,6 +1,6 @@
 """The names of log events: one list, so that a dashboard can rely on them."""
 
-# the seeds' own
+# requests, and their translation
 HTTP_CALL = "http_call"
 PROTOCOL_REQUEST_TRANSLATION = "protocol_request_translation"
 PROTOCOL_RESPONSE_TRANSLATION = "protocol_response_translation"

@@ -1,5 +1,5 @@
 """
-Agents as the API takes and shows them, under the seeds' names.
+The public pydantic models for code that prepares a registration of an agent.
 
 The registry checks what is registered (it knows dialects that were added, too); these models say the same to
 readers of OpenAPI and to Python code that wants to prepare a registration.

@@ -38,9 +38,9 @@ from trunkline.checker.plans.step_call import step_check, step_task
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import ProtocolAdapter
 
-# Of the seed's own request.
-SEED_ID = "test-123"
-SEED_TEXT = '{"query": "test query"}'
+# The sample request of the migration guide.
+GUIDE_ID = "test-123"
+GUIDE_TEXT = '{"query": "test query"}'
 UNICODE_TEXT = '{"query": "Grüße aus Zürich, 你好, 🙂"}'
 # JSON that a handler may not expect, in texts that are valid messages.
 ODD_TEXTS = ("42", "null", "[]", '{"query": 42}', '{"unexpected": {"deeper": [1, 2, 3]}}')
@@ -67,7 +67,7 @@ class MessageFormat(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     # What a part lacks.
     lacks: Callable[[JsonObject], str | None]
-    # Whether artifacts and history must be there, as the seed's checklist has it.
+    # Whether artifacts and history are required, as in the migration guide's checklist.
     requires_all_fields: bool
 
 
@@ -87,10 +87,10 @@ def probes(
 
     number = f"9{nonce}".translate(str.maketrans("abcdef", "123456"))
     step = adapter.encode(step_task(nonce, sample))
-    # As the seed writes it, to the letter.
-    given = SEED_TEXT if sample == DEFAULT_SAMPLE else sample.json_text
+    # Exactly as in the migration guide.
+    given = GUIDE_TEXT if sample == DEFAULT_SAMPLE else sample.json_text
     return [
-        send("json-input", SEED_ID, f"msg-{SEED_ID}", given),
+        send("json-input", GUIDE_ID, f"msg-{GUIDE_ID}", given),
         send("text-input", f"check-{nonce}-text", f"msg-{nonce}-text", sample.text),
         send(
             "unicode-input",

@@ -83,12 +83,12 @@ _BAD_V1: tuple[Json, ...] = (
 _A2A_CODES = frozenset({INVALID_PARAMS, INVALID_REQUEST})
 
 
-def _seed_message(message_id: str, text: str) -> JsonObject:
+def _plain_message(message_id: str, text: str) -> JsonObject:
     return {"role": "user", "messageId": message_id, "parts": [{"kind": "text", "text": text}]}
 
 
 def _message_v03(message_id: str, text: str) -> JsonObject:
-    return {"kind": "message", **_seed_message(message_id, text)}
+    return {"kind": "message", **_plain_message(message_id, text)}
 
 
 def _message_v1(message_id: str, text: str) -> JsonObject:
@@ -100,7 +100,7 @@ def _whole(result: JsonObject) -> JsonObject | None:
 
 
 def _nothing(result: JsonObject) -> JsonObject | None:
-    del result  # the seed's agents answer with tasks alone
+    del result  # agents of this dialect answer only with tasks
     return None
 
 
@@ -138,8 +138,8 @@ def _lacks_content(part: JsonObject) -> str | None:
     return None if any(name in part for name in _CONTENTS) else "has none of text, data, raw and url"
 
 
-_SEED = MessageFormat(
-    message=_seed_message,
+_JSONRPC_2_0 = MessageFormat(
+    message=_plain_message,
     task=_whole,
     direct=_nothing,
     completed="completed",
@@ -174,7 +174,7 @@ _V1 = MessageFormat(
 _HEADERS_V1 = {"A2A-Version": "1.0"}
 
 
-def _seed_dialect(send: str) -> RpcDialect:
+def _jsonrpc_2_0(send: str) -> RpcDialect:
     return RpcDialect(
         protocol="jsonrpc-2.0",
         send=send,
@@ -274,4 +274,4 @@ def _dialect_of(protocol: str, config: JsonObject) -> tuple[RpcDialect, MessageF
     if "profile" in config or config.get("params", "message") != "message":
         return None
     method = config.get("method", "message/send")
-    return _seed_dialect(method if isinstance(method, str) else "message/send"), _SEED
+    return _jsonrpc_2_0(method if isinstance(method, str) else "message/send"), _JSONRPC_2_0

@@ -1,5 +1,5 @@
 """
-An agent's options, in addition to the seeds' fields, as JSON:
+An agent's options, in addition to the columns of the agents table, as JSON:
 
     transport          "https" | "aws-agentcore" | "stdio"
     resend             "same_message" | "ask_first" | "never"

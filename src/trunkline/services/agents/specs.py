@@ -186,7 +186,7 @@ def raise_if_any(findings: Sequence[Finding]) -> None:
 
 
 def _sentence(finding: Finding) -> str:
-    # The seeds fix the text about protocols; it says itself what it is about.
+    # The text about protocols is part of the public interface, and already names its subject.
     return finding.message if finding.path == "protocol" else f"{finding.path}: {finding.message}"
 
 

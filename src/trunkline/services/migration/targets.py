@@ -11,7 +11,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.services.agents.registry import may_get_secret
 from trunkline.services.agents.specs import check_spec, parse_spec, raise_if_any, spec_document
 
-# What the seeds migrate to.
+# The default target of a migration.
 DEFAULT_PROTOCOL = "jsonrpc-2.0"
 
 

@@ -1,5 +1,5 @@
 """
-JSON-RPC 2.0 as A2A 0.2 and 0.3 use it: the seeds' `jsonrpc-2.0`, and `a2a-0.3` and `a2a-0.2`, which stream too.
+JSON-RPC 2.0 as A2A 0.2 and 0.3 use it: `jsonrpc-2.0`, and `a2a-0.3` and `a2a-0.2`, which also stream.
 
     jsonrpc2_adapter.py, a2a_adapter.py   the adapters
     request.py           AgentTask -> message/send, message/stream, tasks/get, tasks/cancel, tasks/resubscribe
