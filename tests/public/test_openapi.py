@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema_rs
 import msgspec
 import pytest
 
@@ -70,6 +71,21 @@ def test_every_reference_leads_somewhere() -> None:
             for part in reference.removeprefix("#/").split("/"):
                 assert isinstance(target, dict), reference
                 target = target[part]
+
+
+def test_every_default_is_valid_and_no_required_field_has_one() -> None:
+    document = checked_in()
+    for found in objects_in(document):
+        fields = found.get("properties")
+        required = found.get("required")
+        if isinstance(fields, dict) and isinstance(required, list):
+            for name in required:
+                field = fields.get(str(name))
+                assert not (isinstance(field, dict) and "default" in field), (found.get("title"), name)
+        # A property may itself be called "default".
+        if "default" in found and found.keys() & {"type", "anyOf", "$ref", "enum"}:
+            schema = {**found, "components": document["components"]}
+            assert jsonschema_rs.validator_for(schema).is_valid(found["default"]), found
 
 
 def test_every_failure_is_a_problem() -> None:

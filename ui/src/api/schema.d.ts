@@ -2947,10 +2947,7 @@ export interface components {
              * @default null
              */
             who: string | null;
-            /**
-             * @description For those who read it later.
-             * @default
-             */
+            /** @description For those who read it later. */
             why: string;
         };
         /** Run */
@@ -3284,7 +3281,7 @@ export interface components {
              */
             first_delay: components["schemas"]["Workflow-duration"];
             /**
-             * @description Vary the delay.
+             * @description Randomize the delay.
              * @default true
              */
             jitter: boolean;
@@ -3294,7 +3291,7 @@ export interface components {
              */
             max_attempts: number;
             /**
-             * @description No delay is longer.
+             * @description Maximum delay.
              * @default 1m
              */
             max_delay: components["schemas"]["Workflow-duration"];
@@ -3375,7 +3372,7 @@ export interface components {
              * @default all
              */
             join: ("all" | "any" | "majority") | {
-                /** @description So many of them. */
+                /** @description At least this many steps. */
                 at_least: number;
                 /**
                  * @description Cancel the branches that are still running when the join is satisfied.

@@ -39,17 +39,26 @@ def component_schemas(types: Iterable[type]) -> JsonObject:
     schemas = cast("JsonObject", decode(text))
     additions = {schema_name(type_): cast("JsonObject", getattr(type_, _ADDITION, {})) for type_ in unique}
     named = {name.removesuffix(_SUFFIX): _object(schema) for name, schema in schemas.items()}
-    return {name: {**_component(name, schema), **additions.get(name, {})} for name, schema in named.items()}
+    return {name: _component(name, schema, additions.get(name, {})) for name, schema in named.items()}
 
 
-def _component(name: str, schema: JsonObject) -> JsonObject:
+def _component(name: str, schema: JsonObject, addition: JsonObject) -> JsonObject:
     spelled = _spelled(schema)
     if not spelled.get("required"):
         spelled.pop("required", None)
     if "properties" in spelled:
         # An answer has these fields and no others; a body with others is refused.
         spelled["additionalProperties"] = False
-    return {**spelled, "title": name}
+    return _without_required_defaults({**spelled, "title": name, **addition})
+
+
+def _without_required_defaults(schema: JsonObject) -> JsonObject:
+    """An addition may require a field that has a default in Python, so that a service can say what is missing."""
+    properties, required = schema.get("properties"), schema.get("required")
+    if isinstance(properties, dict) and isinstance(required, list):
+        for name in required:
+            _object(properties[str(name)]).pop("default", None)
+    return schema
 
 
 def _spelled(schema: JsonObject) -> JsonObject:
