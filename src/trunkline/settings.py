@@ -14,7 +14,7 @@ from dataclasses import fields
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
@@ -108,6 +108,20 @@ def _public_url(value: object) -> object:
     return value.rstrip("/")
 
 
+def _ignoring_case(choices: object) -> BeforeValidator:
+    """`WARNING` means the choice `warning`."""
+    by_folded = {str(choice).casefold(): str(choice) for choice in get_args(choices)}
+
+    def chosen(value: object) -> object:
+        return by_folded.get(value.casefold(), value) if isinstance(value, str) else value
+
+    return BeforeValidator(chosen)
+
+
+SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "json", "console"]
 PublicUrl = Annotated[str, BeforeValidator(_public_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Programs = Annotated[
@@ -161,10 +175,10 @@ class Settings(BaseSettings):
         timedelta(days=7), description="Retention time for topics created by `trunkline topics create`."
     )
     kafka_group: str = Field("trunkline", description="Prefix of the Kafka consumer group names.")
-    kafka_security_protocol: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = Field(
+    kafka_security_protocol: Annotated[SecurityProtocol, _ignoring_case(SecurityProtocol)] = Field(
         "plaintext", description="Security protocol for connections to Kafka."
     )
-    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+    kafka_sasl_mechanism: Annotated[SaslMechanism | None, _ignoring_case(SaslMechanism)] = Field(
         None, description="SASL mechanism for Kafka."
     )
     kafka_sasl_username: str | None = Field(None, description="SASL user name for Kafka.")
@@ -241,10 +255,12 @@ class Settings(BaseSettings):
         timedelta(seconds=30),
         description="How long calls in progress may take to finish when the process stops.",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
+    log_level: Annotated[LogLevel, _ignoring_case(LogLevel)] = Field(
         "info", description="Minimum level of log messages."
     )
-    log_format: Literal["auto", "json", "console"] = Field("auto", description="Format of log lines.")
+    log_format: Annotated[LogFormat, _ignoring_case(LogFormat)] = Field(
+        "auto", description="Format of log lines."
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -98,7 +98,11 @@ def settings_page() -> str:
             "`secret_key` and `kafka_sasl_password` have no flag. `trunkline config view` shows what `up` would use",
             "here and where each value comes from.",
         ),
-        "Durations are like `100ms`, `25s`, `5m`, `1h`, `2d`; lists in variables and flags are separated by commas.",
+        _paragraph(
+            "Write a duration as a number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`. Separate the items of a list",
+            "in a variable or flag by commas. Settings that accept only certain words ignore case:",
+            "`TRUNKLINE_LOG_LEVEL=WARNING` means `warning`.",
+        ),
         ["| setting | default | meaning |", "|---|---|---|", *rows],
     )
 

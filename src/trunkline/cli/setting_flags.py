@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from trunkline.cli.lazy_imports import lazy_module
 
@@ -15,10 +16,23 @@ if TYPE_CHECKING:
 else:
     settings = lazy_module("trunkline.settings")
 
-LogLevel = Literal["debug", "info", "warning", "error"]
-LogFormat = Literal["auto", "json", "console"]
-SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
-SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+def _ignore_case(type_: object, tokens: Sequence[Token]) -> str:
+    """`WARNING` means the choice `warning`, as in a variable."""
+    by_folded = {str(choice).casefold(): str(choice) for choice in get_args(type_)}
+    (token,) = tokens
+    chosen = by_folded.get(token.value.casefold())
+    if chosen is None:
+        choices = ", ".join(f'"{choice}"' for choice in by_folded.values())
+        raise ValueError(f'Invalid value "{token.value}" for {token.keyword}. Choose from: {choices}.')
+    return chosen
+
+
+_InAnyCase = Parameter(converter=_ignore_case)
+LogLevel = Annotated[Literal["debug", "info", "warning", "error"] | None, _InAnyCase]
+LogFormat = Annotated[Literal["auto", "json", "console"] | None, _InAnyCase]
+SecurityProtocol = Annotated[Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] | None, _InAnyCase]
+SaslMechanism = Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None, _InAnyCase]
 
 
 @Parameter(name="*")
@@ -123,8 +137,8 @@ class SettingFlags:
     topic_replication: int | None = None
     topic_retention: str | None = None
     kafka_group: str | None = None
-    kafka_security_protocol: SecurityProtocol | None = None
-    kafka_sasl_mechanism: SaslMechanism | None = None
+    kafka_security_protocol: SecurityProtocol = None
+    kafka_sasl_mechanism: SaslMechanism = None
     kafka_sasl_username: str | None = None
     kafka_ca_file: str | None = None
     kafka_cert_file: str | None = None
@@ -146,8 +160,8 @@ class SettingFlags:
     retention: str | None = None
     audit_retention: str | None = None
     stop_timeout: str | None = None
-    log_level: LogLevel | None = None
-    log_format: LogFormat | None = None
+    log_level: LogLevel = None
+    log_format: LogFormat = None
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False
 
     def settings(self) -> Settings:

@@ -60,8 +60,8 @@ def serve(
     client_ca: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_CLIENT_CA")] = None,
     open_: Annotated[Flag, Parameter(name="--open")] = False,
     stdio: Flag = False,
-    log_level: LogLevel | None = None,
-    log_format: LogFormat | None = None,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
 ) -> int:
     """
     Serve a zone: functions of yours behind one address.
