@@ -7,6 +7,8 @@ That each test notices when its rule is gone is shown by `make sabotage`, which 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sysconfig
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -16,6 +18,7 @@ from tests.sabotage.all_rules import RULES, page
 from tests.sabotage.rule import Rule
 
 ROOT = Path(__file__).parents[2]
+RUFF = Path(sysconfig.get_path("scripts")) / "ruff"
 PAGE = ROOT / "docs/sabotage.md"
 
 each_rule = pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.name) for rule in RULES])
@@ -32,6 +35,19 @@ def test_a_rule_can_be_taken_away_and_the_program_still_be_compiled(rule: Rule) 
     path, broken = rule.broken(ROOT)
     compile(broken, path, "exec")
     assert ast.dump(ast.parse(broken)) != ast.dump(ast.parse((ROOT / path).read_text()))
+
+
+def test_what_takes_a_rule_away_uses_only_names_that_exist(tmp_path: Path) -> None:
+    """A test that fails because of an unknown name would not have noticed the missing rule."""
+    for rule in RULES:
+        (tmp_path / f"{rule.name}.py").write_text(rule.broken(ROOT)[1])
+    checked = subprocess.run(
+        [RUFF, "check", "--isolated", "--select", "F821", "--output-format", "concise", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout
 
 
 @each_rule

@@ -106,7 +106,10 @@ ZONE_ACCESS: Sequence[Rule] = (
         breaks="A caller that the policy does not name may do what the defaults allow.",
         symbol="trunkline.zones.access.policy:ZonePolicy.rules_of",
         change=Change(
-            "return value", 2, of=2, becomes="it.orelse.func(it.test.left or Rules(), it.orelse.args[1])"
+            "return value",
+            2,
+            of=2,
+            becomes="it.orelse.func(it.test.left or CallerRules(), it.orelse.args[1])",
         ),
         caught_by=(
             f"{_DOOR}::test_a_refused_call_leaves_a_note_without_its_params",
