@@ -99,7 +99,7 @@ chaos: $(VENV)/.ready-dev services  ## kill everything a thousand times over ten
 	TRUNKLINE_CHAOS_RUNS=3000 TRUNKLINE_CHAOS_KILLS=60 $(BIN)/pytest --timeout 0 -s tests/crash/test_fleet_migration.py
 
 interop-long: $(VENV)/.ready-dev interop  ## workflows over eight frameworks and eight dialects 500 times, with the bridge killed 50 times
-	TRUNKLINE_INTEROP_RUNS=500 TRUNKLINE_INTEROP_KILLS=50 $(BIN)/pytest --timeout 0 -s tests/interop/test_eight_ways.py tests/interop/test_eight_dialects.py
+	TRUNKLINE_INTEROP_RUNS=500 TRUNKLINE_INTEROP_KILLS=50 $(BIN)/pytest --timeout 0 -s tests/interop/test_eight_frameworks.py tests/interop/test_eight_dialects.py
 
 sabotage: $(VENV)/.ready-dev services  ## take each safety rule away in a copy of the tree; its tests must notice
 	$(BIN)/python -m tests.sabotage --jobs $(CORES)

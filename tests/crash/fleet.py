@@ -22,7 +22,7 @@ from time import monotonic
 from deploy.local.kafka import KafkaProcess
 from deploy.local.postgres import PostgresCluster
 from deploy.local.processes import Guard
-from tests.crash.connection_owners import ConnectionOwners
+from tests.crash.calling_processes import ConnectionOwners
 from tests.crash.history_checker import Ending
 from tests.crash.server import PROGRAM, free_port
 from tests.services import private_kafka, private_postgres

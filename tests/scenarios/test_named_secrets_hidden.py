@@ -12,8 +12,8 @@ from urllib.parse import quote, quote_plus
 import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
-from tests.scenarios.collector import collecting
 from tests.scenarios.test_secrets import CANARY, ECHOES, assert_hidden, everything_kept, everything_readable
+from tests.scenarios.trace_collector import collecting
 
 from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.brokers.base import Producer, Undelivered

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tests.scenarios.sites import (
+from tests.scenarios.web_sites import (
     AgentSite,
     SiteCard,
     Speaker,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.scenarios.collector import OtlpCollector, Span, collecting
+from tests.scenarios.trace_collector import OtlpCollector, Span, collecting
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.telemetry import log_events

@@ -27,7 +27,7 @@ import msgspec
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols.answer_json import NotJson, json_kind, parse
-from trunkline.protocols.http_answer import add_http_details, failure_without_body, http_failure
+from trunkline.protocols.http_failures import add_http_details, failure_without_body, http_failure
 from trunkline.protocols.outcomes import (
     DEFAULT_SEND_OPTIONS,
     AgentAnswer,

@@ -38,7 +38,7 @@ from trunkline.messages import AgentResult, CancelTask, StepError, TraceContext
 from trunkline.messages.codec import encode_task
 from trunkline.services.operations.store_transfer import export_store, import_store
 from trunkline.stores.base import ApiKey, ExchangeRecord, Moved, ParentStep, Store, WorkflowVersion
-from trunkline.stores.port.transfer import AGENTS, DISPATCHES, RUNS, TABLES, Table, TableRow
+from trunkline.stores.port.transfer import AGENTS, DISPATCHES, RUNS, TABLES, TableRow, TransferTable
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.testing import FakeClock
 
@@ -95,7 +95,7 @@ async def fill(store: Store) -> None:
     await send(store, message(1))
 
 
-async def rows_of(store: Store, table: Table) -> list[TableRow]:
+async def rows_of(store: Store, table: TransferTable) -> list[TableRow]:
     """Sorted, and JSON in one way."""
     async with store.transaction() as tx:
         found = [tuple(row) async for batch in tx.transfer.dump(table) for row in batch]
@@ -109,7 +109,7 @@ def _normal(text: object) -> str:
     return repr(sorted(dict(decode(str(text))).items()))  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownMemberType, reportUnknownArgumentType] - an object
 
 
-async def everything(store: Store, *, but: Table | None = None) -> dict[str, list[TableRow]]:
+async def everything(store: Store, *, but: TransferTable | None = None) -> dict[str, list[TableRow]]:
     return {table.name: await rows_of(store, table) for table in TABLES if table is not but}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.scenarios.collector import collecting
 from tests.scenarios.distributed.in_process_roles import serving_roles
 from tests.scenarios.distributed.topic_records import TopicReader
+from tests.scenarios.trace_collector import collecting
 
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.testing import ScriptedAgent, jsonrpc_task

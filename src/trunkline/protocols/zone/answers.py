@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.messages import StepError
 from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, parse
-from trunkline.protocols.http_answer import (
+from trunkline.protocols.http_failures import (
     failure_without_body,
     fix_for_status,
     http_failure,

@@ -21,7 +21,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.errors import Conflict, Invalid, NotFound, Unavailable
-from trunkline.stores.port.transfer import TABLES, Table, TableRow
+from trunkline.stores.port.transfer import TABLES, TableRow, TransferTable
 
 VERSION = 1
 _FORMAT = "trunkline-export"
@@ -77,7 +77,7 @@ class ArchiveWriter:
     def begin(self, at: Instant) -> None:
         self._write(_ArchiveHeader(_FORMAT, VERSION, at, _COLUMNS))
 
-    def add(self, table: Table, rows: Sequence[TableRow]) -> None:
+    def add(self, table: TransferTable, rows: Sequence[TableRow]) -> None:
         self._counts[table.name] += len(rows)
         self._write(_ArchiveRows(table.name, [tuple(row) for row in rows]))
 
@@ -147,7 +147,7 @@ def check_archive(path: Path) -> ArchiveContents:
     raise _damaged(path)
 
 
-def read_archive(path: Path) -> Iterator[tuple[Table, list[TableRow]]]:
+def read_archive(path: Path) -> Iterator[tuple[TransferTable, list[TableRow]]]:
     """The batches of a file that was checked."""
     for data in _read(path):
         frame = _decoded(path, data)

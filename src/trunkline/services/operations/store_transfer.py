@@ -30,8 +30,8 @@ from trunkline.stores.port.transfer import (
     RUNS,
     TABLES,
     TASKS,
-    Table,
     TableRow,
+    TransferTable,
     Value,
 )
 from trunkline.stores.rows.messaging import unpack_messages
@@ -127,7 +127,7 @@ class _RowImporter:
         self.unfinished: set[str] = set()
         self.without_secret: list[str] = []
 
-    async def take(self, table: Table, rows: Sequence[TableRow]) -> None:
+    async def take(self, table: TransferTable, rows: Sequence[TableRow]) -> None:
         self.counts[table.name] += len(rows)
         if table is RUNS:
             status, run = RUNS.place("status"), RUNS.place("id")

@@ -25,7 +25,7 @@ MOST_BATCH_BYTES = 2_000_000
 MOST_BATCH_ROWS = 500
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True):
+class TransferTable(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     columns: tuple[str, ...]
     # In the order of these, rows come out as they went in.
@@ -40,7 +40,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return self.columns.index(column)
 
 
-AGENTS = Table(
+AGENTS = TransferTable(
     name="agents",
     columns=(
         "id", "name", "url", "description", "protocol", "protocol_config", "auth_type", "timeout_ms", "retry",
@@ -49,14 +49,14 @@ AGENTS = Table(
     uuids=frozenset({"id"}),
     json=frozenset({"protocol_config"}),
 )  # fmt: skip
-WORKFLOWS = Table(name="workflows", columns=("id", "name", "created_at"), uuids=frozenset({"id"}))
-WORKFLOW_VERSIONS = Table(
+WORKFLOWS = TransferTable(name="workflows", columns=("id", "name", "created_at"), uuids=frozenset({"id"}))
+WORKFLOW_VERSIONS = TransferTable(
     name="workflow_versions",
     columns=("workflow_id", "version", "canonical", "source", "created_at"),
     order=("workflow_id", "version"),
     uuids=frozenset({"workflow_id"}),
 )
-RUNS = Table(
+RUNS = TransferTable(
     name="runs",
     columns=(
         "id", "workflow_id", "workflow_name", "workflow_version", "status", "version", "seq", "input", "output",
@@ -66,7 +66,7 @@ RUNS = Table(
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of", "parent_id"}),
 )  # fmt: skip
-STEPS = Table(
+STEPS = TransferTable(
     name="steps",
     columns=(
         "run_id", "name", "status", "attempts", "answered_failures", "replies", "protocol", "context_id",
@@ -76,31 +76,31 @@ STEPS = Table(
     order=("run_id", "name"),
     uuids=frozenset({"run_id"}),
 )  # fmt: skip
-EVENTS = Table(
+EVENTS = TransferTable(
     name="events",
     columns=("id", "run_id", "seq", "type", "at", "data"),
     uuids=frozenset({"run_id"}),
     is_numbered=True,
 )
-INBOX = Table(
+INBOX = TransferTable(
     name="inbox",
     columns=("id", "run_id", "key", "payload", "applied"),
     uuids=frozenset({"run_id"}),
     is_numbered=True,
 )
-TIMERS = Table(
+TIMERS = TransferTable(
     name="timers",
     columns=("run_id", "key", "due", "payload"),
     order=("run_id", "key"),
     uuids=frozenset({"run_id"}),
 )
-DISPATCHES = Table(
+DISPATCHES = TransferTable(
     name="dispatches",
     columns=("task_id", "attempt", "run_id", "payload", "pause", "resend_at"),
     order=("task_id", "attempt"),
     uuids=frozenset({"run_id"}),
 )
-TASKS = Table(
+TASKS = TransferTable(
     name="tasks",
     columns=(
         "id", "task_id", "attempt", "run_id", "agent", "pool", "status", "owner", "epoch", "stopping", "at_most_once",
@@ -110,37 +110,37 @@ TASKS = Table(
     uuids=frozenset({"run_id"}),
     is_numbered=True,
 )  # fmt: skip
-EXCHANGES = Table(
+EXCHANGES = TransferTable(
     name="exchanges",
     columns=("id", "run_id", "step", "attempt", "record"),
     uuids=frozenset({"run_id"}),
     is_numbered=True,
 )
-DEAD_LETTERS = Table(
+DEAD_LETTERS = TransferTable(
     name="dead_letters",
     columns=(
         "id", "origin", "topic", "partition", "offset", "key", "value", "headers", "reason", "at",
     ),
     uuids=frozenset({"id"}),
 )  # fmt: skip
-OUTBOX = Table(name="outbox", columns=("id", "messages"), is_numbered=True)
-AGENT_EVENTS = Table(
+OUTBOX = TransferTable(name="outbox", columns=("id", "messages"), is_numbered=True)
+AGENT_EVENTS = TransferTable(
     name="agent_events",
     columns=("id", "agent_id", "agent", "kind", "at", "who", "why", "data"),
     uuids=frozenset({"agent_id"}),
 )
-AGENT_CHECKS = Table(
+AGENT_CHECKS = TransferTable(
     name="agent_checks",
     columns=("id", "agent_id", "at", "url", "protocol", "active", "grade", "passed", "report"),
     uuids=frozenset({"id", "agent_id"}),
 )
-COMPARISONS = Table(
+COMPARISONS = TransferTable(
     name="comparisons",
     columns=("id", "agent_id", "since", "run_id", "step", "at", "verdict", "record"),
     uuids=frozenset({"id", "agent_id", "run_id"}),
 )
 
-AUDIT = Table(
+AUDIT = TransferTable(
     name="audit",
     columns=("id", "at", "who", "kind", "action", "subject", "detail"),
     uuids=frozenset({"id"}),
@@ -193,10 +193,10 @@ class TransferWrites(Protocol):
         """
         ...
 
-    def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
+    def dump(self, table: TransferTable) -> AsyncGenerator[list[TableRow]]:
         """All rows, in an order in which they can be loaded elsewhere; read it to the end."""
         ...
 
-    async def load(self, table: Table, rows: Sequence[TableRow]) -> None:
+    async def load(self, table: TransferTable, rows: Sequence[TableRow]) -> None:
         """What `dump` returned, of any backend, into an empty table."""
         ...

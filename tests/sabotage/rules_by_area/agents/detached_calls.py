@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
-_TRIALS = "tests/scenarios/api/test_agent_trials.py"
+_TRIALS = "tests/scenarios/api/test_agent_test_calls.py"
 _ACTIVITY = "tests/contract/stores/test_activity.py"
 
 DETACHED_CALLS: Sequence[Rule] = (

@@ -8,7 +8,7 @@ from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _WORKFLOWS = "tests/unit/importing/litecone/test_workflows.py"
-_LOSSES = "tests/unit/importing/litecone/test_losses.py"
+_LOSSES = "tests/unit/importing/litecone/test_import_reports.py"
 _AGENTS = "tests/unit/importing/litecone/test_agents.py"
 
 IMPORTING: Sequence[Rule] = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_TWO_SIDES = "tests/scenarios/test_two_sides.py"
+_TWO_SIDES = "tests/scenarios/test_migration_routes.py"
 _SIDES = "tests/unit/bridge/agents/test_routes.py"
 _SHADOW = "tests/unit/bridge/migration/test_shadow_calls.py"
 _WATCH = "tests/unit/bridge/migration/test_rollback.py"

@@ -8,7 +8,7 @@ from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _STREAMS = "tests/scenarios/test_streams.py"
-_SECOND_CALLS = "tests/scenarios/test_second_calls.py"
+_SECOND_CALLS = "tests/scenarios/test_resending.py"
 _CONVERSATIONS = "tests/scenarios/test_conversations.py"
 _TASKS = "tests/contract/stores/test_tasks.py"
 _BLOBS = "tests/contract/test_blobs.py"
@@ -183,7 +183,7 @@ REMOTE_TASKS: Sequence[Rule] = (
             "assigned value", 4, of=6, becomes="__import__('hashlib').sha256(it.value.args[1]).hexdigest()"
         ),
         caught_by=(
-            "tests/scenarios/test_files.py::test_a_long_file_is_kept_beside_the_output_and_reaches_the_next_agent_whole[embedded]",
+            "tests/scenarios/test_attachments.py::test_a_long_file_is_kept_beside_the_output_and_reaches_the_next_agent_whole[embedded]",
         ),
     ),
     Rule(

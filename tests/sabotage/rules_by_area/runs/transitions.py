@@ -16,7 +16,7 @@ _RACES = "tests/contract/postgres/test_races.py"
 _DURABILITY = "tests/contract/postgres/test_durability.py"
 _DRIVER = "tests/unit/executor/test_driver.py"
 _STATES = "tests/unit/executor/test_run_state_cache.py"
-_STEERING = "tests/unit/machine/test_steering.py"
+_STEERING = "tests/unit/machine/test_run_control.py"
 _DEADLINES = "tests/unit/machine/steps/test_reply_deadlines.py"
 _WAITING = "tests/contract/stores/test_waiting_steps.py"
 

@@ -46,7 +46,7 @@ API_ACCESS: Sequence[Rule] = (
         symbol="trunkline.services.runs.runs:Runs._start",
         change=Change("keyword", 8, of=18, becomes="None"),
         caught_by=(
-            "tests/scenarios/api/test_executing.py::test_an_idempotency_key_starts_one_run",
+            "tests/scenarios/api/test_execute.py::test_an_idempotency_key_starts_one_run",
             "tests/scenarios/test_many_runs.py::test_a_key_that_comes_many_times_at_once_starts_one_run",
         ),
     ),
@@ -55,7 +55,7 @@ API_ACCESS: Sequence[Rule] = (
         breaks="A command that the broker delivers twice starts two runs.",
         symbol="trunkline.services.messaging.start_commands:StartCommandConsumer._start",
         change=Change("keyword", 2, of=3, becomes="None"),
-        caught_by=("tests/scenarios/test_commands.py::test_a_record_that_comes_again_starts_nothing",),
+        caught_by=("tests/scenarios/test_start_commands.py::test_a_record_that_comes_again_starts_nothing",),
     ),
     Rule(
         name="no-secret-in-a-message",
@@ -84,7 +84,7 @@ API_ACCESS: Sequence[Rule] = (
         symbol="trunkline.api.problems:redacted_path",
         change=Change("return value", becomes="it.test.func.value"),
         caught_by=(
-            "tests/scenarios/api/test_hooks.py::test_neither_the_address_nor_the_token_is_in_the_log[embedded]",
+            "tests/scenarios/api/test_push_notifications.py::test_neither_the_address_nor_the_token_is_in_the_log[embedded]",
         ),
     ),
     Rule(

@@ -165,7 +165,7 @@ HTTP: Sequence[Rule] = (
         symbol="trunkline.bridge.calls.recording:ExchangeRecorder.add",
         change=Change("keyword", 1, of=11, becomes="it.args[0]"),
         caught_by=(
-            "tests/scenarios/test_pushes.py::test_an_agent_is_told_where_to_ring_and_asked_when_it_does[embedded]",
+            "tests/scenarios/test_push_notifications.py::test_an_agent_is_told_where_to_ring_and_asked_when_it_does[embedded]",
         ),
     ),
 )

@@ -12,7 +12,7 @@ _PARAMS = "tests/unit/zones/test_params.py"
 _ENDPOINT = "tests/unit/zones/test_zone.py"
 _SERVER = "tests/unit/zones/serving/test_http_server.py"
 _HTTP = "tests/scenarios/zones/test_http.py"
-_SERVED = "tests/scenarios/zones/test_served.py"
+_SERVED = "tests/scenarios/zones/test_zone_command.py"
 
 ZONE_REQUESTS: Sequence[Rule] = (
     Rule(

@@ -38,7 +38,7 @@ NOTHING_EXTRACTED = (
 )
 
 
-class VersionTexts(msgspec.Struct, frozen=True, kw_only=True):
+class A2AErrorTexts(msgspec.Struct, frozen=True, kw_only=True):
     """How a version of A2A spells what an agent should have said."""
 
     completed: str
@@ -49,7 +49,7 @@ class VersionTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def outcome_of(
-    reading: ParsedResult[PartsMessage], whole: Callable[[], bytes], mode: OutputMode, texts: VersionTexts
+    reading: ParsedResult[PartsMessage], whole: Callable[[], bytes], mode: OutputMode, texts: A2AErrorTexts
 ) -> Outcome:
     """What a result means; `whole` gives all of it as JSON, for when nothing can be extracted."""
     if reading.form == "message" and reading.state is None and reading.reported_error is None:
@@ -121,7 +121,7 @@ def _default_question(kind: str, data: Json) -> str:
 
 
 def _failed(
-    reading: ParsedResult[PartsMessage], whole: Callable[[], bytes], spelled: str, texts: VersionTexts
+    reading: ParsedResult[PartsMessage], whole: Callable[[], bytes], spelled: str, texts: A2AErrorTexts
 ) -> Failed:
     message = f"Task state: {displayed_state(spelled)}"
     words = reading.reported_error or text_of(reading.status_message) or text_of(reading.message)
@@ -145,7 +145,7 @@ def _failed(
     )
 
 
-def _state_complaint(reading: ParsedResult[PartsMessage], texts: VersionTexts) -> str:
+def _state_complaint(reading: ParsedResult[PartsMessage], texts: A2AErrorTexts) -> str:
     if reading.state is None:
         return "the result has no status.state"
     return f"success is '{texts.completed}', not '{reading.state}'"

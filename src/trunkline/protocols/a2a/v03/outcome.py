@@ -7,13 +7,13 @@ What an agent's answer means for the step.
 
 from __future__ import annotations
 
-from trunkline.protocols.a2a.common.outcome import VersionTexts, outcome_of
+from trunkline.protocols.a2a.common.outcome import A2AErrorTexts, outcome_of
 from trunkline.protocols.a2a.v03.parsed_result import V03ParsedResult
 from trunkline.protocols.json_rpc.envelope import RpcError, failed_by_rpc_error, raw_result
 from trunkline.protocols.outcomes import Outcome, Succeeded
 from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
 
-_TEXTS = VersionTexts(
+_TEXTS = A2AErrorTexts(
     completed="completed",
     state_fix="Let the agent set status.state to the exact string 'completed' when it succeeded.",
     error_fix="Let the agent use the JSON-RPC 'error' object, not 'result', for failures.",

@@ -35,7 +35,7 @@ from trunkline.protocols.base import (
     TaskStreamReader,
 )
 from trunkline.protocols.config import ProtocolOption, TextOption, check_config
-from trunkline.protocols.http_answer import failure_without_body, http_failure
+from trunkline.protocols.http_failures import failure_without_body, http_failure
 from trunkline.protocols.outcomes import to_internal_format
 from trunkline.protocols.outputs import OutputMode
 

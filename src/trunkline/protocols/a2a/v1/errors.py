@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from trunkline.jsontypes import Json
-from trunkline.protocols.a2a.common.outcome import VersionTexts
+from trunkline.protocols.a2a.common.outcome import A2AErrorTexts
 
-TEXTS = VersionTexts(
+TEXTS = A2AErrorTexts(
     completed="TASK_STATE_COMPLETED",
     state_fix="Let the agent set status.state to TASK_STATE_COMPLETED when it succeeded.",
     error_fix="Let the agent answer with an error, not with a result, when it failed.",

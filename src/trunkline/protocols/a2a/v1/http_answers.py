@@ -26,7 +26,7 @@ from trunkline.protocols.a2a.v1.lenient_parsing import parse_lenient_result
 from trunkline.protocols.a2a.v1.model import V1Result
 from trunkline.protocols.a2a.v1.parsed_result import V1ParsedResult, parse_exact_result
 from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, parse
-from trunkline.protocols.http_answer import fix_for_status
+from trunkline.protocols.http_failures import fix_for_status
 from trunkline.protocols.outcomes import Failed, step_error
 
 _results = JsonReader(V1Result)

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from trunkline.clock import Instant
 from trunkline.errors import DataInUse, Unavailable
-from trunkline.stores.port.transfer import STEPS, TABLES, Moved, RowBatches, Table, TableRow, Value
+from trunkline.stores.port.transfer import STEPS, TABLES, Moved, RowBatches, TableRow, TransferTable, Value
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.database.text_encoding import json_accepted, json_restored, restored
@@ -67,7 +67,7 @@ class PostgresTransferWrites(PostgresWrites):
             await self._db.command("SELECT pg_stat_clear_snapshot()")
         return False
 
-    async def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
+    async def dump(self, table: TransferTable) -> AsyncGenerator[list[TableRow]]:
         await self._write_held()
         columns = ", ".join(_selected(table, column) for column in table.columns)
         # The steps of a run are in the order in which they were begun.
@@ -80,7 +80,7 @@ class PostgresTransferWrites(PostgresWrites):
         for batch in batches.rest():
             yield batch
 
-    async def load(self, table: Table, rows: Sequence[TableRow]) -> None:
+    async def load(self, table: TransferTable, rows: Sequence[TableRow]) -> None:
         if not rows:
             return
         columns = ", ".join(f'"{column}"' for column in table.columns)
@@ -95,11 +95,11 @@ class PostgresTransferWrites(PostgresWrites):
             await self._db.rows(set_number, table.name, highest)
 
 
-def _selected(table: Table, column: str) -> str:
+def _selected(table: TransferTable, column: str) -> str:
     return f'"{column}"::text' if column in table.uuids | table.json else f'"{column}"'
 
 
-def _as_elsewhere(table: Table, row: Row) -> TableRow:
+def _as_elsewhere(table: TransferTable, row: Row) -> TableRow:
     def value_of(column: str, value: Value) -> Value:
         if not isinstance(value, str):
             return value
@@ -108,7 +108,7 @@ def _as_elsewhere(table: Table, row: Row) -> TableRow:
     return [value_of(column, value) for column, value in zip(table.columns, row, strict=True)]
 
 
-def _as_here(table: Table, row: TableRow) -> TableRow:
+def _as_here(table: TransferTable, row: TableRow) -> TableRow:
     if not table.json:
         return row
     return [

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import apsw
 
 from trunkline.clock import Instant
-from trunkline.stores.port.transfer import TASKS, Moved, RowBatches, Table, TableRow
+from trunkline.stores.port.transfer import TASKS, Moved, RowBatches, TableRow, TransferTable
 from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, first, rows
@@ -38,7 +38,7 @@ class SqliteTransferWrites(SqliteWrites):
             self._db, "INSERT INTO moves(at) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM moves)", (self._now,)
         )
 
-    async def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
+    async def dump(self, table: TransferTable) -> AsyncGenerator[list[TableRow]]:
         self._write_held()
         columns = ", ".join(_selected(table, column) for column in table.columns)
         batches = RowBatches()
@@ -49,7 +49,7 @@ class SqliteTransferWrites(SqliteWrites):
         for batch in batches.rest():
             yield batch
 
-    async def load(self, table: Table, rows: Sequence[TableRow]) -> None:
+    async def load(self, table: TransferTable, rows: Sequence[TableRow]) -> None:
         self._changes.deletions = self._changes.workflows = True
         self._changes.no_poll_before = NOT_KNOWN
         columns = ", ".join(f'"{column}"' for column in table.columns)
@@ -57,5 +57,5 @@ class SqliteTransferWrites(SqliteWrites):
         execute_many(self._db, f"INSERT INTO {table.name}({columns}) VALUES ({places})", rows)  # noqa: S608 - constants only
 
 
-def _selected(table: Table, column: str) -> str:
+def _selected(table: TransferTable, column: str) -> str:
     return _RUN_OF_TASK if table is TASKS and column == "run_id" else f'"{column}"'

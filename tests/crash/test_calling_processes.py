@@ -9,7 +9,7 @@ import sys
 from asyncio.subprocess import PIPE
 
 import pytest
-from tests.crash.connection_owners import ConnectionOwners
+from tests.crash.calling_processes import ConnectionOwners
 
 pytestmark = pytest.mark.anyio
 

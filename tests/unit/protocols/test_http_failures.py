@@ -6,7 +6,7 @@ import pytest
 
 from trunkline.messages import AgentTask
 from trunkline.protocols import AgentAnswer, Failed, SimpleA2AAdapter
-from trunkline.protocols.http_answer import excerpt, failure_without_body, retry_after_ms
+from trunkline.protocols.http_failures import excerpt, failure_without_body, retry_after_ms
 
 NOW = "Wed, 21 Oct 2015 07:28:00 GMT"
 
