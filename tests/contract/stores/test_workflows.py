@@ -57,7 +57,7 @@ async def test_the_latest_version_can_be_read_in_the_transaction_that_writes(sto
 
 async def test_a_version_that_exists_is_never_written_again(store: Store) -> None:
     await insert(store, version("a"), version("a", 2))
-    with pytest.raises(AlreadyExists, match="Version 2 of the workflow .a. already exists"):
+    with pytest.raises(AlreadyExists, match="Version 2 of the workflow 'a' already exists"):
         await insert(store, version("a", 2))
     with pytest.raises(AlreadyExists):
         await insert(store, version("a", 1, of="another"))
