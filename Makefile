@@ -9,7 +9,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Tests wait as long as they compute, for Kafka above all: two test processes more than there are cores.
 JOBS ?= $(shell expr $(CORES) + 2)
 
-.PHONY: help setup ui ui-types demo demo-zones up up-distributed services interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
+.PHONY: help setup ui ui-types ui-lint demo demo-zones up up-distributed services interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -66,7 +66,8 @@ PAGES := $(VENV)/pages.txt
 test: lint  ## everything: the checks and all tests
 	@$(MAKE) --no-print-directory --jobs 3 services interop ui
 	@echo "Checking the types and the web UI beside the tests ..." >&2
-	@$(BIN)/pyright >$(TYPES) 2>&1 & types=$$!; \
+	@$(BIN)/python ui/build.py --run test
+	@{ $(BIN)/pyright && $(BIN)/python ui/build.py --run lint; } >$(TYPES) 2>&1 & types=$$!; \
 	  $(BIN)/pytest -n 1 tests/ui >$(PAGES) 2>&1 & pages=$$!; \
 	  $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/ui --ignore tests/crash; tests=$$?; \
 	  wait $$types; types=$$?; cat $(TYPES); \
@@ -74,7 +75,7 @@ test: lint  ## everything: the checks and all tests
 	  $(BIN)/pytest -n $(CORES) --dist worksteal tests/crash; crash=$$?; \
 	  exit $$((tests ? tests : pages ? pages : crash ? crash : types))
 
-check: lint  ## lint, format, types, the import rules and the prose
+check: lint ui-lint  ## lint, format, types, the import rules and the prose
 	$(BIN)/pyright
 
 lint: $(VENV)/.ready-dev prose
@@ -85,8 +86,12 @@ lint: $(VENV)/.ready-dev prose
 prose: $(VENV)/.ready-dev  ## lint the documentation, the help texts and the texts of the web UI
 	$(BIN)/python -m prose.lint
 
+ui-lint: $(VENV)/.ready-dev  ## lint the web UI with eslint, and check its format with prettier
+	$(BIN)/python ui/build.py --run lint
+
 unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
 	$(BIN)/pytest tests/unit tests/golden
+	$(BIN)/python ui/build.py --run test
 
 # Half an hour to an hour for each of the three.
 CHAOS = TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 TRUNKLINE_CHAOS_BROKER_KILLS=10 \
@@ -144,6 +149,7 @@ docs: $(VENV)/.ready-dev  ## write again what is generated (references, OpenAPI,
 format: $(VENV)/.ready-dev  ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(BIN)/python ui/build.py --run format
 
 lock:  ## resolve the dependencies anew into the lock files
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools

@@ -1,11 +1,12 @@
 """
-Builds the web UI into the package: `make ui`, and the building of a wheel.
+Builds the web UI into the package for `make ui` and for the wheel, and runs the UI's own checks and tests.
 
-    python ui/build.py                 build it, unless what is there is as new as its sources
-    python ui/build.py --if-possible   the same; without Node.js say how to get a page, and succeed
+    python ui/build.py                 build the UI, unless the built files are newer than the sources
+    python ui/build.py --if-possible   the same, but without Node.js print how to install it and succeed
+    python ui/build.py --run lint      run a script of package.json: lint, format or test
 
-Node.js is taken from the PATH, or from the packages that the tests need. Nothing but the standard library is used here:
-it runs before anything is installed.
+Node.js is taken from the PATH or from the Python packages that the tests install. This script uses only the standard
+library, because it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ STATIC = UI.parent / "src" / "trunkline" / "api" / "static"
 # The oldest that Vite runs on.
 OLDEST_NODE = (20, 19)
 HOW = (
-    "The web UI has not been built: that takes Node.js {}.{} or later with npm, and none was found. "
-    "Install it (nodejs.org, or your system's package) and run: make ui. "
-    "Everything else works without; an installed package of Trunkline has its page inside."
+    "The web UI was not built: Node.js {}.{} or later with npm was not found. "
+    "Install it from nodejs.org or with your package manager, then run: make ui. "
+    "Everything else works without it. Released packages of Trunkline already contain the web UI."
 ).format(*OLDEST_NODE)
 
 
 def build(*, if_possible: bool) -> int:
     with (UI / ".lock").open("w") as lock:
-        # Two at once would take each other's files away.
+        # Two builds at the same time would delete each other's files.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_built():
             return 0
@@ -42,7 +43,16 @@ def build(*, if_possible: bool) -> int:
         if npm is None:
             sys.stderr.write(f"{HOW}\n")
             return 0 if if_possible else 1
-        return _run(npm)
+        sys.stderr.write("Building the web UI (once) ...\n")
+        return _run(npm, "build")
+
+
+def run_script(script: str) -> int:
+    npm = find_npm()
+    if npm is None:
+        sys.stderr.write(f"{HOW}\n")
+        return 1
+    return _run(npm, script)
 
 
 def is_built() -> bool:
@@ -51,7 +61,7 @@ def is_built() -> bool:
 
 
 def find_npm() -> list[str] | None:
-    """How to call an npm whose Node.js is new enough."""
+    """The command for an npm whose Node.js is new enough."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is not None and npm is not None and _is_new_enough(node):
         return [npm]
@@ -64,8 +74,8 @@ def find_npm() -> list[str] | None:
 
 
 def _is_new_enough(node: str) -> bool:
-    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
-    found = re.match(r"v(\d+)\.(\d+)", told.stdout)
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+    found = re.match(r"v(\d+)\.(\d+)", version.stdout)
     return found is not None and (int(found[1]), int(found[2])) >= OLDEST_NODE
 
 
@@ -76,26 +86,40 @@ def _sources() -> Iterator[Path]:
         yield from (path for path in (UI / folder).rglob("*") if path.is_file())
 
 
-def _run(npm: list[str]) -> int:
-    sys.stderr.write("Building the web UI (once) ...\n")
-    # What npm runs finds the same Node.js.
+def _run(npm: list[str], script: str) -> int:
+    # The programs that npm starts find the same Node.js.
     environment = os.environ | {"PATH": f"{Path(npm[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
     npm = [*npm, "--prefix", str(UI)]
-    steps = [[*npm, "run", "--silent", "build"]]
+    with (UI / ".install-lock").open("w") as lock:
+        # A build, a check and a test can start at the same time; one of them installs.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status = _install(npm, environment)
+    return status or _call([*npm, "run", "--silent", script], environment)
+
+
+def _install(npm: list[str], environment: dict[str, str]) -> int:
     installed = UI / "node_modules" / ".package-lock.json"
-    if not installed.exists() or installed.stat().st_mtime < (UI / "package-lock.json").stat().st_mtime:
-        steps.insert(0, [*npm, "ci", "--silent", "--no-audit", "--no-fund"])
-    for step in steps:
-        status = subprocess.run(step, env=environment, stdout=sys.stderr, check=False).returncode
-        if status != 0:
-            sys.stderr.write(f"The web UI could not be built: {' '.join(step)} ended with {status}.\n")
-            return status
-    return 0
+    if installed.exists() and installed.stat().st_mtime >= (UI / "package-lock.json").stat().st_mtime:
+        return 0
+    return _call([*npm, "ci", "--silent", "--no-audit", "--no-fund"], environment)
+
+
+def _call(command: list[str], environment: dict[str, str]) -> int:
+    status = subprocess.run(command, env=environment, stdout=sys.stderr, check=False).returncode
+    if status != 0:
+        sys.stderr.write(f"The web UI failed: {' '.join(command)} exited with status {status}.\n")
+    return status
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser(description="Builds the web UI into the package.")
-    options.add_argument(
-        "--if-possible", action="store_true", help="without Node.js succeed, and say how to get it"
+    parser = argparse.ArgumentParser(
+        description="Build the web UI into the package, or run its checks and tests."
     )
-    sys.exit(build(if_possible=options.parse_args().if_possible))
+    parser.add_argument(
+        "--if-possible", action="store_true", help="without Node.js, print how to install it and succeed"
+    )
+    parser.add_argument(
+        "--run", metavar="SCRIPT", choices=["lint", "format", "test"], help="run a script of package.json"
+    )
+    options = parser.parse_args()
+    sys.exit(run_script(options.run) if options.run is not None else build(if_possible=options.if_possible))

@@ -21,8 +21,7 @@ import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { JsonEditor, jsonProblem } from "../forms/JsonEditor.tsx";
 import classes from "./agents.module.css";
-import { AUTH_TYPES, type AuthType, type Fields, PROTOCOLS, SECRET_PARTS } from "./fields.ts";
-import type { Agent } from "./queries.ts";
+import { AUTH_TYPES, type Fields, PROTOCOLS, SECRET_PARTS } from "./fields.ts";
 
 interface FormProps {
   readonly fields: Fields;
@@ -109,7 +108,7 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
             data={[...AUTH_TYPES]}
             allowDeselect={false}
             value={fields.authType}
-            onChange={(authType) => change({ authType: (authType ?? "none") as AuthType, secret: {}, secretJson: "" })}
+            onChange={(authType) => change({ authType: authType ?? "none", secret: {}, secretJson: "" })}
             error={found("auth_type")}
             data-testid="field-auth-type"
           />
@@ -257,7 +256,7 @@ function Limits({
         ]}
         allowDeselect={false}
         value={fields.resend}
-        onChange={(resend) => change({ resend: (resend ?? "ask_first") as Agent["resend"] })}
+        onChange={(resend) => change({ resend: resend ?? "ask_first" })}
         data-testid="field-resend"
       />
       <Switch

@@ -39,7 +39,7 @@ export function AgentPage() {
   if (query.data === undefined && query.error !== null) {
     return (
       <Stack gap="sm">
-        <Title order={1} size="h3" className={classes["name"]!}>
+        <Title order={1} size="h3" className={classes["name"]}>
           {agent}
         </Title>
         <ProblemPanel error={query.error} again={() => void query.refetch()} />
@@ -99,7 +99,7 @@ function Head({ agent }: { agent: Agent }) {
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
         <Group gap="md">
-          <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">
+          <Title order={1} size="h3" className={classes["name"]} data-testid="agent-name">
             {escapeBidi(agent.name)}
           </Title>
           {activity.data !== undefined && <HealthBadge standing={healthOf(activity.data)} />}
@@ -109,12 +109,12 @@ function Head({ agent }: { agent: Agent }) {
         <AgentActions agent={agent} />
       </Group>
       {agent.description !== null && (
-        <Text size="sm" className={classes["wrap"]!}>
+        <Text size="sm" className={classes["wrap"]}>
           {agent.description}
         </Text>
       )}
       <Group gap="md">
-        <Text size="sm" c="dimmed" className={classes["wrap"]!}>
+        <Text size="sm" c="dimmed" className={classes["wrap"]}>
           {spokenBy(agent)} · {agent.url}
         </Text>
         <Group gap={6}>

@@ -15,16 +15,16 @@ export function AgentRow({ agent }: { agent: Agent }) {
   const activity = agent.activity ?? null;
   return (
     <Table.Tr data-testid="agent" data-agent={agent.name}>
-      <Table.Td className={classes["who"]!}>
-        <AnchorLink to="/agents/$agent" params={{ agent: agent.name }} fw={600} size="sm" className={classes["name"]!}>
+      <Table.Td className={classes["who"]}>
+        <AnchorLink to="/agents/$agent" params={{ agent: agent.name }} fw={600} size="sm" className={classes["name"]}>
           {agent.name}
         </AnchorLink>
-        <Text size="xs" c="dimmed" lineClamp={1} title={agent.url} className={classes["wrap"]!}>
+        <Text size="xs" c="dimmed" lineClamp={1} title={agent.url} className={classes["wrap"]}>
           {agent.url}
         </Text>
       </Table.Td>
       <Table.Td visibleFrom="sm">
-        <Text size="sm" className={classes["whole"]!}>
+        <Text size="sm" className={classes["whole"]}>
           {spokenBy(agent)}
         </Text>
         <span className={classes["small"]}>{foundBy(agent)}</span>
@@ -44,7 +44,7 @@ export function AgentRow({ agent }: { agent: Agent }) {
           </Text>
         ) : (
           <Stack gap={0} align="flex-start">
-            <Text size="sm" className={classes["whole"]!}>
+            <Text size="sm" className={classes["whole"]}>
               <Timestamp at={activity.last_call.ended_at} />
             </Text>
             <OutcomeBadge outcome={activity.last_call.outcome} />

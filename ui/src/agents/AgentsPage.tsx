@@ -179,7 +179,7 @@ function AgentTable({ agents, of }: { agents: readonly Agent[]; of: number }) {
               <Table.Th>State</Table.Th>
               <Table.Th>Calls</Table.Th>
               <Table.Th visibleFrom="sm">Latency</Table.Th>
-              <Table.Th visibleFrom="xs" className={classes["whole"]!}>
+              <Table.Th visibleFrom="xs" className={classes["whole"]}>
                 Last call
               </Table.Th>
               <Table.Th visibleFrom="md">Checked</Table.Th>

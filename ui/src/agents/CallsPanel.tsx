@@ -71,7 +71,7 @@ function CallRow({ call }: { call: AgentCall }) {
           </Text>
         )}
       </Table.Td>
-      <Table.Td className={classes["wrap"]!}>
+      <Table.Td className={classes["wrap"]}>
         <AnchorLink
           to="/runs/$run"
           params={{ run: call.run }}
@@ -110,7 +110,7 @@ function RunLink({ call: { run } }: { call: AgentCall }) {
       ff="monospace"
       underline="always"
       title={run}
-      className={classes["whole"]!}
+      className={classes["whole"]}
     >
       …{run.slice(-12)}
     </AnchorLink>

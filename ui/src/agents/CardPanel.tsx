@@ -24,7 +24,7 @@ export function CardPanel({ agent }: { agent: Agent }) {
   return (
     <Stack gap="md">
       <Group gap="md" justify="space-between">
-        <Text size="sm" c="dimmed" className={classes["wrap"]!}>
+        <Text size="sm" c="dimmed" className={classes["wrap"]}>
           Read <Timestamp at={view.asked_at} />
           {view.url === null ? "" : ` from ${view.url}`}
         </Text>
@@ -47,7 +47,7 @@ export function CardPanel({ agent }: { agent: Agent }) {
           </Text>
         </Note>
       )}
-      {view.card === null ? <NoCard view={view} /> : <Card card={view.card as Json} />}
+      {view.card === null ? <NoCard view={view} /> : <Card card={view.card} />}
     </Stack>
   );
 }
@@ -69,11 +69,11 @@ function Card({ card }: { card: Json }) {
     <div className={classes["columns"]}>
       <Stack gap="md" data-testid="card">
         <section className={classes["box"]} aria-label="What it says of itself">
-          <Title order={2} size="h5" className={classes["wrap"]!}>
+          <Title order={2} size="h5" className={classes["wrap"]}>
             {name ?? "An agent without a name"}
           </Title>
           {description !== null && (
-            <Text size="sm" mt={4} className={classes["wrap"]!}>
+            <Text size="sm" mt={4} className={classes["wrap"]}>
               {description}
             </Text>
           )}
@@ -161,7 +161,7 @@ function SkillText({ skill }: { skill: Skill }) {
   return (
     <div data-testid="skill">
       <Group gap="xs">
-        <Text size="sm" fw={600} className={classes["wrap"]!}>
+        <Text size="sm" fw={600} className={classes["wrap"]}>
           {skill.name}
         </Text>
         {skill.tags.map((tag) => (
@@ -171,12 +171,12 @@ function SkillText({ skill }: { skill: Skill }) {
         ))}
       </Group>
       {skill.description !== null && (
-        <Text size="sm" className={classes["wrap"]!}>
+        <Text size="sm" className={classes["wrap"]}>
           {skill.description}
         </Text>
       )}
       {skill.examples.map((example) => (
-        <Text key={example} size="sm" c="dimmed" className={classes["wrap"]!}>
+        <Text key={example} size="sm" c="dimmed" className={classes["wrap"]}>
           “{example}”
         </Text>
       ))}

@@ -26,7 +26,7 @@ export function CheckReportView({ report }: { report: CheckReport }) {
           {report.active ? ", with messages" : ", without messages"}
         </Text>
       </Group>
-      <Text size="sm" className={classes["wrap"]!}>
+      <Text size="sm" className={classes["wrap"]}>
         {report.chosen}
       </Text>
       <Group gap="md" justify="space-between">
@@ -65,7 +65,7 @@ function Attestations({ attestations }: { attestations: CheckReport["attestation
         </span>
         <ChevronRight size={15} aria-hidden className={classes["chevron"]} />
       </summary>
-      <Stack gap={6} className={classes["body"]!}>
+      <Stack gap={6} className={classes["body"]}>
         {attestations.map((each) => (
           <Text key={each.id} size="sm">
             {each.attested ? "Attested" : "Not attested"}: {each.title}.{" "}
@@ -91,7 +91,7 @@ function FindingView({ finding }: { finding: CheckFinding }) {
         <span>{finding.title}</span>
         <ChevronRight size={15} aria-hidden className={classes["chevron"]} />
       </summary>
-      <Stack gap="xs" className={classes["body"]!}>
+      <Stack gap="xs" className={classes["body"]}>
         <dl className={classes["facts"]}>
           <dt>Expected</dt>
           <dd>{finding.expected}</dd>
@@ -122,7 +122,7 @@ function EvidenceView({ evidence }: { evidence: CheckFinding["evidence"][number]
   const { request, response } = evidence;
   return (
     <Stack gap={4}>
-      <Text size="xs" ff="monospace" className={classes["wrap"]!}>
+      <Text size="xs" ff="monospace" className={classes["wrap"]}>
         {request.method} {request.url} →{" "}
         {response === null ? (evidence.error ?? "no answer") : `HTTP ${response.status}`},{" "}
         {lasting(evidence.duration_ms)}

@@ -109,7 +109,7 @@ function CheckLink({ check, isShown }: { check: CheckSummary; isShown: boolean }
       from="/agents/$agent"
       to="."
       search={{ tab: "checks", check: check.id }}
-      className={classes["check"]!}
+      className={classes["check"]}
       aria-current={isShown ? "true" : undefined}
       data-testid="check"
     >

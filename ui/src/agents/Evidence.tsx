@@ -59,8 +59,8 @@ export function Evidence({ agent }: { agent: Agent }) {
                 <Table.Tbody>
                   {dialect.tried.map((probe, place) => (
                     <Table.Tr key={place}>
-                      <Table.Td className={classes["wrap"]!}>{probe.tried}</Table.Td>
-                      <Table.Td className={classes["wrap"]!}>{probe.answered}</Table.Td>
+                      <Table.Td className={classes["wrap"]}>{probe.tried}</Table.Td>
+                      <Table.Td className={classes["wrap"]}>{probe.answered}</Table.Td>
                     </Table.Tr>
                   ))}
                 </Table.Tbody>

@@ -27,7 +27,7 @@ export function Limits({ agent }: { agent: Agent }) {
         <dd>
           {agent.rate === null
             ? "No limit"
-            : `${agent.rate.per_second} a second, ${agent.rate.burst ?? 1} at once; ${rate?.tokens ?? 0} may begin now`}
+            : `${agent.rate.per_second} a second, ${agent.rate.burst} at once; ${rate?.tokens ?? 0} may begin now`}
         </dd>
         <dt>Breaker</dt>
         <dd>{breaker === null ? "None" : <BreakerBadge breaker={breaker.state} />}</dd>
@@ -57,8 +57,8 @@ export function Limits({ agent }: { agent: Agent }) {
           <>
             <dt>Opens after</dt>
             <dd>
-              {agent.breaker.failures} failures in a row, or {Math.round(100 * (agent.breaker.rate ?? 0.5))} % of the
-              last {agent.breaker.window} calls; for {lasting(agent.breaker.open_ms ?? 0)}
+              {agent.breaker.failures} failures in a row, or {Math.round(100 * agent.breaker.rate)} % of the last{" "}
+              {agent.breaker.window} calls; for {lasting(agent.breaker.open_ms)}
             </dd>
           </>
         )}

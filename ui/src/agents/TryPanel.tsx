@@ -42,7 +42,7 @@ export function TryPanel({ agent }: { agent: Agent }) {
   const send = () => {
     if (refused !== null || trial.isPending) return;
     const message = form === "text" ? { text } : { input: parsed(input) };
-    trial.mutate({ ...message, timeout_ms: Math.round(Number(seconds || LONGEST_SECONDS) * 1_000) } as Message);
+    trial.mutate({ ...message, timeout_ms: Math.round(Number(seconds || LONGEST_SECONDS) * 1_000) });
   };
   return (
     <Stack gap="md">
@@ -68,7 +68,7 @@ export function TryPanel({ agent }: { agent: Agent }) {
               { value: "input", label: "Input as JSON" },
             ]}
             value={form}
-            onChange={(next) => setForm(next as Form)}
+            onChange={(next) => setForm(next)}
             data-testid="try-form"
           />
           {form === "text" ? (
@@ -123,7 +123,7 @@ export function TryPanel({ agent }: { agent: Agent }) {
         </Text>
       )}
       {trial.error !== null && <ProblemPanel error={trial.error} />}
-      {trial.data !== undefined && !trial.isPending && <Outcome trial={trial.data} />}
+      {trial.data !== undefined && <Outcome trial={trial.data} />}
     </Stack>
   );
 }
@@ -132,7 +132,7 @@ function Outcome({ trial }: { trial: Trial }) {
   return (
     <Stack gap="md" data-testid="trial" data-outcome={trial.outcome}>
       <Verdict trial={trial} />
-      {trial.outcome === "success" && <Output output={trial.output as Json} />}
+      {trial.outcome === "success" && <Output output={trial.output} />}
       <section aria-labelledby="wire-heading">
         <Title order={2} size="h5" mb="xs" id="wire-heading">
           On the wire

@@ -38,9 +38,7 @@ function keep(said: Said): void {
 }
 
 export const key = {
-  read(): string | null {
-    return sessionStorage.getItem(NAME);
-  },
+  read: (): string | null => sessionStorage.getItem(NAME),
   /** For all tabs. */
   write(value: string | null): void {
     // Later than what was said before, whatever the clock says.
@@ -49,7 +47,7 @@ export const key = {
     tabs.postMessage(said);
   },
   /** Called when there is another key, none any more, or one again that was refused before. */
-  subscribe(listener: () => void): () => void {
+  subscribe: (listener: () => void): (() => void) => {
     listeners.add(listener);
     return () => listeners.delete(listener);
   },

@@ -34,7 +34,10 @@ function taken(manager: LockManager, name: string): Promise<(() => void) | null>
   return new Promise((resolve, reject) => {
     manager
       .request(name, { ifAvailable: true }, (lock) => {
-        if (lock === null) return resolve(null);
+        if (lock === null) {
+          resolve(null);
+          return;
+        }
         return new Promise<void>((giveBack) => resolve(giveBack));
       })
       .catch(reject);

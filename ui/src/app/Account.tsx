@@ -25,7 +25,7 @@ export function Account() {
           variant="default"
           size="xs"
           h={34}
-          className={classes["account"]!}
+          className={classes["account"]}
           leftSection={<UserRound size={15} aria-hidden />}
           aria-label={`Signed in with the key ${caller.name}, which has the role ${caller.role}`}
           data-testid="account"

@@ -15,7 +15,7 @@ const REFUSED = 401;
 
 export function KeyGate({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
-  const { error, isPending, isError } = useQuery(callerQuery);
+  const { error, isPending } = useQuery(callerQuery);
   useEffect(
     () =>
       key.onDoubt(() => void queries.invalidateQueries({ queryKey: callerQuery.queryKey }, { cancelRefetch: false })),
@@ -25,7 +25,7 @@ export function KeyGate({ children }: { children: ReactNode }) {
   if (error instanceof Problem && error.status === REFUSED)
     return <KeyDialog refusal={key.read() === null ? null : error} />;
   // A server that does not answer is told of by the pages themselves.
-  return isPending && !isError ? null : children;
+  return isPending ? null : children;
 }
 
 function KeyDialog({ refusal }: { refusal: Problem | null }) {
@@ -41,7 +41,7 @@ function KeyDialog({ refusal }: { refusal: Problem | null }) {
       component="section"
       withBorder
       p="lg"
-      className={classes["dialog"]!}
+      className={classes["dialog"]}
       role="dialog"
       aria-labelledby={heading}
       data-testid="key-dialog"

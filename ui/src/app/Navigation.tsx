@@ -26,7 +26,7 @@ export function Navigation({ showShortcuts }: { showShortcuts: () => void }) {
           />
         );
       })}
-      <UnstyledButton className={classes["help"]!} onClick={showShortcuts} data-testid="open-shortcuts">
+      <UnstyledButton className={classes["help"]} onClick={showShortcuts} data-testid="open-shortcuts">
         <Keyboard size={16} aria-hidden />
         <Text size="sm" span>
           Shortcuts

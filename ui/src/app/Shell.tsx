@@ -56,21 +56,21 @@ export function Shell() {
             aria-expanded={menu}
             data-testid="menu"
           />
-          <Link to="/runs" search={{}} className={classes["brand"]!} aria-label="Trunkline, the runs">
+          <Link to="/runs" search={{}} className={classes["brand"]} aria-label="Trunkline, the runs">
             <img src="/favicon.svg" alt="" width={22} height={22} />
             <Text fw={700} span>
               Trunkline
             </Text>
           </Link>
           <UnstyledButton
-            className={classes["search"]!}
+            className={classes["search"]}
             onClick={openPalette}
             aria-keyshortcuts="Control+K Meta+K"
             data-testid="open-palette"
           >
             <Search size={16} aria-hidden />
             <span className={classes["searchText"]}>Search or go to…</span>
-            <Kbd size="xs" className={classes["searchKeys"]!} aria-hidden>
+            <Kbd size="xs" className={classes["searchKeys"]} aria-hidden>
               {MODIFIER} K
             </Kbd>
           </UnstyledButton>
@@ -83,7 +83,7 @@ export function Shell() {
       <AppShell.Navbar p="xs" aria-label="Main">
         <Navigation showShortcuts={openShortcuts} />
       </AppShell.Navbar>
-      <AppShell.Main id="main" tabIndex={-1} className={classes["main"]!}>
+      <AppShell.Main id="main" tabIndex={-1} className={classes["main"]}>
         <ConnectionBanner />
         <KeyGate>
           <Outlet />

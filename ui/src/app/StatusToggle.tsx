@@ -22,7 +22,7 @@ export function StatusToggle({
 }) {
   const { icon: Icon, color } = appearanceOf(status);
   return (
-    <UnstyledButton className={classes["toggle"]!} aria-pressed={isPressed} onClick={onPress} data-testid={testId}>
+    <UnstyledButton className={classes["toggle"]} aria-pressed={isPressed} onClick={onPress} data-testid={testId}>
       <Icon size={14} aria-hidden color={color} />
       {children}
     </UnstyledButton>

@@ -39,7 +39,7 @@ export function TimesSwitch() {
   return (
     <Tooltip label={zone === "utc" ? "Times are in UTC" : "Times are local"} openDelay={300}>
       <UnstyledButton
-        className={classes["times"]!}
+        className={classes["times"]}
         aria-label={zone === "utc" ? "Times: UTC. Change to: local" : "Times: local. Change to: UTC"}
         onClick={() => setZone(zone === "utc" ? "local" : "utc")}
         data-testid="times"

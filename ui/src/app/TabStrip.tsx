@@ -18,7 +18,7 @@ export function TabStrip({ chosen, label, children }: { chosen: string; label?: 
   }, [chosen]);
   return (
     <div className={classes["room"]}>
-      <Tabs.List ref={list} className={classes["strip"]!} {...(label === undefined ? {} : { "aria-label": label })}>
+      <Tabs.List ref={list} className={classes["strip"]} {...(label === undefined ? {} : { "aria-label": label })}>
         {children}
       </Tabs.List>
     </div>

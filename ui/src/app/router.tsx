@@ -17,6 +17,13 @@ const root = createRootRoute({
   errorComponent: RouteProblem,
 });
 
+/** A text of the query; the router reads one that looks like a number or a boolean as such. */
+function textIn<Name extends string>(search: Record<string, unknown>, name: Name): Partial<Record<Name, string>> {
+  const value = search[name];
+  if (value === "" || (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean")) return {};
+  return { [name]: String(value) } as Record<Name, string>;
+}
+
 const home = createRoute({
   getParentRoute: () => root,
   path: "/",
@@ -64,7 +71,7 @@ export const workflowsRoute = createRoute({
   getParentRoute: () => root,
   path: "/workflows",
   validateSearch: (search: Record<string, unknown>): WorkflowsSearch => ({
-    ...(search["q"] !== undefined && search["q"] !== "" ? { q: String(search["q"]) } : {}),
+    ...textIn(search, "q"),
   }),
   component: lazyPage(() => import("../workflows/WorkflowsPage.tsx"), "WorkflowsPage"),
 });
@@ -116,7 +123,7 @@ export const agentsRoute = createRoute({
   getParentRoute: () => root,
   path: "/agents",
   validateSearch: (search: Record<string, unknown>): AgentsSearch => ({
-    ...(search["q"] !== undefined && search["q"] !== "" ? { q: String(search["q"]) } : {}),
+    ...textIn(search, "q"),
     ...(typeof search["speaks"] === "string" ? { speaks: search["speaks"] } : {}),
     ...(typeof search["state"] === "string" ? { state: search["state"] } : {}),
   }),
@@ -196,8 +203,7 @@ export interface MigrationSearch {
 export const migrationRoute = createRoute({
   getParentRoute: () => root,
   path: "/migration",
-  validateSearch: (search: Record<string, unknown>): MigrationSearch =>
-    search["q"] !== undefined && search["q"] !== "" ? { q: String(search["q"]) } : {},
+  validateSearch: (search: Record<string, unknown>): MigrationSearch => textIn(search, "q"),
   component: lazyPage(() => import("../migration/MigrationPage.tsx"), "MigrationPage"),
 });
 
@@ -249,9 +255,9 @@ export const systemRoute = createRoute({
     return {
       ...(tab === undefined ? {} : { tab }),
       ...(typeof search["letter"] === "string" ? { letter: search["letter"] } : {}),
-      ...(search["who"] === undefined || search["who"] === "" ? {} : { who: String(search["who"]) }),
+      ...textIn(search, "who"),
       ...(kind === undefined ? {} : { kind }),
-      ...(search["subject"] === undefined || search["subject"] === "" ? {} : { subject: String(search["subject"]) }),
+      ...textIn(search, "subject"),
     };
   },
   component: lazyPage(() => import("../system/SystemPage.tsx"), "SystemPage"),

@@ -17,22 +17,24 @@ export interface Side {
 const COLLAPSE = { margin: 3, minSize: 6 };
 
 export function CodeDiff({ before, after, language }: { before: Side; after: Side; language: Language }) {
+  const { text: oldText, label: oldLabel } = before;
+  const { text: newText, label: newLabel } = after;
   const frame = useRef<HTMLDivElement>(null);
   const dark = useComputedColorScheme("light") === "dark";
   const narrow = useMediaQuery("(max-width: 62em)", false, { getInitialValueInEffect: false });
 
   useEffect(() => {
     const parent = frame.current!;
-    const shown = (side: Side) => ({ doc: side.text, extensions: readable(language, side.label, dark) });
+    const shown = (doc: string, label: string) => ({ doc, extensions: readable(language, label, dark) });
+    const [a, b] = [shown(oldText, oldLabel), shown(newText, newLabel)];
     if (!narrow) {
-      const view = new MergeView({ a: shown(before), b: shown(after), parent, collapseUnchanged: COLLAPSE });
+      const view = new MergeView({ a, b, parent, collapseUnchanged: COLLAPSE });
       return () => view.destroy();
     }
-    const { doc, extensions } = shown(after);
-    const merge = unifiedMergeView({ original: before.text, mergeControls: false, collapseUnchanged: COLLAPSE });
-    const view = new EditorView({ doc, parent, extensions: [extensions, merge] });
+    const merge = unifiedMergeView({ original: oldText, mergeControls: false, collapseUnchanged: COLLAPSE });
+    const view = new EditorView({ doc: b.doc, parent, extensions: [b.extensions, merge] });
     return () => view.destroy();
-  }, [before.text, before.label, after.text, after.label, language, dark, narrow]);
+  }, [oldText, oldLabel, newText, newLabel, language, dark, narrow]);
 
   return <div ref={frame} className={classes["diff"]} data-testid="diff" />;
 }

@@ -154,7 +154,7 @@ function parsedPath(text: string): Path {
 export function placed(findings: readonly Finding[], schema: Schema): ReadonlyMap<string, readonly string[]> {
   const messages = new Map<string, string[]>();
   for (const { path, message, missing } of findings) {
-    const wanted = missing === undefined || missing === null ? parsedPath(path) : [...parsedPath(path), missing];
+    const wanted = typeof missing === "string" ? [...parsedPath(path), missing] : parsedPath(path);
     const place = nearest(schema, wanted);
     const isThere = pathText(place) === pathText(wanted);
     const told = typeof missing === "string" && isThere ? "This is needed." : isThere ? message : `${path}: ${message}`;
@@ -180,7 +180,7 @@ function gaps(given: Schema, root: Schema, value: Json | undefined, path: Path):
   return field.properties.flatMap(({ name, schema: own, required }) => {
     const inner = present[name];
     if (inner !== undefined) return gaps(own, root, inner, [...path, name]);
-    return required ? [{ path: pathText([...path, name]), message: "This is needed." } as Finding] : [];
+    return required ? [{ path: pathText([...path, name]), message: "This is needed." }] : [];
   });
 }
 

@@ -18,7 +18,7 @@ export function GraphTools({ layout, children }: { layout: Layout | null; childr
   const isFarthest = useStore(({ transform, minZoom }) => transform[2] <= minZoom);
   const isClosest = useStore(({ transform, maxZoom }) => transform[2] >= maxZoom);
   return (
-    <Group className={classes["tools"]!} justify="space-between" wrap="nowrap" gap="xs">
+    <Group className={classes["tools"]} justify="space-between" wrap="nowrap" gap="xs">
       <Group gap={4} wrap="nowrap" role="group" aria-label="Part of the graph">
         <Tool name="Zoom out" icon={ZoomOut} disabled={isFarthest} onClick={() => void zoomOut()} />
         <Tool name="Zoom in" icon={ZoomIn} disabled={isClosest} onClick={() => void zoomIn()} />

@@ -96,8 +96,8 @@ function Drawn({
         live.moveStop(live.stop ?? graph.steps[0]?.name ?? "");
         setLayout({ found: done, nodes: nodesOf(graph, insides, done, opens), edges: edgesOf(graph, insides, done) });
       },
-      (error: Error) => {
-        if (wanted) setFailure(error);
+      (error: unknown) => {
+        if (wanted) setFailure(error instanceof Error ? error : new Error(String(error)));
       },
     );
     return () => {

@@ -41,11 +41,11 @@ export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeT
       title={state?.reason ?? undefined}
       style={{ "--status": appearance?.color ?? "var(--mantine-color-default-border)" } as React.CSSProperties}
     >
-      <Handle type="target" position={across ? Position.Left : Position.Top} className={classes["handle"]!} />
+      <Handle type="target" position={across ? Position.Left : Position.Top} className={classes["handle"]} />
       <Face id={id} step={step} status={status} state={state ?? null} shown={shown} />
       <Doors id={id} data={data} state={state ?? null} />
       {state?.counts != null && state.items != null && !open && <ItemsBar state={state} />}
-      <Handle type="source" position={across ? Position.Right : Position.Bottom} className={classes["handle"]!} />
+      <Handle type="source" position={across ? Position.Right : Position.Bottom} className={classes["handle"]} />
     </div>
   );
 });
@@ -142,7 +142,7 @@ function Doors({ id, data, state }: { id: string; data: StepNodeData; state: Ste
         <Link
           to="/runs/$run"
           params={{ run: state.child.run } as never}
-          className={classes["door"]!}
+          className={classes["door"]}
           tabIndex={stop ? 0 : -1}
           aria-label={`Run of ${state.child.workflow}`}
           title={`Open the run of ${state.child.workflow}`}

@@ -58,9 +58,9 @@ export class Live {
 
 export interface Acts {
   readonly live: Live;
-  select(id: string): void;
+  readonly select: (id: string) => void;
   /** Shows or hides what is inside of a step. */
-  open(id: string): void;
+  readonly open: (id: string) => void;
 }
 
 export const GraphContext = createContext<Acts | null>(null);

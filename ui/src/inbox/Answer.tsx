@@ -35,11 +35,11 @@ export function Answer({
         {showsRun && <RunInput run={item.run_id} />}
       </Stack>
       <div className={classes["asked"]} data-testid="question">
-        <Text className={classes["words"]!}>
+        <Text className={classes["words"]}>
           <LinkedText text={item.text} />
         </Text>
         {item.data !== null && schemaOf(item.data) === null && (
-          <Code block className={classes["data"]!} tabIndex={0} aria-label="What came with the question">
+          <Code block className={classes["data"]} tabIndex={0} aria-label="What came with the question">
             {JSON.stringify(item.data, null, 2)}
           </Code>
         )}

@@ -76,7 +76,7 @@ export function InboxPage() {
             }}
           >
             <Button
-              className={classes["back"]!}
+              className={classes["back"]}
               variant="subtle"
               size="compact-sm"
               leftSection={<ArrowLeft size={14} aria-hidden />}
@@ -85,7 +85,7 @@ export function InboxPage() {
               All that waits
             </Button>
             {chosen === undefined ? (
-              <Text c="dimmed" className={classes["nothing"]!}>
+              <Text c="dimmed" className={classes["nothing"]}>
                 Choose one to answer it.
               </Text>
             ) : (
@@ -115,7 +115,7 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
   const { icon: Icon, title } = KINDS[item.kind];
   return (
     <UnstyledButton
-      className={classes["entry"]!}
+      className={classes["entry"]}
       onClick={onChoose}
       aria-current={chosen || undefined}
       data-testid="inbox-item"

@@ -74,7 +74,7 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
             aria-labelledby="answer-as"
             data={ways.map((each) => ({ value: each, label: NAMES[each] }))}
             value={way}
-            onChange={(next) => change(next as Way)}
+            onChange={(next) => change(next)}
             data-testid="answer-as"
           />
         </Group>

@@ -46,7 +46,7 @@ export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone:
         <Radio.Group
           label="What happened?"
           value={outcome}
-          onChange={(chosen) => setOutcome(chosen as Outcome)}
+          onChange={(chosen) => setOutcome(chosen)}
           data-testid="outcome"
         >
           <Stack gap="xs" mt="xs">

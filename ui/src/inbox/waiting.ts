@@ -68,7 +68,7 @@ export function useReply(item: InboxItem) {
         api.POST("/api/v1/runs/{run}/steps/{step}/reply", {
           params: { path: { run: item.run_id, step: item.step } },
           // With the question that is meant: an answer to one is no answer to the next.
-          body: { ...reply, item: item.id } as components["schemas"]["ReplyRequest"],
+          body: { ...reply, item: item.id },
         }),
       ),
     onSettled: useForgetting(),
@@ -82,7 +82,7 @@ export function useResolve(item: InboxItem) {
       body(
         api.POST("/api/v1/runs/{run}/steps/{step}/resolve", {
           params: { path: { run: item.run_id, step: item.step } },
-          body: { outcome, output: (output ?? null) as components["schemas"]["JsonValue"] },
+          body: { outcome, output: output ?? null },
         }),
       ),
     onSettled: useForgetting(),

@@ -48,7 +48,7 @@ export function AgentMigrationPage() {
         </Group>
       </div>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
-      {query.isPending && query.error === null && <Loading lines={8} />}
+      {query.isPending && <Loading lines={8} />}
       {status !== undefined && (
         <>
           <Standing status={status} />

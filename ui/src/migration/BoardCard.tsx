@@ -16,7 +16,7 @@ export function BoardCard({ entry }: { entry: Entry }) {
   const next = nextOf(entry);
   return (
     <li className={classes["card"]} data-testid="card" data-agent={entry.agent}>
-      <AnchorLink to="/migration/$agent" params={{ agent: entry.agent }} fw={600} className={classes["cardName"]!}>
+      <AnchorLink to="/migration/$agent" params={{ agent: entry.agent }} fw={600} className={classes["cardName"]}>
         {entry.agent}
       </AnchorLink>
       <Dialects entry={entry} />
@@ -29,7 +29,7 @@ export function BoardCard({ entry }: { entry: Entry }) {
       {stage !== "finished" && <Compared entry={entry} />}
       {(stage === "canary" || stage === "cut_over") && <Called entry={entry} />}
       {stage === "rolled_back" && entry.event !== null && (
-        <Text size="xs" className={classes["why"]!}>
+        <Text size="xs" className={classes["why"]}>
           {entry.event.who}: {entry.event.why} (<Timestamp at={entry.event.at} />)
         </Text>
       )}
@@ -40,7 +40,7 @@ export function BoardCard({ entry }: { entry: Entry }) {
       )}
       <Blocked entry={entry} />
       {next !== null && (
-        <Text size="xs" className={classes["next"]!} data-testid="next">
+        <Text size="xs" className={classes["next"]} data-testid="next">
           <ArrowRight size={13} aria-hidden /> <NextLink agent={entry.agent} next={next} />
         </Text>
       )}
@@ -62,7 +62,7 @@ function Dialects({ entry }: { entry: Entry }) {
   const target = entry.migration?.target;
   const old = entry.in_use ?? `${entry.protocol}, not asked yet`;
   return (
-    <Text size="xs" className={classes["dialects"]!}>
+    <Text size="xs" className={classes["dialects"]}>
       {entry.migration?.stage === "finished" ? (entry.in_use ?? entry.protocol) : old}
       {target != null && entry.migration?.stage !== "finished" && (
         <>
@@ -153,7 +153,7 @@ function Blocked({ entry }: { entry: Entry }) {
 
 function Line({ icon: Icon, color, children }: { icon: LucideIcon; color: string; children: ReactNode }) {
   return (
-    <Text size="xs" className={classes["line"]!}>
+    <Text size="xs" className={classes["line"]}>
       <Icon size={13} aria-hidden color={color} /> <span>{children}</span>
     </Text>
   );

@@ -9,7 +9,7 @@ import type { Entry } from "./queries.ts";
 export function ChangedReads({ reads }: { reads: Entry["expressions"] }) {
   if (reads.length === 0) return null;
   return (
-    <Stack gap={4} className={classes["scroll"]!}>
+    <Stack gap={4} className={classes["scroll"]}>
       <Title order={2} size="h5">
         Expressions that will read something else
       </Title>
@@ -41,7 +41,7 @@ export function ChangedReads({ reads }: { reads: Entry["expressions"] }) {
                   v{read.version}
                 </Text>
               </Table.Td>
-              <Table.Td className={classes["mono"]!}>{read.place}</Table.Td>
+              <Table.Td className={classes["mono"]}>{read.place}</Table.Td>
               <Table.Td>
                 <Code>{read.expression}</Code>
               </Table.Td>

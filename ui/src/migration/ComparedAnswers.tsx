@@ -59,8 +59,8 @@ export function ComparedAnswers({ one }: { one: Compared }) {
             {failed && (
               <Table.Tr>
                 <Table.Th scope="row">The call</Table.Th>
-                <Table.Td className={classes["value"]!}>{oldError ?? "succeeded"}</Table.Td>
-                <Table.Td className={classes["value"]!}>{newError ?? "succeeded"}</Table.Td>
+                <Table.Td className={classes["value"]}>{oldError ?? "succeeded"}</Table.Td>
+                <Table.Td className={classes["value"]}>{newError ?? "succeeded"}</Table.Td>
               </Table.Tr>
             )}
             {differences.map((difference) => (
@@ -83,10 +83,10 @@ function DifferenceRow({ difference }: { difference: Difference }) {
   const { before, old: left, new: right, after } = textDifference(old ?? "", fresh ?? "");
   return (
     <Table.Tr data-testid="difference" data-path={path}>
-      <Table.Th scope="row" className={classes["value"]!}>
+      <Table.Th scope="row" className={classes["value"]}>
         {path || "/"}
       </Table.Th>
-      <Table.Td className={classes["value"]!}>
+      <Table.Td className={classes["value"]}>
         {old === null ? (
           <Missing />
         ) : (
@@ -97,7 +97,7 @@ function DifferenceRow({ difference }: { difference: Difference }) {
           </>
         )}
       </Table.Td>
-      <Table.Td className={classes["value"]!}>
+      <Table.Td className={classes["value"]}>
         {fresh === null ? (
           <Missing />
         ) : (

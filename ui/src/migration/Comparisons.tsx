@@ -28,7 +28,7 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
   if (query.isSuccess && found.length === 0 && verdict === undefined) return null;
   const choices = VERDICT_ORDER.filter((each) => (counts[each] ?? 0) > 0 || each === verdict);
   return (
-    <Stack gap={6} id="comparisons" className={classes["anchored"]!} data-testid="comparisons">
+    <Stack gap={6} id="comparisons" className={classes["anchored"]} data-testid="comparisons">
       <Group gap="sm">
         <Title order={2} size="h5">
           Shadow comparisons
@@ -41,11 +41,9 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
         <SegmentedControl
           size="xs"
           aria-label="Verdict"
-          className={classes["verdicts"]!}
+          className={classes["verdicts"]}
           value={verdict ?? "all"}
-          onChange={(value) =>
-            onSelect({ verdict: value === "all" ? undefined : (value as Verdict), comparison: undefined })
-          }
+          onChange={(value) => onSelect({ verdict: value === "all" ? undefined : value, comparison: undefined })}
           data={[
             { value: "all", label: "All" },
             ...choices.map((each) => ({ value: each, label: `${VERDICTS[each]} (${counts[each] ?? 0})` })),
@@ -123,7 +121,7 @@ function Row({ one, opened, onOpen }: { one: Compared; opened: boolean; onOpen: 
     <Table.Tr data-testid="comparison" data-verdict={one.verdict}>
       <Table.Td>
         <UnstyledButton
-          className={classes["line"]!}
+          className={classes["line"]}
           onClick={onOpen}
           aria-expanded={opened}
           data-testid="open-comparison"
@@ -136,11 +134,11 @@ function Row({ one, opened, onOpen }: { one: Compared; opened: boolean; onOpen: 
         </UnstyledButton>
       </Table.Td>
       <Table.Td>
-        <AnchorLink to="/runs/$run" params={{ run: one.run }} search={{ step: one.step }} className={classes["mono"]!}>
+        <AnchorLink to="/runs/$run" params={{ run: one.run }} search={{ step: one.step }} className={classes["mono"]}>
           {one.run} {one.step}
         </AnchorLink>
       </Table.Td>
-      <Table.Td className={classes["mono"]!}>{summaryOf(one)}</Table.Td>
+      <Table.Td className={classes["mono"]}>{summaryOf(one)}</Table.Td>
       <Table.Td>
         <Timestamp at={one.at} />
       </Table.Td>

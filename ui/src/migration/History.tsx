@@ -37,8 +37,8 @@ export function History({ agent }: { agent: string }) {
                   <Table.Td>
                     <What event={event} />
                   </Table.Td>
-                  <Table.Td className={classes["words"]!}>{event.why}</Table.Td>
-                  <Table.Td className={classes["words"]!}>{event.who}</Table.Td>
+                  <Table.Td className={classes["words"]}>{event.why}</Table.Td>
+                  <Table.Td className={classes["words"]}>{event.who}</Table.Td>
                   <Table.Td>
                     <Timestamp at={event.at} />
                   </Table.Td>

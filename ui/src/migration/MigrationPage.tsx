@@ -51,7 +51,7 @@ export function MigrationPage() {
         </Group>
       </Group>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
-      {query.isPending && query.error === null && <Loading lines={8} />}
+      {query.isPending && <Loading lines={8} />}
       {query.isSuccess && (entries.length === 0 ? <NoAgents /> : <Board entries={shown} />)}
       {settled.length > 0 && <Settled entries={settled} />}
     </Stack>

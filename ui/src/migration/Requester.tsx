@@ -6,7 +6,7 @@ import { useLocalStorage } from "@mantine/hooks";
 import { key } from "../api/key.ts";
 
 export function useRequester() {
-  return useLocalStorage<string>({ key: "trunkline.who", defaultValue: "", getInitialValueInEffect: false });
+  return useLocalStorage({ key: "trunkline.who", defaultValue: "", getInitialValueInEffect: false });
 }
 
 export function RequesterField({ value, onChange }: { value: string; onChange: (value: string) => void }) {

@@ -39,28 +39,28 @@ function Split({
   const [down, setDown] = useSizes("run.down", ["55%", "45%"]);
   return (
     <Splitter
-      className={classes["split"]!}
+      className={classes["split"]}
       sizes={across}
       onSizeChange={(sizes) => setAcross(sizes as Sizes)}
       lineSize={1}
     >
       <Splitter.Pane defaultSize={first[0]!} min="30%">
         <Splitter
-          className={classes["split"]!}
+          className={classes["split"]}
           orientation="vertical"
           sizes={down}
           onSizeChange={(sizes) => setDown(sizes as Sizes)}
           lineSize={1}
         >
-          <Splitter.Pane defaultSize="55%" min="15%" collapsible className={classes["pane"]!}>
+          <Splitter.Pane defaultSize="55%" min="15%" collapsible className={classes["pane"]}>
             {top}
           </Splitter.Pane>
-          <Splitter.Pane defaultSize="45%" min="15%" collapsible className={classes["pane"]!}>
+          <Splitter.Pane defaultSize="45%" min="15%" collapsible className={classes["pane"]}>
             {bottom}
           </Splitter.Pane>
         </Splitter>
       </Splitter.Pane>
-      <Splitter.Pane defaultSize={first[1]!} min="20%" collapsible className={classes["aside"]!}>
+      <Splitter.Pane defaultSize={first[1]!} min="20%" collapsible className={classes["aside"]}>
         {aside}
       </Splitter.Pane>
     </Splitter>

@@ -45,16 +45,25 @@ export function RunGraph({
     for (const [node, { states: inner }] of pictures) {
       for (const [name, state] of inner) all.set(childId(node, name), state);
     }
-    return all as ReadonlyMap<string, StepModel>;
+    return all;
   }, [model.steps, insides, shown, pictures]);
   const select = useCallback(
     (id: string | null) => {
-      if (id === null) return onSelect(null);
+      if (id === null) {
+        onSelect(null);
+        return;
+      }
       const [step, slot] = id.split("#") as [string, string | undefined];
-      if (slot !== undefined) return onSelect(shown.get(step)?.[Number(slot)]?.name ?? step);
+      if (slot !== undefined) {
+        onSelect(shown.get(step)?.[Number(slot)]?.name ?? step);
+        return;
+      }
       const { node, name } = parentOf(id);
       const child = node === null ? undefined : pictures.get(node);
-      if (child !== undefined) return onOpenRun(child.run, name);
+      if (child !== undefined) {
+        onOpenRun(child.run, name);
+        return;
+      }
       onSelect(id);
     },
     [onSelect, onOpenRun, shown, pictures],

@@ -103,7 +103,7 @@ function RunLink({ run, step, testid }: { run: string; step?: string; testid: st
       to="/runs/$run"
       params={{ run }}
       search={step === undefined ? {} : { step }}
-      className={classes["id"]!}
+      className={classes["id"]}
       size="xs"
       data-testid={testid}
     >

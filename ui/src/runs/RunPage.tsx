@@ -53,7 +53,7 @@ function KnownRun({ run, isLatest, again }: { run: Run; isLatest: boolean; again
   }, [model.status, run, again]);
   usePageTitle(`${appearanceOf(model.status).word} · ${run.workflow.name}`);
   return (
-    <Stack gap="xs" className={classes["page"]!} data-testid="run-page">
+    <Stack gap="xs" className={classes["page"]} data-testid="run-page">
       <RunHeader run={run} model={model} connection={connection} problem={problem} />
       <Body run={run} live={live} model={model} />
     </Stack>
@@ -150,7 +150,7 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
   return (
     <>
       <RunNotice model={model} onSelect={select} />
-      <Box className={classes["body"]!}>
+      <Box className={classes["body"]}>
         {wide ? (
           <Side top={picture} bottom={chart} aside={inspector} />
         ) : (

@@ -354,9 +354,9 @@ export function failureOf(value: unknown): Failure | null {
   if (typeof value !== "object" || value === null) return null;
   const { code, message, fix, step, attempt, cause_item: causeItem, detail } = value as Record<string, unknown>;
   return {
-    code: String(code ?? ""),
-    message: String(message ?? ""),
-    fix: String(fix ?? ""),
+    code: textOf(code) ?? "",
+    message: textOf(message) ?? "",
+    fix: textOf(fix) ?? "",
     step: textOf(step),
     // 0: it failed before its first.
     attempt: typeof attempt === "number" && attempt > 0 ? attempt : null,
@@ -369,7 +369,7 @@ function waitOf(value: unknown): WaitingFor {
   const { kind, text, until } = (value ?? {}) as Record<string, unknown>;
   return {
     kind: kind === "auth" ? "auth" : "input",
-    text: String(text ?? ""),
+    text: textOf(text) ?? "",
     until: typeof until === "string" ? Date.parse(until) : null,
   };
 }

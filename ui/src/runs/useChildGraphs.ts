@@ -43,6 +43,8 @@ export function useChildGraphs(model: RunModel, open: ReadonlySet<string>): Read
   });
   const kept = useRef<ReadonlyMap<string, ChildGraph>>(new Map());
   const pieces = wanted.flatMap(({ node, run }, place) => [node, run, histories[place]?.data, graphs[place]?.data]);
+  // As many pieces as there are open steps: compared one by one, as React does, under one key.
+  const stable = useStable(pieces);
   return useMemo(() => {
     const pictures = new Map<string, ChildGraph>();
     wanted.forEach(({ node, run }, place) => {
@@ -52,8 +54,8 @@ export function useChildGraphs(model: RunModel, open: ReadonlySet<string>): Read
     });
     if (pictures.size > 0 || kept.current.size > 0) kept.current = pictures;
     return kept.current;
-    // As many pieces as there are open steps: compared one by one, as React does, under one key.
-  }, [useStable(pieces)]);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `stable` changes when a piece of what is read here does.
+  }, [stable]);
 }
 
 /** What is inside of a step that is closed is not shown. */

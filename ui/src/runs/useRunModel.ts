@@ -53,7 +53,7 @@ export class LiveModel {
   know(known: RunModel, isLatest: boolean): void {
     if (!this.isBehind) return;
     this.until = isLatest ? known.seq : Infinity;
-    this.model = this.calm = this.isBehind ? known : this.told;
+    this.model = this.calm = this.told.seq < this.until ? known : this.told;
     this.tell();
   }
 

@@ -11,7 +11,7 @@ import { Loading } from "../app/Loading.tsx";
 import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { systemRoute, type SystemSearch } from "../app/router.tsx";
-import { type AuditEntry, type AuditFilter, type AuditKind, auditQuery } from "./queries.ts";
+import { type AuditEntry, type AuditFilter, auditQuery } from "./queries.ts";
 import classes from "./system.module.css";
 import { deedOf, detailsOf, KINDS } from "./words.ts";
 
@@ -47,7 +47,7 @@ export function Audit() {
           <Table verticalSpacing={6} data-testid="audit">
             <Table.Thead>
               <Table.Tr>
-                <Table.Th className={classes["when"]!}>When</Table.Th>
+                <Table.Th className={classes["when"]}>When</Table.Th>
                 <Table.Th visibleFrom="sm">Who</Table.Th>
                 <Table.Th>What</Table.Th>
                 <Table.Th visibleFrom="sm">More</Table.Th>
@@ -79,15 +79,15 @@ function Entry({ entry }: { entry: AuditEntry }) {
   const details = detailsOf(entry).join(" · ");
   return (
     <Table.Tr data-testid="audit-entry" data-kind={entry.kind} data-action={entry.action}>
-      <Table.Td className={classes["when"]!}>
+      <Table.Td className={classes["when"]}>
         <Timestamp at={entry.at} />
       </Table.Td>
-      <Table.Td visibleFrom="sm" className={classes["wrap"]!}>
+      <Table.Td visibleFrom="sm" className={classes["wrap"]}>
         <Text span size="sm" c="dimmed">
           <Who entry={entry} />
         </Text>
       </Table.Td>
-      <Table.Td className={classes["wrap"]!}>
+      <Table.Td className={classes["wrap"]}>
         {deedOf(entry)} <Subject entry={entry} />
         {/* On a phone there is no room for columns of their own. */}
         <Text hiddenFrom="sm" size="xs" c="dimmed">
@@ -95,7 +95,7 @@ function Entry({ entry }: { entry: AuditEntry }) {
           {details !== "" && ` · ${details}`}
         </Text>
       </Table.Td>
-      <Table.Td visibleFrom="sm" className={classes["wrap"]!}>
+      <Table.Td visibleFrom="sm" className={classes["wrap"]}>
         <Text size="xs" c="dimmed">
           {details}
         </Text>
@@ -172,7 +172,7 @@ function Filters() {
         clearButtonProps={{ "aria-label": "Everything" }}
         data={Object.entries(KINDS).map(([value, label]) => ({ value, label }))}
         value={given.kind ?? null}
-        onChange={(kind) => change("kind", kind as AuditKind | null)}
+        onChange={(kind) => change("kind", kind)}
         w={160}
         data-testid="audit-kind"
       />

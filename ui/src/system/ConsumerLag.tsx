@@ -15,7 +15,7 @@ export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) 
       {[...troubles].map((trouble) => (
         <div key={trouble} className={classes["trouble"]} data-testid="consumers-trouble">
           <TriangleAlert size={16} aria-hidden />
-          <Text size="sm" className={classes["wrap"]!}>
+          <Text size="sm" className={classes["wrap"]}>
             {trouble}
           </Text>
         </div>
@@ -26,26 +26,26 @@ export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) 
             <Table.Tr>
               <Table.Th>Topic</Table.Th>
               <Table.Th>Taken in by</Table.Th>
-              <Table.Th className={classes["number"]!} visibleFrom="xs">
+              <Table.Th className={classes["number"]} visibleFrom="xs">
                 Partitions
               </Table.Th>
-              <Table.Th className={classes["number"]!}>Waiting (lag)</Table.Th>
+              <Table.Th className={classes["number"]}>Waiting (lag)</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
             {consumers.map((each) => (
               <Table.Tr key={each.group} data-testid="consumer-group" data-topic={each.topic}>
-                <Table.Td className={classes["wrap"]!}>{each.topic}</Table.Td>
-                <Table.Td className={classes["wrap"]!}>
+                <Table.Td className={classes["wrap"]}>{each.topic}</Table.Td>
+                <Table.Td className={classes["wrap"]}>
                   {takersOf(each)}
                   <Text size="xs" c="dimmed">
                     group {each.group}
                   </Text>
                 </Table.Td>
-                <Table.Td className={classes["number"]!} visibleFrom="xs">
+                <Table.Td className={classes["number"]} visibleFrom="xs">
                   {shown(each.partitions)}
                 </Table.Td>
-                <Table.Td className={classes["number"]!} data-testid="waiting">
+                <Table.Td className={classes["number"]} data-testid="waiting">
                   {shown(each.waiting)}
                 </Table.Td>
               </Table.Tr>

@@ -58,7 +58,7 @@ function LetterTable({ letters, chosen }: { letters: readonly Letter[]; chosen: 
             <Table.Th>Why it is here</Table.Th>
             <Table.Th visibleFrom="xs">Where it was</Table.Th>
             <Table.Th visibleFrom="md">Key</Table.Th>
-            <Table.Th visibleFrom="sm" className={classes["number"]!}>
+            <Table.Th visibleFrom="sm" className={classes["number"]}>
               Size
             </Table.Th>
             <Table.Th>Since</Table.Th>
@@ -70,20 +70,20 @@ function LetterTable({ letters, chosen }: { letters: readonly Letter[]; chosen: 
               key={letter.id}
               data-testid="letter-row"
               aria-current={letter.id === chosen || undefined}
-              className={classes["row"]!}
+              className={classes["row"]}
             >
-              <Table.Td className={classes["wrap"]!}>
+              <Table.Td className={classes["wrap"]}>
                 <AnchorLink to="/system" search={{ tab: "letters", letter: letter.id }} fz="sm">
                   {letter.reason}
                 </AnchorLink>
               </Table.Td>
-              <Table.Td visibleFrom="xs" className={classes["wrap"]!}>
+              <Table.Td visibleFrom="xs" className={classes["wrap"]}>
                 {letter.topic}/{letter.partition}/{letter.offset}
               </Table.Td>
-              <Table.Td visibleFrom="md" className={classes["wrap"]!}>
+              <Table.Td visibleFrom="md" className={classes["wrap"]}>
                 {letter.key ?? "–"}
               </Table.Td>
-              <Table.Td visibleFrom="sm" className={classes["number"]!}>
+              <Table.Td visibleFrom="sm" className={classes["number"]}>
                 {sizeOf(letter.size)}
               </Table.Td>
               <Table.Td>

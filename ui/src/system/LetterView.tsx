@@ -34,10 +34,10 @@ export function LetterView({ id, system }: { id: string; system: System | undefi
       {query.isPending && <Loading lines={4} />}
       {letter !== undefined && (
         <Stack gap="sm">
-          <Text size="sm" className={classes["wrap"]!} data-testid="letter-reason">
+          <Text size="sm" className={classes["wrap"]} data-testid="letter-reason">
             {letter.reason}
           </Text>
-          <Text size="xs" c="dimmed" className={classes["wrap"]!}>
+          <Text size="xs" c="dimmed" className={classes["wrap"]}>
             {letter.topic}, partition {letter.partition}, offset {letter.offset} · key {letter.key ?? "none"} ·{" "}
             {sizeOf(letter.size)} · <Timestamp at={letter.at} />
           </Text>
@@ -68,8 +68,8 @@ export function LetterView({ id, system }: { id: string; system: System | undefi
               <Table.Tbody>
                 {letter.headers.map((header, place) => (
                   <Table.Tr key={place}>
-                    <Table.Td className={classes["wrap"]!}>{header.name}</Table.Td>
-                    <Table.Td className={classes["wrap"]!}>{header.value}</Table.Td>
+                    <Table.Td className={classes["wrap"]}>{header.name}</Table.Td>
+                    <Table.Td className={classes["wrap"]}>{header.value}</Table.Td>
                   </Table.Tr>
                 ))}
               </Table.Tbody>

@@ -86,7 +86,7 @@ function Readiness({ system }: { system: System }) {
               {NAMES[name] ?? name} {ok ? "is ready" : "cannot be used"}
             </Text>
             {detail !== null && (
-              <Text size="sm" className={classes["wrap"]!}>
+              <Text size="sm" className={classes["wrap"]}>
                 {detail}
               </Text>
             )}
@@ -114,7 +114,7 @@ function Processes({ processes }: { processes: readonly Process[] }) {
         <Table.Tbody>
           {processes.map((process) => (
             <Table.Tr key={process.id} data-testid="process" data-alive={process.alive}>
-              <Table.Td className={classes["wrap"]!}>
+              <Table.Td className={classes["wrap"]}>
                 {process.name}
                 {process.this && (
                   <Text size="xs" c="dimmed">
@@ -157,7 +157,7 @@ function Runs({ runs }: { runs: readonly Count[] }) {
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Status</Table.Th>
-          <Table.Th className={classes["number"]!}>Runs</Table.Th>
+          <Table.Th className={classes["number"]}>Runs</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -166,7 +166,7 @@ function Runs({ runs }: { runs: readonly Count[] }) {
             <Table.Td>
               <StatusBadge status={each.name as RunStatus} />
             </Table.Td>
-            <Table.Td className={classes["number"]!}>
+            <Table.Td className={classes["number"]}>
               {each.count === 0 ? (
                 "0"
               ) : (
@@ -197,7 +197,7 @@ function Queues({ queues, broker }: { queues: readonly Count[]; broker: System["
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Queue</Table.Th>
-          <Table.Th className={classes["number"]!}>Waiting</Table.Th>
+          <Table.Th className={classes["number"]}>Waiting</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -213,7 +213,7 @@ function Queues({ queues, broker }: { queues: readonly Count[]; broker: System["
                     {meaning}
                   </Text>
                 </Table.Td>
-                <Table.Td className={classes["number"]!}>
+                <Table.Td className={classes["number"]}>
                   {worrying && each.count > 0 && (
                     <TriangleAlert size={14} aria-label="Needs somebody" className={classes["worry"]} />
                   )}

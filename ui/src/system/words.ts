@@ -81,11 +81,7 @@ export function detailsOf({ detail }: AuditEntry): string[] {
   return Object.entries(detail)
     .filter(([, value]) => value !== null && value !== false && value !== "")
     .map(([name, value]) => {
-      const shown = Array.isArray(value)
-        ? value.join(", ")
-        : typeof value === "object"
-          ? JSON.stringify(value)
-          : String(value);
+      const shown = Array.isArray(value) ? value.join(", ") : typeof value === "string" ? value : JSON.stringify(value);
       return value === true ? name.replaceAll("_", " ") : `${name.replaceAll("_", " ")}: ${shown}`;
     });
 }

@@ -45,7 +45,7 @@ export default function AttemptDiff({ asked, step, pair, part, onCompare }: Comp
           aria-label="What is compared"
           data={[...PARTS]}
           value={part}
-          onChange={(value) => onCompare(pair, value as Part)}
+          onChange={(value) => onCompare(pair, value)}
         />
       </Group>
       {missing === null ? (

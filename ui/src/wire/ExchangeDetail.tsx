@@ -19,7 +19,7 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
   const bodyFile = canRepeat(exchange) ? bodyFileOf(exchange) : null;
   const [asked, answered] = kind === "push" ? ["The agent's request", "Trunkline's answer"] : ["Request", "Answer"];
   return (
-    <Stack gap="sm" className={classes["detail"]!} data-testid="exchange-detail">
+    <Stack gap="sm" className={classes["detail"]} data-testid="exchange-detail">
       <Group justify="space-between" gap="xs">
         <Text size="sm">
           {KINDS[kind].meaning}. It took {timingWords(exchange)}.
@@ -60,7 +60,7 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
       )}
       <section aria-label={asked} data-testid="request">
         <h4 className={classes["part"]}>{asked}</h4>
-        <Text ff="monospace" size="sm" className={classes["address"]!}>
+        <Text ff="monospace" size="sm" className={classes["address"]}>
           {request.method} {request.url}
         </Text>
         <HeaderTable headers={request.headers} label="Request headers" />

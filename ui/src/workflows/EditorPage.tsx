@@ -26,7 +26,7 @@ export function EditorPage() {
   if (error !== null) {
     return (
       <Stack gap="sm">
-        <Title order={1} size="h3" className={classes["name"]!}>
+        <Title order={1} size="h3" className={classes["name"]}>
           Edit {workflow}
         </Title>
         <ProblemPanel error={error} again={() => void base.refetch()} />

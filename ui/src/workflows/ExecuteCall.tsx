@@ -4,7 +4,8 @@ import { Button, Code, Popover, Stack, Text } from "@mantine/core";
 import { Terminal } from "lucide-react";
 
 import { Copy } from "../app/Copy.tsx";
-import { exampleOf, executeCurl } from "./execute.ts";
+import { exampleOf } from "./exampleInput.ts";
+import { executeCurl } from "./execute.ts";
 import type { Workflow } from "./queries.ts";
 
 export function ExecuteCall({ workflow, version }: { workflow: Workflow; version: number | null }) {

@@ -22,7 +22,7 @@ export function RunMarks({ runs }: { runs: readonly LastRun[] }) {
               to="/runs/$run"
               params={{ run: run.id }}
               aria-label={`Run: ${told}`}
-              className={classes["mark"]!}
+              className={classes["mark"]}
               style={{ color }}
               data-status={run.status}
               data-testid="run-mark"

@@ -30,7 +30,7 @@ export function WorkflowPage() {
   if (shown.error !== null) {
     return (
       <Stack gap="sm">
-        <Title order={1} size="h3" className={classes["name"]!}>
+        <Title order={1} size="h3" className={classes["name"]}>
           {workflow}
         </Title>
         <ProblemPanel error={shown.error} again={() => void shown.refetch()} />
@@ -91,7 +91,7 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
         <Group gap="sm">
-          <Title order={1} size="h3" className={classes["name"]!} data-testid="workflow-name">
+          <Title order={1} size="h3" className={classes["name"]} data-testid="workflow-name">
             {escapeBidi(workflow.name)}
           </Title>
           <VersionSelect workflow={workflow} latest={latest} />
@@ -131,7 +131,7 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
         </Group>
       </Group>
       {workflow.description !== null && (
-        <Text size="sm" className={classes["description"]!}>
+        <Text size="sm" className={classes["description"]}>
           {workflow.description}
         </Text>
       )}

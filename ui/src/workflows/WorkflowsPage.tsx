@@ -135,7 +135,7 @@ function WorkflowTable({ workflows }: { workflows: readonly WorkflowItem[] }) {
                   params={{ workflow: workflow.name }}
                   fw={600}
                   size="sm"
-                  className={classes["name"]!}
+                  className={classes["name"]}
                 >
                   {workflow.name}
                 </AnchorLink>

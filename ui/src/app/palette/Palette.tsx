@@ -87,7 +87,7 @@ function Chooser({ choose, showShortcuts }: { choose: (command: Command) => void
         rightSection={isSearching ? <Loader size="xs" aria-hidden /> : null}
         size="md"
         variant="unstyled"
-        className={classes["input"]!}
+        className={classes["input"]}
         data-autofocus
         autoComplete="off"
         spellCheck={false}
@@ -106,7 +106,7 @@ function Chooser({ choose, showShortcuts }: { choose: (command: Command) => void
         ))}
       </div>
       {all.length === 0 && (
-        <Text size="sm" c="dimmed" className={classes["nothing"]!} role="status">
+        <Text size="sm" c="dimmed" className={classes["nothing"]} role="status">
           {isSearching ? "Searching…" : "Nothing has this name. A run is found by the beginning of its id."}
         </Text>
       )}

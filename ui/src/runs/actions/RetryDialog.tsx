@@ -71,8 +71,8 @@ function RetryForm({
     const request: RetryRequest = {
       from_start: mode === "all",
       from_step: mode === "step" ? from : null,
-      ...(otherInput ? { input: parsed(input) as RetryRequest["input"] } : {}),
-      ...(givesStepInput ? { step_input: parsed(stepInput) as RetryRequest["step_input"] } : {}),
+      ...(otherInput ? { input: parsed(input) } : {}),
+      ...(givesStepInput ? { step_input: parsed(stepInput) } : {}),
     };
     retry.mutate(request, {
       onSuccess: (started) => {
@@ -92,7 +92,7 @@ function RetryForm({
     >
       <Stack gap="md" data-testid="retry-dialog">
         <Text size="sm">This starts a new run with an id of its own. The run before stays as it is.</Text>
-        <Radio.Group label="What runs again" value={mode} onChange={(next) => setMode(next as Mode)}>
+        <Radio.Group label="What runs again" value={mode} onChange={(next) => setMode(next)}>
           <Stack gap="xs" mt="xs">
             <Radio
               value="rest"
@@ -163,7 +163,7 @@ function RetryForm({
         )}
         <Consequences plan={plan} inputChanged={otherInput} run={run} />
         {retry.error !== null && <ProblemPanel error={retry.error} />}
-        <Group justify="flex-end" gap="sm" className={classes["ending"]!}>
+        <Group justify="flex-end" gap="sm" className={classes["ending"]}>
           <Button variant="default" onClick={onClose}>
             Do not retry
           </Button>

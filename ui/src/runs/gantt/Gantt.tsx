@@ -110,7 +110,7 @@ export function Gantt({
       style={{ "--names": `${names}px`, "--durations": `${durations}px` } as React.CSSProperties}
       data-testid="gantt"
     >
-      <Group className={classes["bar-of-tools"]!} justify="space-between" wrap="nowrap" gap="xs">
+      <Group className={classes["bar-of-tools"]} justify="space-between" wrap="nowrap" gap="xs">
         <Legend kinds={useKinds(model, pictures)} pauses={model.pauses.length > 0} />
         <Zoom zoom={zoom} onZoom={zoomTo} />
       </Group>

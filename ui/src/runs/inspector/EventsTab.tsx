@@ -116,7 +116,7 @@ function EventList({ events, begin, onEnd }: { events: readonly RunEvent[]; begi
 
 /** The rest of the row: whose it is, and what it says. */
 function about({ data }: RunEvent): string {
-  const { step, attempt, error, reason, agent } = data as Readonly<Record<string, unknown>>;
+  const { step, attempt, error, reason, agent } = data;
   const failure = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : null;
   return [step, typeof attempt === "number" ? `attempt ${attempt}` : null, agent, failure, reason]
     .filter((word) => typeof word === "string" && word !== "")

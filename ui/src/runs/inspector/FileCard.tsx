@@ -19,15 +19,15 @@ export function FileCard({ file }: { file: FoundFile }) {
   const type = pictureType(file.type);
   const Icon = type === null ? File : Image;
   return (
-    <Stack gap="xs" className={classes["file"]!} data-testid="file">
+    <Stack gap="xs" className={classes["file"]} data-testid="file">
       <Group justify="space-between" gap="xs" wrap="nowrap">
-        <Group gap="xs" wrap="nowrap" className={classes["fileName"]!}>
+        <Group gap="xs" wrap="nowrap" className={classes["fileName"]}>
           <Icon size={16} aria-hidden />
           <div className={classes["fileName"]}>
-            <Text size="sm" fw={600} className={classes["path"]!} title={file.name}>
+            <Text size="sm" fw={600} className={classes["path"]} title={file.name}>
               {file.name}
             </Text>
-            <Text size="xs" c="dimmed" className={classes["path"]!}>
+            <Text size="xs" c="dimmed" className={classes["path"]}>
               {[file.type, size === null ? null : sizeOf(size), file.where].filter(Boolean).join(" · ")}
             </Text>
           </div>
@@ -79,12 +79,12 @@ function Link({ url }: { url: string }) {
   const safe = safeLink(url);
   if (safe === null)
     return (
-      <Text size="xs" c="dimmed" className={classes["path"]!} title={url}>
+      <Text size="xs" c="dimmed" className={classes["path"]} title={url}>
         {url}
       </Text>
     );
   return (
-    <Anchor href={safe} target="_blank" rel="noopener noreferrer" size="sm" className={classes["path"]!}>
+    <Anchor href={safe} target="_blank" rel="noopener noreferrer" size="sm" className={classes["path"]}>
       <ExternalLink size={13} aria-hidden /> {safe}
     </Anchor>
   );

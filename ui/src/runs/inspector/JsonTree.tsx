@@ -51,7 +51,9 @@ export function JsonTree({ value, root, label }: { value: Json; root: string; la
     setOpen((now) => new Set([...now, ...opening(value, place)]));
     setChosen(keyOf(place));
   };
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- only a new search goes to its first hit.
   useEffect(() => go(0), [found]);
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- `show` reads the rows, and nothing else that changes.
   useEffect(() => show(chosen), [chosen, rows]);
 
   const turn = (row: Row, wish?: boolean) => {
@@ -79,7 +81,7 @@ export function JsonTree({ value, root, label }: { value: Json; root: string; la
       <Group gap="xs" wrap="nowrap">
         <TextInput
           size="xs"
-          className={classes["search"]!}
+          className={classes["search"]}
           aria-label={`Search in the ${label}`}
           placeholder="Search names and values"
           leftSection={<Search size={13} aria-hidden />}
@@ -167,7 +169,7 @@ function Chosen({ row, root }: { row: Row; root: string }) {
   return (
     <div className={classes["chosen"]} data-testid="json-chosen">
       <Group gap="xs" wrap="nowrap" justify="space-between">
-        <Text size="xs" ff="monospace" className={classes["path"]!} title={path} data-testid="json-path">
+        <Text size="xs" ff="monospace" className={classes["path"]} title={path} data-testid="json-path">
           {path}
         </Text>
         <Group gap={6} wrap="nowrap">

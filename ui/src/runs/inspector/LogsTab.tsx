@@ -56,7 +56,7 @@ export function LogsTab({
           parseAs: "text",
         }),
       ),
-    onSuccess: (lines) => download(lines as unknown as string, `${step === null ? run : `${run}-${step}`}.jsonl`),
+    onSuccess: (lines) => download(lines, `${step === null ? run : `${run}-${step}`}.jsonl`),
   });
   const problem = query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />;
   if (query.data === undefined) return problem || <Loading />;

@@ -93,7 +93,7 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
   ];
   const first = error !== null ? "error" : output !== null && output !== undefined ? "output" : "input";
   return (
-    <Stack gap="xs" className={classes["inspector"]!} data-testid="inspector">
+    <Stack gap="xs" className={classes["inspector"]} data-testid="inspector">
       <Group gap="sm">
         <Text component="h2" size="sm" fw={700}>
           The run

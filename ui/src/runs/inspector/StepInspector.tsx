@@ -129,7 +129,7 @@ export function StepInspector({
   // The one that a step waits for is in the chart before it has begun.
   const missing = attempt === null || (live && attempt === step.attempts + 1) ? null : missingAttempt(step, attempt);
   return (
-    <Stack gap="xs" className={classes["inspector"]!} data-testid="inspector">
+    <Stack gap="xs" className={classes["inspector"]} data-testid="inspector">
       <Head
         step={step}
         status={status}
@@ -181,7 +181,7 @@ const WAITS: Readonly<Record<NonNullable<Step["waiting_for"]>["kind"], string>> 
 function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {
   const isQuestion = waiting.kind === "input" || waiting.kind === "auth";
   return (
-    <Text size="sm" component="div" className={classes["waits"]!} data-testid="waiting-for">
+    <Text size="sm" component="div" className={classes["waits"]} data-testid="waiting-for">
       {WAITS[waiting.kind]}
       {waiting.text === "" ? "." : `: ${waiting.text}`}
       {isQuestion && (
@@ -231,14 +231,14 @@ function Head({
   return (
     <Group gap="sm" justify="space-between">
       <Group gap="sm">
-        <Text component="h2" size="sm" fw={700} className={classes["path"]!} data-testid="inspected">
+        <Text component="h2" size="sm" fw={700} className={classes["path"]} data-testid="inspected">
           {step.name}
         </Text>
         <Text span size="sm">
           <StatusBadge status={status} />
         </Text>
         {step.agent !== "" && (
-          <Anchor component={Link} to={"/agents/$agent" as never} params={{ agent: step.agent } as never} size="sm">
+          <Anchor component={Link} to={"/agents/$agent"} params={{ agent: step.agent } as never} size="sm">
             {step.agent}
           </Anchor>
         )}

@@ -40,16 +40,16 @@ export function TabBar({
   const names = tabs.map((tab) => tab.name);
   const shown = wish !== null && names.includes(wish) ? wish : names.includes(first) ? first : names[0]!;
   return (
-    <Tabs value={shown} onChange={(tab) => tab !== null && onTab(tab)} keepMounted={false} className={classes["tabs"]!}>
+    <Tabs value={shown} onChange={(tab) => tab !== null && onTab(tab)} keepMounted={false} className={classes["tabs"]}>
       <TabStrip chosen={shown} label={label}>
         {tabs.map((tab) => (
-          <Tabs.Tab key={tab.name} value={tab.name} className={classes["tab"]!} data-testid={`tab-${tab.name}`}>
+          <Tabs.Tab key={tab.name} value={tab.name} className={classes["tab"]} data-testid={`tab-${tab.name}`}>
             {tab.label}
           </Tabs.Tab>
         ))}
       </TabStrip>
       {tabs.map((tab) => (
-        <Tabs.Panel key={tab.name} value={tab.name} className={classes["panel"]!} data-testid={`panel-${tab.name}`}>
+        <Tabs.Panel key={tab.name} value={tab.name} className={classes["panel"]} data-testid={`panel-${tab.name}`}>
           {tab.name === shown && tab.show()}
         </Tabs.Panel>
       ))}

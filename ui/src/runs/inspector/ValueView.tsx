@@ -41,7 +41,7 @@ export function ValueView({
             aria-label={`How the ${label} is shown`}
             data={[...forms]}
             value={shown}
-            onChange={(chosen) => onForm(chosen as Form)}
+            onChange={(chosen) => onForm(chosen)}
           />
         </Group>
       )}

@@ -201,7 +201,7 @@ function Going({ went, wish }: { went: Went; wish: BulkWish }) {
   // The button that was pressed is there no more: without this the keyboard would be outside of the dialog.
   useEffect(() => place.current?.focus(), [isOver]);
   return (
-    <Stack gap="xs" ref={place} tabIndex={-1} className={classes["went"]!}>
+    <Stack gap="xs" ref={place} tabIndex={-1} className={classes["went"]}>
       <Progress value={(100 * went.done) / went.of} aria-label="Runs asked" />
       <Text size="sm" role="status" data-testid="bulk-progress">
         {isOver
@@ -228,7 +228,7 @@ function Failures({ failures }: { failures: readonly Failure[] }) {
     <List
       size="sm"
       spacing="xs"
-      className={classes["failures"]!}
+      className={classes["failures"]}
       listStyleType="none"
       aria-label="Runs for which it failed"
       data-testid="bulk-failures"

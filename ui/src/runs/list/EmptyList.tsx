@@ -44,7 +44,7 @@ export function NoRuns() {
     <Stack gap="xs" maw={720} data-testid="no-runs">
       <Text>{text}</Text>
       <Group gap="xs" wrap="nowrap" align="flex-start">
-        <Code block className={classes["command"]!} data-testid="next-command">
+        <Code block className={classes["command"]} data-testid="next-command">
           {command}
         </Code>
         <Copy text={command} label="Copy" testid="copy-command" size="sm" />

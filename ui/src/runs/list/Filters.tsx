@@ -37,7 +37,7 @@ export function Filters() {
   const search = runsRoute.useSearch();
   const filter = useFilter();
   return (
-    <Group gap="xs" role="search" aria-label="Runs" className={classes["filters"]!}>
+    <Group gap="xs" role="search" aria-label="Runs" className={classes["filters"]}>
       <SearchField given={search.q ?? ""} onText={(q) => filter({ q: q === "" ? undefined : q }, true)} />
       <NameSelect
         what="workflow"
@@ -111,7 +111,7 @@ function SearchField({ given, onText }: { given: string; onText: (text: string) 
         if (event.key === "Escape") event.currentTarget.blur();
       }}
       maxLength={MOST_TEXT}
-      className={classes["search"]!}
+      className={classes["search"]}
       data-testid="search"
       data-search
     />
@@ -176,7 +176,7 @@ function NameSelect({
       nothingFoundMessage={
         query.isPending ? "Loading…" : query.isError ? "The names could not be read." : `No ${what} has this name.`
       }
-      className={classes["select"]!}
+      className={classes["select"]}
       data-testid={`filter-${what}`}
     />
   );

@@ -95,7 +95,7 @@ export const RunRow = memo(function RunRow({
           to="/runs/$run"
           params={{ run: run.id }}
           search={{}}
-          className={classes["link"]!}
+          className={classes["link"]}
           aria-label={run.id}
           title={run.id}
           onClick={() => noteOpened(run.id)}

@@ -44,7 +44,7 @@ export function TimeRange({ search, filter }: { search: RunsSearch; filter: Filt
               filter({ last: (value ?? undefined) as Span | undefined, since: undefined, until: undefined });
           }}
           onClear={() => setOpened(false)}
-          className={classes["select"]!}
+          className={classes["select"]}
           data-testid="filter-time"
         />
       </Popover.Target>

@@ -14,7 +14,7 @@ export function Views({ search }: { search: RunsSearch }) {
   const { views, save, remove } = useViews();
   const isNew = (isFiltered(search) || search.children === true) && !views.some((view) => isSame(view.search, search));
   return (
-    <Group gap={4} className={classes["views"]!}>
+    <Group gap={4} className={classes["views"]}>
       <nav aria-label="Views" className={classes["tabs"]}>
         <Tab name="All runs" to={{}} />
         {views.map((view) => (
@@ -45,7 +45,7 @@ function Tab({ name, to }: { name: string; to: RunsSearch }) {
       search={to}
       // Here are only exactly these filters.
       activeOptions={{ exact: true, includeSearch: true }}
-      className={classes["tab"]!}
+      className={classes["tab"]}
       data-testid="view"
     >
       {name}

@@ -15,10 +15,11 @@ export function useSelection(shown: readonly Run[], of: string): Selection {
   const present = chosen.of === of ? chosen.runs : new Map<string, Run>();
   useEffect(() => {
     // What is known of a ticked run that has left the list is the last that was seen.
-    const changed = shown.filter((run) => present.has(run.id) && present.get(run.id) !== run);
+    if (chosen.of !== of) return;
+    const changed = shown.filter((run) => chosen.runs.has(run.id) && chosen.runs.get(run.id) !== run);
     if (changed.length > 0)
-      setChosen({ of, runs: new Map([...present, ...changed.map((run) => [run.id, run] as const)]) });
-  });
+      setChosen({ of, runs: new Map([...chosen.runs, ...changed.map((run) => [run.id, run] as const)]) });
+  }, [shown, chosen, of]);
   return {
     runs: present,
     toggle: (run) => {

@@ -91,7 +91,7 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
   return (
     <Stack gap="sm">
       <Group justify="space-between" gap="sm">
-        <Title order={1} size="h3" className={classes["name"]!}>
+        <Title order={1} size="h3" className={classes["name"]}>
           {heading}
         </Title>
         <Group gap="xs">

@@ -75,7 +75,7 @@ function Line({
   const color = kind === "error" ? "var(--status-failed)" : "var(--status-waiting)";
   return (
     <li>
-      <UnstyledButton className={classes["finding"]!} onClick={() => onGo(finding)} data-testid={kind}>
+      <UnstyledButton className={classes["finding"]} onClick={() => onGo(finding)} data-testid={kind}>
         <Icon size={16} color={color} aria-label={kind === "error" ? "Error" : "Warning"} />
         <span className={classes["place"]}>{finding.line === null ? "" : `line ${finding.line}`}</span>
         <span>{finding.message}</span>

@@ -19,7 +19,9 @@ export function offsetOf(doc: Text, { line, column }: Finding): number {
   if (line === null || line === undefined) return 0;
   const found = doc.line(Math.min(Math.max(1, line), doc.lines));
   // The server counts characters; the editor counts as JavaScript does, where some characters are two.
-  const before = [...found.text].slice(0, (column ?? 1) - 1).join("");
+  const before = Array.from(found.text)
+    .slice(0, (column ?? 1) - 1)
+    .join("");
   return found.from + before.length;
 }
 

@@ -112,7 +112,7 @@ function isEmpty(rule: unknown): boolean {
 
 function descriptionOf(shape: Schema, parts: readonly Schema[]): string {
   const found = [shape, ...parts].map((each) => each["description"]).find((each) => typeof each === "string");
-  return (found as string | undefined) ?? "";
+  return found ?? "";
 }
 
 /** A duration and an expression need no quotes, though they look like no name. */

@@ -20,7 +20,7 @@ import { startRoute } from "../../app/router.tsx";
 import { usePageTitle } from "../../app/title.ts";
 import { toast } from "../../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed, written } from "../../forms/JsonEditor.tsx";
-import { isSchema, placed, type Json, type Schema } from "../../forms/schema.ts";
+import { isSchema, placed, type Json } from "../../forms/schema.ts";
 import { emptyForm, SchemaForm } from "../../forms/SchemaForm.tsx";
 import { useInvalidFields } from "../../forms/useInvalidFields.ts";
 import { executeCurl } from "../execute.ts";
@@ -49,7 +49,7 @@ export function StartPage() {
 
 function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | null }) {
   const wanted = workflow.definition["input"];
-  const schema = isSchema(wanted) && Object.keys(wanted).length > 0 ? (wanted as Schema) : null;
+  const schema = isSchema(wanted) && Object.keys(wanted).length > 0 ? wanted : null;
   usePageTitle(`Start ${workflow.name}`);
   const may = useMay("operator");
   const [kept, setKept] = useState(() => readFilled(workflow.name, workflow.version));
@@ -105,7 +105,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   };
 
   return (
-    <Stack gap="md" className={classes["page"]!}>
+    <Stack gap="md" className={classes["page"]}>
       <Group justify="space-between" align="flex-start">
         <div>
           <Title order={1} size="h3">
@@ -136,7 +136,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
             ]}
             value={way}
             onChange={(next) => {
-              if (!isBroken) change(next as "form" | "json");
+              if (!isBroken) change(next);
             }}
             disabled={isBroken}
             data-testid="start-as"
