@@ -136,5 +136,5 @@ async def test_an_agent_in_agentcore_is_registered_only_as_it_can_be_called(syst
         return str(answer.json)
 
     assert "set transport to aws-agentcore" in await refused(transport=None)
-    assert "auto is not possible over aws-agentcore" in await refused(protocol="auto", protocol_config=None)
+    assert "auto is not supported over aws-agentcore" in await refused(protocol="auto", protocol_config=None)
     assert "auth_type" in await refused(auth_type="bearer", auth_config={"token": "t-123456"})

@@ -71,7 +71,7 @@ async def test_the_failure_of_a_child_fails_the_step_and_says_why(system: Runnin
     ("step", "code", "message"),
     [
         ({"workflow": "nobody"}, "workflow_unknown", "There is no workflow 'nobody'."),
-        ({"version": 7}, "workflow_unknown", "There is no workflow 'child' with a version 7."),
+        ({"version": 7}, "workflow_unknown", "There is no workflow 'child' with version 7."),
         (
             {"input": {}},
             "child_input_invalid",

@@ -161,7 +161,7 @@ async def test_a_step_that_asks_nothing_takes_no_reply(system: RunningSystem) ->
         await system.wait_for(run_id)
         ended = await system.call("POST", f"/runs/{run_id}/steps/only/reply", {"text": "Rome"})
     assert working.status == ended.status == 409
-    assert "asks no question" in str(ended.json["detail"])
+    assert "is not waiting for input" in str(ended.json["detail"])
     assert unknown.status == 404
 
 

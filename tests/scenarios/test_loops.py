@@ -95,7 +95,7 @@ async def test_a_step_with_items_takes_no_input_of_a_person(system: RunningSyste
         body: JsonObject = {"from_step": "each", "step_input": [2]}
         answer = await system.call("POST", f"/runs/{run['id']}/retry", body)
     assert answer.status == 422
-    assert "each item" in str(answer.json["detail"])
+    assert "is a for_each step" in str(answer.json["detail"])
 
 
 async def test_a_retry_with_another_input_keeps_no_item_of_the_list_before(system: RunningSystem) -> None:
@@ -175,7 +175,7 @@ async def test_a_step_without_items_has_none_to_show(system: RunningSystem) -> N
         await system.save({"name": "plain", "steps": {"only": {"agent": "Agent"}}})
         run = await system.run("plain")
         answer = await system.call("GET", f"/runs/{run['id']}/steps?of=only")
-    assert (answer.status, answer.json["detail"]) == (404, f"Run {run['id']} has no step only with items.")
+    assert (answer.status, answer.json["detail"]) == (404, f"Run {run['id']} has no for_each step only.")
 
 
 async def test_a_loop_goes_on_after_a_restart_where_it_was(tmp_path: Path) -> None:

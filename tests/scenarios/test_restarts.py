@@ -64,7 +64,7 @@ async def test_without_its_key_a_secret_is_not_sent_and_the_run_says_what_to_do(
     assert len(agent.calls) == 1
     error = error_of(run)
     assert error["code"] == "agent_secret_unreadable"
-    assert error["message"] == "A stored secret cannot be opened with the present key."
+    assert error["message"] == "A stored secret cannot be decrypted with the current key."
     assert "auth_config" in str(error["fix"])
 
 

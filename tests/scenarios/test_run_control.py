@@ -247,8 +247,8 @@ async def test_a_finished_run_takes_no_wishes(shared_system: RunningSystem, wish
         run = await system.run(wish)
         answer = await system.call("POST", f"/runs/{run['id']}/{wish}")
     assert answer.status == 409
-    assert str(answer.json["detail"]) == f"Run {run['id']} is COMPLETED; it cannot be {wished}."
-    assert answer.json["fix"] == f"See what it does: trunkline runs show {run['id']}."
+    assert str(answer.json["detail"]) == f"Run {run['id']} is COMPLETED and cannot be {wished}."
+    assert answer.json["fix"] == f"See its state: trunkline runs show {run['id']}."
 
 
 async def failed_run(system: RunningSystem, first: ScriptedAgent, second: ScriptedAgent) -> JsonObject:
@@ -360,7 +360,7 @@ async def test_a_run_that_is_not_over_cannot_be_retried(system: RunningSystem) -
         retried = await system.call("POST", f"/runs/{run_id}/retry")
         agent.script(simple_success("ok"))
     assert answer.status == 409
-    assert "only a finished run" in str(answer.json["detail"])
+    assert "Only a finished run" in str(answer.json["detail"])
     assert cancelled["status"] == "CANCELLED"
     assert retried.status == 202
 

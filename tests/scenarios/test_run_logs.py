@@ -42,7 +42,7 @@ async def test_history_and_wire_are_one_list_in_the_order_of_time(system: Runnin
     assert (retried["level"], retried["step"]) == ("warning", "a")
     assert "too busy" in retried["text"]
     begun = next(line for line in lines if line["event"] == "StepStarted")
-    assert begun["text"] == "Attempt 1 begins: A is called."
+    assert begun["text"] == "Attempt 1 started: calling A."
 
 
 async def test_pages_have_every_line_once(system: RunningSystem) -> None:

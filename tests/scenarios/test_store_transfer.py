@@ -265,7 +265,7 @@ async def test_a_file_that_is_cut_or_changed_is_refused_whole(
         broken = tmp_path / f"broken-{number}"
         broken.write_bytes(data)
         assert await target.command("import", broken) == 7
-        assert "is not a whole export" in capsys.readouterr().err
+        assert "is not a complete archive" in capsys.readouterr().err
     assert await target.command("import", file) == 0
     assert await target.command("import", file) == 4
 
@@ -276,7 +276,7 @@ async def test_a_file_of_another_version_says_so(tmp_path: Path, capsys: pytest.
     content = gzip.decompress(file.read_bytes()).replace(b"trunkline-export\x01", b"trunkline-export\x02", 1)
     file.write_bytes(gzip.compress(content))
     assert await sqlite(tmp_path / "target").command("import", file) == 7
-    assert "another version of Trunkline" in capsys.readouterr().err
+    assert "a different version of Trunkline" in capsys.readouterr().err
 
 
 @pytest.mark.embedded_only

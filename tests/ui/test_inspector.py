@@ -215,7 +215,7 @@ def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspecte
 def test_the_log_is_read_line_by_line_and_downloaded_whole(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=flaky&tab=logs")
     lines = page.get_by_test_id("log-line")
-    expect(lines.first).to_contain_text("Attempt 1 begins: Flaky is called.")
+    expect(lines.first).to_contain_text("Attempt 1 started: calling Flaky.")
     expect(page.locator("[data-testid=log-line][data-level=warning]")).to_have_count(4)
     look_at(page, "inspector-logs")
     with page.expect_download() as download:
@@ -226,7 +226,7 @@ def test_the_log_is_read_line_by_line_and_downloaded_whole(page: Page, inspected
     look_into(page, inspected, "?tab=logs")
     expect(lines).to_have_count(200)
     page.get_by_role("button", name="More lines").click()
-    expect(lines.last).to_contain_text("The run has failed.")
+    expect(lines.last).to_contain_text("The run failed.")
 
 
 def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspected: InspectedRun) -> None:

@@ -198,10 +198,10 @@ def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(
     assert steered.end(run)["status"] == "COMPLETED"
     page.get_by_test_id("cancel").click()
     page.get_by_test_id("confirm-cancel").click()
-    expect(page.get_by_test_id("problem")).to_contain_text("is COMPLETED; it cannot be cancelled")
+    expect(page.get_by_test_id("problem")).to_contain_text("is COMPLETED and cannot be cancelled")
     page.get_by_role("button", name="Keep it running").click()
     page.get_by_test_id("pause").click()
-    expect(page.get_by_test_id("toast")).to_contain_text("is COMPLETED; it cannot be paused")
+    expect(page.get_by_test_id("toast")).to_contain_text("is COMPLETED and cannot be paused")
 
 
 def test_a_retry_says_what_it_keeps_and_calls_and_leads_to_the_new_run(

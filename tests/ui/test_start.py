@@ -121,7 +121,7 @@ def test_what_the_server_refuses_is_said_at_the_field(page: Page) -> None:
     page.get_by_label("street").fill("Main Street 1")
     page.get_by_label("floor").fill("12")
     page.get_by_test_id("start").click()
-    expect(page.get_by_test_id("start-refused")).to_contain_text("does not fit the schema")
+    expect(page.get_by_test_id("start-refused")).to_contain_text("does not match the input schema")
     wrong = {"item": "shorter than 3", "size": "needed", "guests": "needed", "address.floor": "maximum"}
     for place, words in wrong.items():
         field = page.get_by_test_id(f"field-input.{place}")

@@ -77,7 +77,7 @@ def test_what_waits_changes_while_one_looks(page: Page, system_page: SystemPageS
     expect(dead).to_contain_text("0")
     (letter,) = system_page.put_letters(b"not JSON")
     expect(dead).to_contain_text("1")
-    expect(page.get_by_test_id("warnings")).to_contain_text("replay or discard")
+    expect(page.get_by_test_id("warnings")).to_contain_text("Replay or discard")
     expect(page.get_by_test_id("letters-count")).to_have_text("1")
     look_at(page, "system-warning")
     system_page.client.discard(letter)

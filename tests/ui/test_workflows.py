@@ -353,7 +353,7 @@ def test_what_nobody_has_checked_is_not_called_valid(browser: Browser, demo: Dem
         expect(page.get_by_test_id("save")).to_have_attribute("aria-disabled", "true")
         look_at(page, "editor-unchecked")
         page.context.set_offline(False)
-        expect(page.get_by_test_id("error").first).to_contain_text("'this is' is not known")
+        expect(page.get_by_test_id("error").first).to_contain_text("unknown key 'this is'")
         expect(page.get_by_test_id("not-checked")).to_have_count(0)
 
 

@@ -147,7 +147,7 @@ class RunDriver:
     async def _poisoned(self, tx: Transaction, run: WokenRun) -> Turn:
         """The run as it was, ended: a decision that fails once would always fail."""
         state = (await self._states.load(tx, [run]))[run.run_id]
-        message = "Trunkline could not decide how this run goes on."
+        message = "Trunkline could not decide how to continue this run."
         error = StepError(code="internal_error", message=message, fix=fix_for("internal_error"))
         return abandon(state, error, tx.now)
 

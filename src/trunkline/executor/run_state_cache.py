@@ -92,6 +92,6 @@ def _nothing(name: str) -> CompiledWorkflow:
 def _unusable(exc: Invalid | NotFound) -> StepError:
     return StepError(
         code="internal_error",
-        message=f"The run's workflow cannot be used any more: {exc}",
+        message=f"The run's workflow can no longer be used: {exc}",
         fix="Correct the workflow, save it, and start a new run.",
     )

@@ -92,7 +92,7 @@ def decide(
 def abandon(state: RunState, error: StepError, now: Instant) -> Turn:
     """Ends a run that cannot be decided. Changes `state`."""
     turn = Turn(state, now)
-    _stop_steps(turn, "The run could not go on.", tell_agents=True)
+    _stop_steps(turn, "The run could not continue.", tell_agents=True)
     _fail(turn, error)
     return turn
 
@@ -192,7 +192,7 @@ def _resolve(turn: Turn, item: OutcomeResolved) -> None:
         case "succeeded" | "failed":
             # The same road as the late answer takes.
             succeeded = item.outcome == "succeeded"
-            error = StepError(code="agent_reported_error", message="A person has said that the agent failed.")
+            error = StepError(code="agent_reported_error", message="A person reported that the agent failed.")
             result = AgentResult(
                 task_id=turn.task_id_of(step),
                 run_id=turn.state.id,
@@ -250,7 +250,7 @@ def _pass_deadline(turn: Turn) -> None:
         return
     error = StepError(
         code="deadline_exceeded",
-        message=f"The run did not end within its deadline of {format_duration(deadline)}.",
+        message=f"The run did not finish within its deadline of {format_duration(deadline)}.",
         fix=fix_for("deadline_exceeded"),
     )
     _stop_steps(turn, "The workflow's deadline has passed.", tell_agents=True)
@@ -309,13 +309,15 @@ def _begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
 def _should_begin(turn: Turn, plan: CompiledStep, step: StepState) -> bool:
     """Whether a step begins whose needs are over; if not, how it has ended is recorded."""
     if (lost := join.failed_need(turn, plan)) is not None:
-        turn.record(StepCancelled(step.name, f"The step {lost}, which it needs, did not complete."))
+        turn.record(StepCancelled(step.name, f"The step {lost}, which this step needs, did not complete."))
         return False
     if plan.join is not None and join.cannot_be_met(step, plan.join):
         join.fail(turn, plan, step, plan.join)
         return False
     if plan.catches and not _catches_failure(turn, plan):
-        turn.record(StepSkipped(step.name, f"No failure to catch: {', '.join(plan.catches)} did not fail."))
+        turn.record(
+            StepSkipped(step.name, f"There is no failure to handle: {', '.join(plan.catches)} did not fail.")
+        )
         return False
     if plan.for_each is not None and plan.for_each.filters_items:
         return True

@@ -51,7 +51,7 @@ from trunkline.workflow import CompiledStep, item_name, step_of_item
 
 _items: msgspec.json.Decoder[list[Json]] = msgspec.json.Decoder(list[Json])
 
-_REMOTE_TEXT = "The agent is working on it and is asked again from time to time."
+_REMOTE_TEXT = "The agent is working on the task and is polled for the result."
 
 
 def step_of(state: RunState, name: str) -> StepState:

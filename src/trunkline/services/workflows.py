@@ -91,10 +91,10 @@ class Workflows:
     async def get(self, name_or_id: str, version: int | None = None) -> WorkflowVersion:
         found = await self._store.workflows.get(name_or_id, version)
         if found is None:
-            what = "" if version is None else f" with a version {version}"
+            what = "" if version is None else f" with version {version}"
             raise NotFound(
                 f"There is no workflow {name_or_id!r}{what}.",
-                fix="See which there are: trunkline workflows list.",
+                fix="List the workflows: trunkline workflows list.",
             )
         return found
 

@@ -344,10 +344,10 @@ async def test_an_agent_is_tried_out_and_what_it_did_in_a_run_is_logged(trunklin
     assert '"text": "hello"' in tried.out
     assert agent.calls[0].body["input"] == {"text": "hi"}
     assert logs.code == 0
-    assert "Attempt 1 begins: Tried is called." in logs.out
+    assert "Attempt 1 started: calling Tried." in logs.out
     assert f"POST {agent.url}: HTTP 200" in logs.out
-    assert "The run has started." not in logs.out + rest.out
-    assert "The run is completed." in rest.out
+    assert "The run started." not in logs.out + rest.out
+    assert "The run completed." in rest.out
     assert (await trunkline("agents", "try", "Nobody", "--text", "hi")).code == 3
     assert (await trunkline("runs", "logs", "no-such-run")).code == 3
 
@@ -441,7 +441,7 @@ async def test_an_agents_transport_is_applied_shown_and_added(trunkline: Trunkli
     for wrong in (("agents", "add", "X", arn, "--protocol", "jsonrpc-2.0"), near):
         refused = await trunkline(*wrong)
         assert refused.code == 7
-        assert "transport" in refused.err or "auto is not possible over stdio" in refused.err
+        assert "transport" in refused.err or "auto is not supported over stdio" in refused.err
 
 
 async def test_a_zone_is_registered_with_its_profile(trunkline: Trunkline) -> None:

@@ -88,8 +88,8 @@ def test_a_secret_is_set_from_every_place_listed_and_removed(
 @pytest.mark.parametrize(
     ("arguments", "stdin", "code", "said"),
     [
-        (("short",), "abc", 7, "could not be hidden"),
-        (("a b",), CANARY, 7, "cannot name a secret"),
+        (("short",), "abc", 7, "cannot be redacted reliably"),
+        (("a b",), CANARY, 7, "is not a valid secret name"),
         (("x", "--from-env", "NO_SUCH_VARIABLE"), "", 2, "NO_SUCH_VARIABLE is not set"),
         (("x", "--from-file", "no-such-file"), "", 2, "Cannot read no-such-file"),
         (("x", "--from-env", "HOME", "--from-file", "f"), "", 2, "two places"),

@@ -34,8 +34,8 @@ def test_without_the_setting_there_are_those_that_come_with_it() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("a.json", "{", "it is no JSON object"),
-        ("a.json", "[]", "it is no JSON object"),
+        ("a.json", "{", "it is not a JSON object"),
+        ("a.json", "[]", "it is not a JSON object"),
         ("a.json", '{"type": "objekt"}', "it is not valid JSON Schema: type"),
         ("a.json", '{"$ref": "https://example.org/x.json"}', "Retrieval is disabled"),
         ("slack.json", "{}", "comes with Trunkline"),
@@ -54,8 +54,8 @@ def test_a_file_that_is_no_profile_stops_the_start_and_is_named(
 
 
 def test_a_folder_or_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
+    with pytest.raises(ConfigurationError, match=r"Cannot read .*: No such file"):
         load_profiles(tmp_path / "nowhere")
     os.symlink(tmp_path / "gone", tmp_path / "a.json")
-    with pytest.raises(ConfigurationError, match=r"a\.json cannot be used: it cannot be read"):
+    with pytest.raises(ConfigurationError, match=r"a\.json: it cannot be read"):
         load_profiles(tmp_path)

@@ -119,7 +119,7 @@ async def test_a_child_that_cannot_be_decided_fails_its_parent_too(
         {
             "run_id": child,
             "code": "internal_error",
-            "message": "Trunkline could not decide how this run goes on.",
+            "message": "Trunkline could not decide how to continue this run.",
             "step": None,
         },
     )
@@ -164,4 +164,4 @@ async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(executor:
     assert sorted(run.depth for run in runs) == list(range(MAX_DEPTH + 1))
     error = (await executor.run(run_id))[0].error
     assert error is not None
-    assert "10 runs are above this one" in error.message
+    assert "already nested 10 levels deep" in error.message

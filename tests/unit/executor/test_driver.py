@@ -164,7 +164,7 @@ async def test_a_run_whose_workflow_cannot_be_used_any_more_ends_and_no_other(
     record, _ = await executor.run(run_id)
     assert record.error is not None
     assert record.status == "FAILED"
-    assert record.error.message.startswith("The run's workflow cannot be used any more: ")
+    assert record.error.message.startswith("The run's workflow can no longer be used: ")
     assert (await executor.run(healthy))[0].status == "PAUSED"
 
 

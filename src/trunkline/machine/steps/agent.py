@@ -159,13 +159,13 @@ def _ask_person(
 def fail_unanswered(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """Nobody has answered in time: the step fails, whatever its retries, and the agent need not wait."""
     waiting = step.waiting_for
-    assert waiting is not None, "whoever asks waits"  # noqa: S101 - `asks` has been true
-    assert waiting.since is not None, "since when is known where there is an end"  # noqa: S101 - as above
-    assert waiting.until is not None, "the timer was set for an end"  # noqa: S101 - as above
+    assert waiting is not None, "a step that asks is waiting"  # noqa: S101 - `asks` has been true
+    assert waiting.since is not None, "a question with a deadline has a start"  # noqa: S101 - as above
+    assert waiting.until is not None, "the timer is set only for a question with a deadline"  # noqa: S101 - as above
     patience = format_duration(timedelta(microseconds=waiting.until - waiting.since))
     error = StepError(
         code="reply_timed_out",
-        message=f"Nobody has answered the agent's question within {patience}.",
+        message=f"The agent's question was not answered within {patience}.",
         attempt=step.attempts,
     )
     turn.add_effect(StopTask(turn.task_id_of(step), step.attempts))

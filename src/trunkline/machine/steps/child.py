@@ -58,7 +58,9 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     workflow = plan.definition.workflow
     assert workflow is not None, "only such a step has a child"  # noqa: S101 - an invariant
     if turn.state.depth >= MAX_DEPTH:
-        message = f"{MAX_DEPTH} runs are above this one; it cannot begin a run of workflow {workflow}, too."
+        message = (
+            f"The run cannot start workflow {workflow}, because it is already nested {MAX_DEPTH} levels deep."
+        )
         failure.fail(turn, plan, step, StepError(code="child_too_deep", message=message))
         return
     text = step_input.read_input(turn, plan, step)
@@ -124,9 +126,7 @@ def apply_end(turn: Turn, plan: CompiledStep, step: StepState, end: ChildEnded) 
             _fail(turn, plan, step, _failure(turn, plan, step, end.error))
         case "CANCELLED":
             if turn.is_ending:
-                turn.record(
-                    StepCancelled(step.name, "The run that it had begun was cancelled with this one.")
-                )
+                turn.record(StepCancelled(step.name, "The child run was cancelled with this run."))
             else:
                 child = current_child_run_id(turn, step)
                 message = f"Run {child} of workflow {plan.definition.workflow} was cancelled."
@@ -157,7 +157,7 @@ def _failure(turn: Turn, plan: CompiledStep, step: StepState, cause: StepError |
     error = StepError(
         code="child_failed",
         message=f"Run {child} of workflow {plan.definition.workflow} failed{why}",
-        fix=f"See why: {command}.",
+        fix=f"See the reason: {command}.",
         fix_command=command,
         detail={"run_id": child},
     )

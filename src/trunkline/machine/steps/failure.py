@@ -98,7 +98,7 @@ def outcome_unknown(turn: Turn, step: StepState, cause: StepError | None) -> Ste
     why = f" ({cause.message})" if cause is not None else ""
     error = StepError(
         code="outcome_unknown",
-        message=f"The agent may or may not have done the work: its answer was lost{why}.",
+        message=f"The agent may or may not have done the work, because its response was lost{why}.",
         step=cause.step if cause is not None else None,
         attempt=cause.attempt if cause is not None else None,
     )

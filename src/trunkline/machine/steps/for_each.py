@@ -41,11 +41,13 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState, loop: CompiledForEach
     problem = None
     text = encode(items)
     if not isinstance(items, list):
-        problem = f"'for_each' must give a list, and this is {text[:40].decode(errors='replace')}."
+        problem = f"'for_each' must return a list, but it returned {text[:40].decode(errors='replace')}."
     elif len(items) > MAX_ITEMS:
-        problem = f"'for_each' has {len(items)} items; {MAX_ITEMS} is the most for one step."
+        problem = f"'for_each' has {len(items)} items, but the limit is {MAX_ITEMS}."
     elif len(text) > step_input.MAX_INPUT_BYTES:
-        problem = f"The items of 'for_each' have {len(text)} bytes; the most is {step_input.MAX_INPUT_BYTES}."
+        problem = (
+            f"The items of 'for_each' have {len(text)} bytes, but the limit is {step_input.MAX_INPUT_BYTES}."
+        )
     if problem is not None or not isinstance(items, list):
         failure.fail(turn, plan, step, StepError(code="expression_failed", message=problem or ""))
         return
@@ -88,7 +90,7 @@ def pass_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     if step.name not in turn.state.for_each or deadline is None:
         return
     stop_items(turn, step, "The step's deadline has passed.")
-    message = f"The step did not end within its deadline of {format_duration(deadline)}."
+    message = f"The step did not finish within its deadline of {format_duration(deadline)}."
     failure.fail(turn, plan, step, StepError(code="deadline_exceeded", message=message))
 
 
@@ -106,7 +108,7 @@ def _first_failure(turn: Turn, plan: CompiledStep, iteration: ForEachState) -> S
     failed = [item for item in _items(turn, plan, iteration) if item.status == "FAILED"]
     first = min(failed, key=lambda item: (item.finished_at or 0, item_index(item.name)))
     cause = first.error
-    assert cause is not None, "what has failed has an error"  # noqa: S101 - an invariant
+    assert cause is not None, "a failed item has an error"  # noqa: S101 - an invariant
     return StepError(
         code=cause.code,
         message=f"Item {item_index(first.name)}: {cause.message}",
@@ -129,7 +131,7 @@ def _complete(
         outputs = [item.output or b"null" for item in items]
     size = sum(map(len, outputs))
     if size > MAX_OUTPUT_BYTES:
-        message = f"The outputs of the items have {size} bytes together; the most is {MAX_OUTPUT_BYTES}."
+        message = f"The outputs of the items have {size} bytes in total, but the limit is {MAX_OUTPUT_BYTES}."
         failure.fail(turn, plan, step, StepError(code="output_failed", message=message))
         return
     turn.record(StepCompleted(step.name, 1, Payload(b"[" + b",".join(outputs) + b"]")))

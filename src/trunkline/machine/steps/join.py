@@ -39,8 +39,8 @@ def fail(turn: Turn, plan: CompiledStep, step: StepState, join: CompiledJoin) ->
     ]
     more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
     message = (
-        f"{join.quorum} of {len(join.branches)} joined steps have to complete, and that cannot be any more:"
-        f" {', '.join(others[:_MAX_NAMED])}{more}."
+        f"The join needs {join.quorum} of {len(join.branches)} steps to complete, which is no "
+        f"longer possible: {', '.join(others[:_MAX_NAMED])}{more}."
     )
     failure.fail(turn, plan, step, StepError(code="join_failed", message=message))
 
@@ -73,7 +73,7 @@ def _cancel_unneeded_branches(turn: Turn, plan: CompiledStep, join: CompiledJoin
             wanted_by[name] = {later for later in steps[name].dependents if _still_needs(turn, later, name)}
         wanted_by[name].discard(left_by)
         if not wanted_by[name]:
-            _cancel_step(turn, step, f"The join of {plan.name} has been decided without it.")
+            _cancel_step(turn, step, f"The join of {plan.name} was decided without this step.")
             walk.extend((need, name) for need in steps[name].needs)
 
 

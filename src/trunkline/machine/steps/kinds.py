@@ -34,7 +34,7 @@ def pass_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         return
     error = StepError(
         code="deadline_exceeded",
-        message=f"The step did not end within its deadline of {format_duration(deadline)}.",
+        message=f"The step did not finish within its deadline of {format_duration(deadline)}.",
         attempt=step.attempts,
     )
     stop(turn, step)

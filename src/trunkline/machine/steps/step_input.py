@@ -23,7 +23,7 @@ def read_input(turn: Turn, plan: CompiledStep, step: StepState) -> bytes | None:
         fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
         return None
     if len(text) > MAX_INPUT_BYTES:
-        message = f"The step's input has {len(text)} bytes; the most that can be sent is {MAX_INPUT_BYTES}."
+        message = f"The step's input has {len(text)} bytes, but the limit is {MAX_INPUT_BYTES}."
         fail(turn, plan, step, StepError(code="expression_failed", message=message))
         return None
     return text

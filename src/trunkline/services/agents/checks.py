@@ -71,5 +71,6 @@ class Checks:
             if record.id == check:
                 return record
         raise NotFound(
-            f"There is no check {check} of {name}.", fix=f"The last {KEPT_CHECKS} are kept; list them first."
+            f"The agent {name} has no check {check}.",
+            fix=f"Only the last {KEPT_CHECKS} checks are kept. List them and choose one.",
         )

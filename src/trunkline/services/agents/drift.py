@@ -124,17 +124,19 @@ def _changes(agent: Agent, record: CheckRecord, report: AgentCheckReport) -> lis
         change = CardChange(before=before.card_digest, digest=report.card_digest)
         changes.append(_event(agent, "card_changed", _card_words(change), encode(change)))
     if drift.grade != drift.grade_before:
-        worse = f"; worse: {', '.join(drift.worse)}" if drift.worse else ""
-        better = f"; better: {', '.join(drift.better)}" if drift.better else ""
-        words = f"The grade at {report.url} was {drift.grade_before} and is {drift.grade}{worse}{better}."
+        worse = f"; regressions: {', '.join(drift.worse)}" if drift.worse else ""
+        better = f"; improvements: {', '.join(drift.better)}" if drift.better else ""
+        words = (
+            f"The grade at {report.url} changed from {drift.grade_before} to {drift.grade}{worse}{better}."
+        )
         changes.append(_event(agent, "grade_changed", words, encode(drift)))
     return changes
 
 
 def _card_words(change: CardChange) -> str:
     if change.digest is None:
-        return "The agent has no card any more."
-    return "The agent has a card now." if change.before is None else "The agent's card has changed."
+        return "The agent no longer has a card."
+    return "The agent now has a card." if change.before is None else "The agent's card has changed."
 
 
 def _event(agent: Agent, kind: AgentEventKind, why: str, data: bytes) -> NewAgentEvent:

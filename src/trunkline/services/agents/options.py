@@ -113,26 +113,28 @@ def check_options(options: AgentOptions) -> Iterable[Finding]:
 
 def _check_origins(origins: tuple[str, ...]) -> Iterable[Finding]:
     if len(origins) > MAX_CARD_ORIGINS:
-        yield Finding(path="allow_card_origin", message=f"must be at most {MAX_CARD_ORIGINS} origins")
+        yield Finding(path="allow_card_origin", message=f"must have at most {MAX_CARD_ORIGINS} origins")
     for number, origin in enumerate(origins):
         path = f"allow_card_origin[{number}]"
         reason = check_url(origin)
         if reason is not None:
-            yield Finding(path=path, message=f"is no origin: {reason}")
+            yield Finding(path=path, message=f"is not an origin: {reason}")
         elif origin_of(origin) != origin:
-            yield Finding(path=path, message=f"is more than an origin; did you mean {origin_of(origin)}?")
+            yield Finding(
+                path=path, message=f"must be an origin without a path; did you mean {origin_of(origin)}?"
+            )
 
 
 def _check_rate(rate: RateLimit) -> Iterable[Finding]:
     if not (isfinite(rate.per_second) and 0 < rate.per_second <= MAX_PER_SECOND):
-        yield Finding(path="rate.per_second", message=f"must be more than 0 and at most {MAX_PER_SECOND}")
+        yield Finding(path="rate.per_second", message=f"must be greater than 0 and at most {MAX_PER_SECOND}")
     yield from _check_whole("rate.burst", rate.burst, MAX_BURST)
 
 
 def _check_breaker(breaker: BreakerPolicy) -> Iterable[Finding]:
     yield from _check_whole("breaker.failures", breaker.failures, MAX_BREAKER_CALLS)
     if not 0 < breaker.rate <= 1:
-        yield Finding(path="breaker.rate", message="must be more than 0 and at most 1")
+        yield Finding(path="breaker.rate", message="must be greater than 0 and at most 1")
     yield from _check_whole("breaker.window", breaker.window, MAX_BREAKER_CALLS)
     yield from _check_whole("breaker.open_ms", breaker.open_ms, MAX_OPEN_MS)
     yield from _check_whole("breaker.probes", breaker.probes, MAX_BREAKER_CALLS)

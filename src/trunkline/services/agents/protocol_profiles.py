@@ -19,8 +19,8 @@ def load_profiles(folder: Path | None) -> None:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".json")
     except OSError as exc:
         raise ConfigurationError(
-            f"The folder of profiles {folder} cannot be read: {exc.strerror}.",
-            fix="Correct the setting profiles, or make the folder readable.",
+            f"Cannot read the profiles folder {folder}: {exc.strerror}.",
+            fix="Correct TRUNKLINE_PROFILES, or make the folder readable.",
         ) from exc
     for path in paths:
         _load(path)
@@ -33,10 +33,12 @@ def _load(path: Path) -> None:
     except OSError as exc:
         raise _unusable(path, f"it cannot be read: {exc.strerror}", "Make the file readable.") from exc
     except msgspec.DecodeError as exc:
-        raise _unusable(path, f"it is no JSON object: {exc}", "Write a JSON Schema into it.") from exc
+        raise _unusable(
+            path, f"it is not a JSON object: {exc}", "The file must contain a JSON Schema."
+        ) from exc
     except InvalidProfile as exc:
         raise _unusable(path, exc.message, exc.fix) from exc
 
 
 def _unusable(path: Path, reason: str, fix: str) -> ConfigurationError:
-    return ConfigurationError(f"The profile {path} cannot be used: {reason}.", fix=fix)
+    return ConfigurationError(f"Invalid profile {path}: {reason}.", fix=fix)

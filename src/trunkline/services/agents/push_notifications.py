@@ -40,7 +40,7 @@ PUSH_PATH = "/hooks/a2a"
 MAX_TOKEN_CHARACTERS = 512
 
 _DERIVED = b"trunkline push notifications, version 1"
-_PUSH_NOTE = "The agent has rung. What it says is neither believed nor kept: it is asked."
+_PUSH_NOTE = "The agent sent a push notification. Its content is ignored, and the agent is polled."
 _FOR_THE_PATH = b"path\x00"
 _FOR_THE_HEADER = b"header\x00"
 

@@ -37,10 +37,10 @@ log = structlog.stdlib.get_logger()
 # Each try lost a race with another change; more in a row is not an accident.
 _MAX_TRIES = 10
 _FIXED_MEANWHILE = (
-    "its url, protocol, protocol_config, transport, endpoint_override, allow_card_origin and repeatable stay as they"
-    " are"
+    "its url, protocol, protocol_config, transport, endpoint_override, allow_card_origin and "
+    "repeatable cannot be changed"
 )
-_GIVEN_AGAIN = "must be given again: a stored secret is not sent to another host than the one it was for"
+_GIVEN_AGAIN = "must be given again, because a stored secret is not sent to a different host"
 
 
 class AgentRegistry:
@@ -68,7 +68,7 @@ class AgentRegistry:
         agent = await self._store.agents.get(name_or_id)
         if agent is None:
             raise NotFound(
-                f"There is no agent {name_or_id!r}.", fix="See which there are: trunkline agents list."
+                f"There is no agent {name_or_id!r}.", fix="List the agents: trunkline agents list."
             )
         return agent
 
@@ -93,12 +93,12 @@ class AgentRegistry:
         agent = await self.get(name_or_id)
         _compare(agent, if_match)
         async with self._store.transaction() as tx:
-            await refuse_while_migrating(tx.agent_events, agent, "it cannot be removed")
+            await refuse_while_migrating(tx.agent_events, agent, "it cannot be deleted")
             # Written as it is: the comparison and the deletion are one transaction.
             if if_match is not None and not await tx.agents.update(agent, if_match):
                 raise _stale(agent, if_match)
             if not await tx.agents.delete(agent.id):
-                raise NotFound(f"There is no agent {name_or_id!r} any more.")
+                raise NotFound(f"The agent {name_or_id!r} no longer exists.")
             await tx.audit.put([audit_entry("agent", "delete", agent.name)])
         self._agent_cache.forget(agent.name)
 
@@ -162,7 +162,7 @@ class AgentRegistry:
             if written:
                 self._agent_cache.forget(agent.name, changed.name)
                 return changed
-        raise Conflict(f"The agent {name_or_id!r} is being changed by others all the time.", fix="Try again.")
+        raise Conflict(f"Other clients keep changing the agent {name_or_id!r}.", fix="Try again.")
 
     def _with(self, agent: Agent, spec: AgentSpec) -> Agent:
         """The agent as `spec` describes it, its version as it is."""
@@ -252,7 +252,7 @@ def _compare(agent: Agent, if_match: int | None) -> None:
 
 
 def _stale(agent: Agent, if_match: int) -> StaleVersion:
-    return StaleVersion(f"The agent {agent.name!r} has been changed since version {if_match}.")
+    return StaleVersion(f"The agent {agent.name!r} has changed since version {if_match}.")
 
 
 def _changes(agent: Agent, changed: Agent) -> list[Json]:

@@ -133,7 +133,7 @@ def _finding_of(key: str, exc: ValueError) -> Finding:
 
 def _unknown(key: str) -> Finding:
     close = get_close_matches(key, _FIELDS, n=1)
-    return Finding(path=key, message=f"is not known; did you mean {close[0]}?" if close else "is not known")
+    return Finding(path=key, message=f"unknown field; did you mean {close[0]}?" if close else "unknown field")
 
 
 def spec_document(agent: Agent) -> JsonObject:
@@ -194,7 +194,7 @@ def _check_text(path: str, text: str, longest: int) -> Iterable[Finding]:
     if not 1 <= len(text) <= longest:
         yield Finding(path=path, message=f"must have 1 to {longest} characters")
     if _CONTROL.search(text):
-        yield Finding(path=path, message="must not contain a control character")
+        yield Finding(path=path, message="must not contain control characters")
 
 
 def _check_name(name: str) -> Iterable[Finding]:
@@ -202,11 +202,11 @@ def _check_name(name: str) -> Iterable[Finding]:
     if "/" in name:
         yield Finding(path="name", message="must not contain '/'")
     if name in {".", ".."}:
-        yield Finding(path="name", message="must not be a dot or two")
+        yield Finding(path="name", message="must not be '.' or '..'")
     if name != name.strip():
-        yield Finding(path="name", message="must not begin or end with a space")
+        yield Finding(path="name", message="must not start or end with a space")
     if _is_uuid(name):
-        yield Finding(path="name", message="must not have the form of an id (a UUID)")
+        yield Finding(path="name", message="must not look like an id (a UUID)")
 
 
 def _is_uuid(text: str) -> bool:

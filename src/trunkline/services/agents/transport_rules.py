@@ -15,8 +15,8 @@ from trunkline.jsontypes import Json
 from trunkline.protocols import ProtocolAdapterFactory
 
 _WHY_NO_CREDENTIALS: Mapping[TransportName, str] = {
-    "aws-agentcore": "its calls are signed with the AWS credentials that the bridge finds where it runs",
-    "stdio": "a program that the bridge starts needs no proof of who calls it",
+    "aws-agentcore": "calls are signed with the AWS credentials of the bridge",
+    "stdio": "a program that the bridge starts needs no authentication",
 }
 
 
@@ -37,22 +37,23 @@ def check_transport_rules(
     over = f"over {options.transport}"
     yield from _check_protocol(protocol, over)
     if "batch" in (protocol_config or {}):
-        yield Finding(path="protocol_config.batch", message=f"'batch' is not possible {over}")
+        yield Finding(path="protocol_config.batch", message=f"'batch' is not supported {over}")
     for field in ("endpoint_override", "allow_card_origin"):
         if getattr(options, field):
-            yield Finding(path=field, message=f"must be left out {over}: no card is read")
+            yield Finding(path=field, message=f"must be left out {over}, where no card is read")
     if auth_type != "none" or has_secret:
         path = "auth_config" if auth_type == "none" else "auth_type"
         wanted = "left out" if auth_type == "none" else "none"
         why = _WHY_NO_CREDENTIALS[options.transport]
-        yield Finding(path=path, message=f"must be {wanted} {over}: {why}")
+        yield Finding(path=path, message=f"must be {wanted} {over}, because {why}")
 
 
 def _check_protocol(protocol: str, over: str) -> Iterable[Finding]:
     if protocol == AUTO:
         yield Finding(
             path="protocol",
-            message=f"protocol: auto is not possible {over}, where no card is read; name one, for instance jsonrpc-2.0",
+            message=f"protocol: auto is not supported {over}, where no card is read; set a protocol such as "
+            "jsonrpc-2.0",
         )
     elif (
         protocol in ProtocolAdapterFactory.supported_protocols()
@@ -60,5 +61,5 @@ def _check_protocol(protocol: str, over: str) -> Iterable[Finding]:
     ):
         yield Finding(
             path="protocol",
-            message=f"protocol: {protocol} has headers or paths of its own, which do not travel {over}",
+            message=f"protocol: {protocol} needs HTTP headers or paths and cannot be used {over}",
         )

@@ -38,8 +38,8 @@ class DeadLetters:
         """Sends the record to its topic again, as it came; if it is still no good, it comes back as another letter."""
         if not self._can_replay:
             raise Conflict(
-                "There is no topic to send it to: messages do not travel by a broker here.",
-                fix="Replay it where TRUNKLINE_BROKER is kafka://…, or discard it.",
+                "The dead letter cannot be replayed, because this system has no message broker.",
+                fix="Replay it on a system with TRUNKLINE_BROKER=kafka://…, or discard it.",
             )
         async with self._store.transaction() as tx:
             letter = _found(await tx.dead_letters.take(letter_id), letter_id)
@@ -80,7 +80,7 @@ def dead_letter(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
 def replayed_record(letter: DeadLetter) -> OutgoingMessage:
     """The record as it came: with its key, whatever its bytes are, and its headers."""
     if letter.value is None:
-        raise Conflict("The record has no value: there is nothing to send.", fix="Discard it.")
+        raise Conflict("The dead letter has no value, so there is nothing to replay.", fix="Discard it.")
     key = letter.key or b""
     try:
         return OutgoingMessage(letter.topic, key.decode(), letter.value, letter.headers)
@@ -96,5 +96,7 @@ def _audited(action: str, letter: DeadLetter) -> NewAuditEntry:
 
 def _found(letter: DeadLetter | None, letter_id: str) -> DeadLetter:
     if letter is None:
-        raise NotFound(f"There is no dead letter {letter_id}.", fix="List them: trunkline dead-letters list.")
+        raise NotFound(
+            f"There is no dead letter {letter_id}.", fix="List the dead letters: trunkline dead-letters list."
+        )
     return letter

@@ -147,7 +147,8 @@ class Deliveries(Generic[AnyMessage]):
                 self._late += 1
             elif message.run_id in strange:
                 reason = (
-                    f"There is no run {message.run_id[:100]}. It may be for another system: discard it here."
+                    f"There is no run {message.run_id[:100]}. The message may be for another "
+                    "system. If so, discard it here."
                 )
                 self._dead.append(_DeadRecord(record, "no_run", reason))
         return [delivery for delivery in deliveries if delivery.message.run_id not in strange]
@@ -189,7 +190,10 @@ class Deliveries(Generic[AnyMessage]):
 def _refusal(exc: Exception) -> str:
     # The first line only: what follows may quote the data.
     words = (str(exc).splitlines() or [""])[0]
-    return f"The store refuses it: {type(exc).__name__}: {words}. Replay it when the reason is gone, or discard it."
+    return (
+        f"The store rejected it: {type(exc).__name__}: {words}. Replay it after you have fixed the "
+        "cause, or discard it."
+    )
 
 
 async def _dispatched(tx: Transaction, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:

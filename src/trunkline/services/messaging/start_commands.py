@@ -111,12 +111,15 @@ class StartCommandConsumer:
         except Unavailable:
             return "kept"
         except TrunklineError as exc:
-            return _RejectedCommand("refused", f"{exc.message} {exc.fix} Then replay it, or discard it.")
+            return _RejectedCommand(
+                "refused", f"{exc.message} {exc.fix} Then replay the message, or discard it."
+            )
         except Exception as exc:
             # Whatever it is about this record, the others go on; it is kept for a person to see.
             log.exception(log_events.TURN_FAILED)
             return _RejectedCommand(
-                "refused", f"It could not be started: {type(exc).__name__}. See the log, then replay it."
+                "refused",
+                f"The run could not be started: {type(exc).__name__}. See the log, then replay the message.",
             )
         return "started"
 

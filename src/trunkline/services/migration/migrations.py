@@ -83,7 +83,7 @@ class Migrations:
     ) -> StageChange:
         """Records a person's confirmation that the target is ready, for what no program can check."""
         if not note.strip() or len(note) > MAX_TEXT_CHARACTERS:
-            message = f"must say what was done, in at most {MAX_TEXT_CHARACTERS} characters"
+            message = f"must describe what was done, in at most {MAX_TEXT_CHARACTERS} characters"
             raise_if_any([Finding(path="note", message=message)])
 
         def decide(tx: Transaction, migration: AgentMigration, event: int) -> MigrationState:
@@ -102,10 +102,11 @@ class Migrations:
         def decide(tx: Transaction, migration: AgentMigration, event: int) -> MigrationState:
             if not migration.agent.options.repeatable:
                 raise Conflict(
-                    f"The agent {migration.agent.name!r} is not declared safe to call twice.",
-                    fix="If it is, register it with repeatable: true"
-                    f' (PATCH /api/v1/agents/{migration.agent.name}: {{"repeatable": true}});'
-                    " otherwise try the new side on some runs: trunkline agents migrate canary.",
+                    f"The agent {migration.agent.name!r} is not marked as safe to call twice, so it "
+                    "cannot be shadowed.",
+                    fix="If repeated calls are safe, set repeatable: true (PATCH "
+                    f'/api/v1/agents/{migration.agent.name}: {{"repeatable": true}}). Otherwise, '
+                    "send a share of the runs to the target: trunkline agents migrate canary.",
                 )
             return transitions.shadowed(
                 migration.state, _rollout_request(migration, target, percent, limits), event, tx.now
@@ -151,7 +152,7 @@ class Migrations:
         all_of_them: bool = False,
     ) -> list[StageChange]:
         if force and not reason.why.strip():
-            raise_if_any([Finding(path="why", message="must be given where a refusal is overruled")])
+            raise_if_any([Finding(path="why", message="must be given when a refusal is overridden")])
         checks = await self._readiness.check_targets(migrations)
         async with self._store.transaction() as tx:
             await tx.agent_events.lock()
@@ -284,7 +285,7 @@ class Migrations:
         if state is None or state.stage != "cut_over" or state.target is None or migration.event is None:
             raise Conflict(
                 f"The agent {agent.name!r} has not been cut over.",
-                fix=f"See where it stands: trunkline agents migrate status {agent.name}",
+                fix=f"See its migration stage: trunkline agents migrate status {agent.name}",
             )
         await self._refuse_while_old_runs_go_on(tx, agent, state, migration.event)
         row = msgspec.structs.replace(
@@ -298,7 +299,7 @@ class Migrations:
             updated_at=tx.now,
         )
         if not await tx.agents.update(row, agent.version):
-            raise Conflict(f"The agent {agent.name!r} was changed at the same moment.", fix="Try again.")
+            raise Conflict(f"The agent {agent.name!r} was changed at the same time.", fix="Try again.")
         await tx.comparisons.delete_calls(agent.id)
         changes = await write_changes(
             tx, [migration], {agent.id: transitions.finished(state, row.version)}, reason
@@ -311,15 +312,17 @@ class Migrations:
         age = seconds_between(event.at, tx.now)
         if event.id == state.cut_over_at and age < _KNOWN_BY_ALL.total_seconds():
             raise Conflict(
-                f"The agent {agent.name!r} was cut over {age:.0f} s ago: not every process knows of it yet.",
+                f"The agent {agent.name!r} was cut over {age:.0f} s ago, and some processes may not "
+                "know it yet.",
                 fix=f"Try again in {_KNOWN_BY_ALL.total_seconds():.0f} s.",
             )
         older = await self._store.runs.unfinished_before(state.cut_over_at)
         if older:
             raise Conflict(
-                f"{older} unfinished runs were accepted before the agent {agent.name!r} was cut over and may still"
-                " call its old side.",
-                fix="Wait for them, or cancel them: trunkline runs list --status RUNNING (and WAITING, PAUSED).",
+                f"{older} unfinished runs started before the agent {agent.name!r} was cut over and "
+                "may still call its source.",
+                fix="Wait for them to finish, or cancel them: trunkline runs list --status RUNNING "
+                "(and WAITING, PAUSED).",
             )
 
     # --- one change
@@ -361,7 +364,7 @@ def _rollout_request(
 
 def _check_percent(percent: float) -> Iterable[Finding]:
     if not 0 < percent <= 100:
-        yield Finding(path="percent", message="must be more than 0 and at most 100")
+        yield Finding(path="percent", message="must be greater than 0 and at most 100")
 
 
 def _check_limits(limits: RolloutLimits) -> Iterable[Finding]:
@@ -371,7 +374,8 @@ def _check_limits(limits: RolloutLimits) -> Iterable[Finding]:
             yield Finding(path=f"limits.{name}", message=f"must be from {least} to {most}")
     if limits.calls > limits.window:
         yield Finding(
-            path="limits.calls", message="must not be more than limits.window: it would never be reached"
+            path="limits.calls",
+            message="must not be greater than limits.window, because it could never be reached",
         )
 
 
@@ -380,7 +384,7 @@ def _check_why(reason: ChangeReason) -> None:
         raise Invalid(
             "A rollback needs a reason.",
             findings=[Finding(path="why", message="must be given")],
-            fix="Say why, for those who read it later: --why TEXT.",
+            fix="Give a reason: --why TEXT.",
         )
 
 
@@ -388,14 +392,14 @@ def _cannot_roll_back(migration: AgentMigration) -> Conflict:
     name, state = migration.agent.name, migration.state
     if state is not None and state.stage == "finished":
         return Conflict(
-            f"The old side of {name!r} is gone: its migration was finished, and the agent's registration is the new"
-            " side.",
-            fix="Register the agent with its former url and protocol again (PATCH /api/v1/agents/…), if that side"
-            " still runs.",
+            f"The source of {name!r} no longer exists. Its migration is finished, and the agent is "
+            "registered with the target.",
+            fix="If the former agent still runs, register its url and protocol again (PATCH "
+            "/api/v1/agents/…).",
         )
     return Conflict(
-        f"There is nothing to roll back: {name!r} is called on its old side only.",
-        fix=f"See where it stands: trunkline agents migrate status {name}",
+        f"There is nothing to roll back: all runs call the source of {name!r}.",
+        fix=f"See its migration stage: trunkline agents migrate status {name}",
     )
 
 

@@ -65,13 +65,11 @@ def _why(keys: tuple[str, ...], before: OutputForm, after: OutputForm) -> str | 
     if before == after:
         return None
     if before == "data":
-        return (
-            "The object will be in output.data; give the new side output_mode: data to keep it where it is."
-        )
+        return "The object moves to output.data. Set output_mode: data for the target to keep it where it is."
     if after == "data":
-        return "The output will be the agent's object itself, without text and data around it."
+        return "The output becomes the agent's object itself, without text and data around it."
     if not keys:
-        return "The whole output will have other fields."
+        return "The fields of the output change."
     if keys[0] in _ALIKE or after == "message":
         return None
-    return f"The output will have no {keys[0]}."
+    return f"The output no longer has {keys[0]}."

@@ -134,8 +134,8 @@ class MigrationPlan:
         if await self._store.agent_events.page(limit=1, agent_id=name):
             return await self._store.agent_events.page(limit=limit, before=before, agent_id=name)
         raise NotFound(
-            f"There is no agent {name!r}, and nothing has happened to one of that name.",
-            fix="See which there are and were: trunkline agents list, trunkline agents migrate history.",
+            f"There is no agent {name!r}, and there is no history of an agent with this name.",
+            fix="List current and former agents: trunkline agents list, trunkline agents migrate history.",
         )
 
     async def comparisons(
@@ -147,7 +147,7 @@ class MigrationPlan:
     async def _agent(self, name: str) -> Agent:
         agent = await self._store.agents.get(name)
         if agent is None:
-            raise NotFound(f"There is no agent {name!r}.", fix="See which there are: trunkline agents list.")
+            raise NotFound(f"There is no agent {name!r}.", fix="List the agents: trunkline agents list.")
         return agent
 
     async def _entry(
@@ -218,8 +218,8 @@ def _blockers(
         blockers.append(
             CutoverBlocker(
                 code="not_repeatable",
-                message="It is not declared safe to call twice, and cannot be shadowed.",
-                fix="If it is safe, register it with repeatable: true.",
+                message="The agent is not marked as safe to call twice, so it cannot be shadowed.",
+                fix="If repeated calls are safe, set repeatable: true.",
                 blocks="shadow",
             )
         )

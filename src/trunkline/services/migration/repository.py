@@ -120,7 +120,7 @@ class MigrationRepository:
         """As it is now; inside a transaction that holds the lock, as it stays."""
         agent = await self._store.agents.get(name)
         if agent is None:
-            raise NotFound(f"There is no agent {name!r}.", fix="See which there are: trunkline agents list.")
+            raise NotFound(f"There is no agent {name!r}.", fix="List the agents: trunkline agents list.")
         latest = await (tx or self._store).agent_events.latest_migrations([agent.id])
         return _agent_migration(agent, latest)
 

@@ -33,9 +33,9 @@ async def refuse_while_migrating(events: AgentEventWrites, agent: Agent, refused
     if migrating:
         stage = migrating[agent.id].stage.replace("_", " ")
         raise Conflict(
-            f"The agent {agent.name!r} is in the middle of a migration ({stage}): {refused}.",
-            fix=f"End it first: trunkline agents migrate finish {agent.name},"
-            f" or: trunkline agents migrate rollback {agent.name} --why TEXT.",
+            f"The agent {agent.name!r} is being migrated (stage {stage}): {refused}.",
+            fix=f"End the migration first: trunkline agents migrate finish {agent.name}, or: trunkline "
+            f"agents migrate rollback {agent.name} --why TEXT.",
         )
 
 

@@ -41,7 +41,14 @@ def resolve_target(agent: Agent, state: MigrationState | None, requested: Reques
 
 def _check(agent: Agent, target: TargetEndpoint) -> None:
     if target.protocol == AUTO:
-        raise_if_any([Finding(path="target.protocol", message="must be named: a move leads to one protocol")])
+        raise_if_any(
+            [
+                Finding(
+                    path="target.protocol",
+                    message="must be a specific protocol, because a migration needs one target protocol",
+                )
+            ]
+        )
     spec = msgspec.structs.replace(
         parse_spec(spec_document(agent)),
         url=target.url,
@@ -53,11 +60,11 @@ def _check(agent: Agent, target: TargetEndpoint) -> None:
         url=agent.url, protocol=agent.protocol, protocol_config=agent.protocol_config
     ):
         raise Conflict(
-            f"The agent {agent.name!r} is called there and in that way already.",
-            fix="Name another url, protocol or protocol_config: --to URL|PROTOCOL, --config key=value.",
+            f"The target of {agent.name!r} is the same as its source.",
+            fix="Choose another url, protocol or protocol_config: --to URL|PROTOCOL, --config key=value.",
         )
     if agent.secret is not None and not may_get_secret(agent, target.url):
         raise Conflict(
-            f"The credentials of {agent.name!r} are not sent to {target.url}: they were given for another origin.",
-            fix="Allow the new side's origin in the agent's allow_card_origin, then try again.",
+            f"The credentials of {agent.name!r} belong to another origin and are not sent to {target.url}.",
+            fix="Add the target's origin to the agent's allow_card_origin, then try again.",
         )

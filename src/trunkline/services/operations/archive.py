@@ -103,7 +103,9 @@ class ArchiveWriter:
 def open_writer(path: Path) -> Generator[ArchiveWriter]:
     """The file has its name only after the block has ended well, and only its owner can read it."""
     if path.exists():
-        raise Conflict(f"{path} exists already.", fix="Name a file that does not exist, or move it away.")
+        raise Conflict(
+            f"The file {path} already exists.", fix="Choose another file name, or move the file elsewhere."
+        )
     partial = path.with_name(path.name + ".partial")
     with _writable(path):
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -123,8 +125,8 @@ def _writable(path: Path) -> Generator[None]:
         yield
     except OSError as exc:
         raise Unavailable(
-            f"{path} cannot be written: {exc.strerror or exc}.",
-            fix="Name a file in a folder that you may write to, with enough space, and export again.",
+            f"Cannot write to {path}: {exc.strerror or exc}.",
+            fix="Choose a file in a writable folder with enough space, and export again.",
         ) from exc
 
 
@@ -167,11 +169,13 @@ def _read(path: Path) -> Iterator[bytes]:
                     raise _damaged(path)
                 yield prefix + data
     except FileNotFoundError as exc:
-        raise NotFound(f"There is no file {path}.", fix="Check the path.") from exc
+        raise NotFound(f"The file {path} does not exist.", fix="Check the path.") from exc
     except gzip.BadGzipFile as exc:
         raise _damaged(path) from exc
     except OSError as exc:
-        raise Unavailable(f"{path} cannot be read: {exc.strerror or exc}.", fix="Check its rights.") from exc
+        raise Unavailable(
+            f"Cannot read {path}: {exc.strerror or exc}.", fix="Check the file's permissions."
+        ) from exc
     except (EOFError, zlib.error) as exc:
         raise _damaged(path) from exc
 
@@ -188,7 +192,7 @@ def _checked_header(path: Path, frame: _Frame) -> _ArchiveHeader:
         raise _damaged(path)
     if frame.version != VERSION or frame.columns != _COLUMNS:
         raise Invalid(
-            f"{path} was written by another version of Trunkline.",
+            f"{path} was written by a different version of Trunkline.",
             fix="Export and import with the same version.",
         )
     return frame
@@ -204,6 +208,6 @@ def _check_rows(path: Path, frame: _ArchiveRows) -> None:
 
 def _damaged(path: Path) -> Invalid:
     return Invalid(
-        f"{path} is not a whole export of Trunkline: nothing was imported.",
-        fix="Copy it again, or export again: the source can still be read.",
+        f"{path} is not a complete archive. Nothing was imported.",
+        fix="Copy the archive again, or export again. The source is still readable.",
     )

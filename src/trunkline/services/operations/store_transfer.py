@@ -102,7 +102,7 @@ async def _refuse_if_moved(store: Store) -> None:
     moved = await store.transfer.moved()
     if moved is not None:
         raise Conflict(
-            f"What this store held was exported at {rfc3339(moved.at)}; it is for reading only.",
+            f"This store was exported at {rfc3339(moved.at)} and is now read-only.",
             fix="Import into a new data folder or database.",
         )
 
@@ -112,7 +112,8 @@ async def _refuse_unless_empty(tx: Transaction) -> None:
         async with aclosing(tx.transfer.dump(table)) as batches:
             async for _ in batches:
                 raise Conflict(
-                    f"This store has {table.name.replace('_', ' ')} already: an import never mixes.",
+                    f"This store already contains {table.name.replace('_', ' ')}. An import needs "
+                    "an empty store.",
                     fix="Import into a new data folder or database.",
                 )
 

@@ -21,8 +21,9 @@ _MAX_PROCESSES = 200
 # Each is one more question to the broker.
 _MAX_POOLS = 50
 _NEEDED = {
-    "executor": "No executor is alive: runs are accepted and stand still. Start one: trunkline serve --role executor.",
-    "bridge": "No bridge is alive: no agent is called. Start one: trunkline serve --role bridge.",
+    "executor": "No executor is running, so runs are accepted but make no progress. Start one: trunkline serve "
+    "--role executor.",
+    "bridge": "No bridge is running, so no agent is called. Start one: trunkline serve --role bridge.",
 }
 
 # Of all groups of consumers, those of these pools too; None: nothing travels between processes.
@@ -114,21 +115,21 @@ def _missing_pools(processes: Collection[SeenProcess], lags: Collection[Lag]) ->
         if lag.group.pool is None:
             whose, start = "without a pool", ""
         yield (
-            f"{lag.waiting:,} messages wait on {lag.group.topic}, and no bridge {whose} is alive. Start one:"
-            f" trunkline serve --role bridge{start}."
+            f"{lag.waiting:,} messages are waiting on {lag.group.topic}, but no bridge {whose} is "
+            f"running. Start one: trunkline serve --role bridge{start}."
         )
 
 
 def _waiting(queues: Queues) -> Iterator[str]:
     if queues.dead_letters:
         yield (
-            f"{_number(queues.dead_letters)} messages could not be read or applied and wait for a decision: replay or"
-            " discard them."
+            f"{_number(queues.dead_letters)} messages could not be read or applied. Replay or "
+            "discard these dead letters."
         )
     if queues.tasks_without_secret:
         yield (
-            f"{_number(queues.tasks_without_secret)} tasks wait for agents whose secrets are not here: give them again"
-            " (trunkline agents apply)."
+            f"{_number(queues.tasks_without_secret)} tasks are waiting for agents whose secrets are "
+            "not stored here. Set the secrets again (trunkline agents apply)."
         )
 
 

@@ -87,8 +87,8 @@ class Inbox:
                 if rest == step.name or item == inbox_item_id(run_id, step.name, step.attempts, step.replies):
                     return await self._entry(record, step)
         raise NotFound(
-            f"There is no item {item} in the inbox: it was answered, or it waits no more.",
-            fix="See what waits: trunkline inbox list.",
+            f"There is no item {item} in the inbox. It was answered or is no longer waiting.",
+            fix="List the waiting steps: trunkline inbox list.",
         )
 
     async def _items(self, run_id: RunId, rest: str) -> list[StepState]:
@@ -102,8 +102,8 @@ class Inbox:
         waiting = step.waiting_for
         if waiting is None or not waiting.is_for_a_person:
             raise NotFound(
-                f"Step {step.name} of run {record.id} is {step.status} and waits for nobody.",
-                fix=f"See what it does: trunkline runs show {record.id}.",
+                f"The step {step.name} of run {record.id} is {step.status} and is not waiting for a person.",
+                fix=f"See its state: trunkline runs show {record.id}.",
             )
         return InboxEntry(
             id=inbox_item_id(record.id, step.name, step.attempts, step.replies),

@@ -74,8 +74,8 @@ class Intake:
         if not future.done():
             future.set_exception(
                 Unavailable(
-                    self._loop.trouble or "The store has not answered in time.",
-                    fix="Try again. A run that is to be started once at most needs an Idempotency-Key.",
+                    self._loop.trouble or "The store did not respond in time.",
+                    fix="Try again. Use an Idempotency-Key to make sure that the run is started only once.",
                 )
             )
 

@@ -35,30 +35,30 @@ _LEVELS: dict[str, Level] = {
 _FAILED_FROM = 400
 # How an event reads; what is in braces is in its data.
 _TEXTS: dict[str, str] = {
-    "RunStarted": "The run has started.",
-    "StepKept": "The output is taken over from the run before.",
-    "StepStarted": "Attempt {attempt} begins: {agent} is called.",
-    "StepChildStarted": "Run {run_id} of workflow {workflow} begins.",
-    "StepFannedOut": "{items} items are worked on.",
-    "StepWorking": "The agent has taken the task as {remote_task_id} and is asked again later.",
-    "StepCompleted": "The step is completed.",
-    "StepRetryScheduled": "It is tried again at {due}.",
-    "StepRequeued": "It waits for its turn.",
-    "StepFailed": "The step has failed.",
-    "StepSkipped": "The step is skipped: {reason}",
-    "StepWaiting": "The agent waits for a person.",
-    "StepReplied": "A person has replied.",
-    "StepOutcomeUnknown": "What became of the call is not known.",
-    "StepOutcomeResolved": "A person has said that the agent is to be called again.",
-    "StepCancelled": "The step is cancelled: {reason}",
-    "RunPaused": "The run is paused.",
-    "RunResumed": "The run goes on.",
-    "RunCancelRequested": "The run is to be cancelled.",
-    "RunWaiting": "Nothing runs: the run waits for a person.",
-    "RunContinued": "The run goes on: a person has answered.",
-    "RunCompleted": "The run is completed.",
-    "RunFailed": "The run has failed.",
-    "RunCancelled": "The run is cancelled.",
+    "RunStarted": "The run started.",
+    "StepKept": "The output was taken from the previous run.",
+    "StepStarted": "Attempt {attempt} started: calling {agent}.",
+    "StepChildStarted": "Run {run_id} of workflow {workflow} started.",
+    "StepFannedOut": "Processing {items} items.",
+    "StepWorking": "The agent accepted the task as {remote_task_id} and is polled for the result.",
+    "StepCompleted": "The step completed.",
+    "StepRetryScheduled": "The next attempt starts at {due}.",
+    "StepRequeued": "The step is queued.",
+    "StepFailed": "The step failed.",
+    "StepSkipped": "The step was skipped: {reason}",
+    "StepWaiting": "The agent is waiting for a person.",
+    "StepReplied": "A person replied.",
+    "StepOutcomeUnknown": "The outcome of the call is unknown.",
+    "StepOutcomeResolved": "A person decided to call the agent again.",
+    "StepCancelled": "The step was cancelled: {reason}",
+    "RunPaused": "The run was paused.",
+    "RunResumed": "The run was resumed.",
+    "RunCancelRequested": "Cancellation of the run was requested.",
+    "RunWaiting": "The run is waiting for a person.",
+    "RunContinued": "The run continues, because a person answered.",
+    "RunCompleted": "The run completed.",
+    "RunFailed": "The run failed.",
+    "RunCancelled": "The run was cancelled.",
 }
 
 
@@ -178,7 +178,7 @@ def _news(news: Json) -> list[str]:
             name = each.get("name") or each.get("artifact_id")
             text = str(each.get("text") or "")
             lines.append(f"{name}: {text}" if each.get("kind") == "artifact" and name else text)
-    return [line for line in lines if line] or ["The agent is at work."]
+    return [line for line in lines if line] or ["The agent is working."]
 
 
 def _exchange_line(row: int, exchange: StoredExchange) -> RunLogLine:

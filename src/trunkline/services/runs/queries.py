@@ -118,8 +118,8 @@ class RunQueries:
         if plan is None or plan.for_each is None:
             loops = [name for name, other in compiled.steps.items() if other.for_each is not None]
             raise NotFound(
-                f"Run {run_id} has no step {step} with items.",
-                fix=f"Its steps with for_each: {', '.join(loops) or 'none'}.",
+                f"Run {run_id} has no for_each step {step}.",
+                fix=f"Its for_each steps: {', '.join(loops) or 'none'}.",
             )
         found = await self._store.runs.items(run_id, step, limit=limit, after=after, statuses=statuses)
         return [_item_view(run_id, plan, state) for state in found]

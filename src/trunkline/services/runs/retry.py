@@ -28,16 +28,16 @@ def given_inputs(
     if isinstance(step_input, msgspec.UnsetType):
         return {}
     if from_step is None:
-        raise Invalid("step_input needs from_step.", fix="Name the step that is given this input: from_step.")
+        raise Invalid("step_input requires from_step.", fix="Set from_step to the step that gets this input.")
     plan = workflow.steps[from_step]
     if plan.for_each is not None:
         raise Invalid(
-            f"Step {from_step} runs once for each item of a list: it has no input of its own.",
-            fix="Change the run's input instead (input), or begin with the step that makes the list.",
+            f"The step {from_step} is a for_each step and has no single input.",
+            fix="Change the run input instead (input), or start from the step that creates the list.",
         )
     text = encode(step_input)
     if len(text) > MAX_INPUT_BYTES:
-        raise Invalid(f"step_input has {len(text)} bytes; the most that can be sent is {MAX_INPUT_BYTES}.")
+        raise Invalid(f"step_input has {len(text)} bytes, but the limit is {MAX_INPUT_BYTES}.")
     return {from_step: msgspec.Raw(text)}
 
 
@@ -69,9 +69,7 @@ def _steps_to_repeat(workflow: CompiledWorkflow, from_step: str | None) -> set[s
     again: set[str] = set()
     if from_step is not None:
         if from_step not in workflow.steps:
-            raise Invalid(
-                f"There is no step {from_step}.", fix=f"Choose one of: {', '.join(workflow.steps)}."
-            )
+            raise Invalid(f"There is no step {from_step}.", fix=f"Use one of: {', '.join(workflow.steps)}.")
         waiting = [from_step]
         while waiting:
             name = waiting.pop()

@@ -133,8 +133,8 @@ class Runs:
             return StartedRun(run.id, created=True)
         if existing.request_digest != digest:
             raise Invalid(
-                f"The Idempotency-Key has started run {existing.id}, with another input or in another way.",
-                fix="Use a new key for a new run, or send the same request again.",
+                f"The Idempotency-Key was already used for run {existing.id}, with a different request.",
+                fix="Use a new key for a new run, or repeat the original request.",
             )
         return StartedRun(existing.id, created=False)
 
@@ -158,8 +158,8 @@ class Runs:
         record, steps = await self._queries.find(run_id)
         if record.status not in FINAL_RUN_STATUSES:
             raise Conflict(
-                f"Run {run_id} is {record.status}; only a finished run can be retried.",
-                fix=f"Wait for it, or cancel it first: trunkline runs cancel {run_id}.",
+                f"Run {run_id} is {record.status}. Only a finished run can be retried.",
+                fix=f"Wait for it to finish, or cancel it first: trunkline runs cancel {run_id}.",
             )
         saved = await self._workflows.get(record.workflow_id, record.workflow_version)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
@@ -197,7 +197,7 @@ class Runs:
             run_id, "paused", lambda status: status in {"PENDING", "RUNNING", "WAITING"}
         )
         if record.cancel_requested_at is not None:
-            raise Conflict(f"Run {run_id} is being cancelled; it cannot be paused.")
+            raise Conflict(f"Run {run_id} is being cancelled and cannot be paused.")
         await self._put(run_id, f"pause/{new_id()}", PauseRequested(), "pause")
 
     async def resume(self, run_id: RunId) -> None:
@@ -214,7 +214,7 @@ class Runs:
     async def resolve(self, run_id: RunId, step: str, outcome: ResolvedOutcome, output: Json = None) -> None:
         _, state = await self._queries.find_step(run_id, step)
         if state.status != "OUTCOME_UNKNOWN":
-            raise Conflict(f"The outcome of step {step} of run {run_id} is known: it is {state.status}.")
+            raise Conflict(f"The outcome of step {step} of run {run_id} is already known: {state.status}.")
         item = OutcomeResolved(step, outcome, msgspec.Raw(encode(output)))
         await self._put(
             run_id, f"resolve/{step}/{state.attempts}", item, "resolve", step=step, outcome=outcome
@@ -225,31 +225,33 @@ class Runs:
         if state.error is not None and state.error.code == "reply_timed_out":
             raise Conflict(
                 f"The reply is too late: {state.error.message} The step has failed.",
-                fix=f"Run it again from there: trunkline runs retry {record.id} --from-step {state.name}.",
+                fix=f"Retry the run from this step: trunkline runs retry {record.id} --from-step "
+                f"{state.name}.",
             )
         if state.status != "WAITING" or waiting is None or not waiting.is_question:
             raise Conflict(
-                f"Step {state.name} of run {record.id} is {state.status} and asks no question.",
-                fix=f"See what it does: trunkline runs show {record.id}.",
+                f"The step {state.name} of run {record.id} is {state.status} and is not waiting for input.",
+                fix=f"See its state: trunkline runs show {record.id}.",
             )
         if waiting.until is not None and waiting.until <= self._clock.now():
             raise Conflict(
-                f"The reply is too late: step {state.name} of run {record.id} waited for it until"
-                f" {rfc3339(waiting.until)}.",
-                fix=f"See what becomes of it: trunkline runs show {record.id}.",
+                f"The reply is too late: the step {state.name} of run {record.id} waited until "
+                f"{rfc3339(waiting.until)}.",
+                fix=f"See its state: trunkline runs show {record.id}.",
             )
         if item is not None and item != inbox_item_id(record.id, state.name, state.attempts, state.replies):
             raise Conflict(
-                f"Step {state.name} of run {record.id} asks something else by now: {item} has been answered.",
-                fix="See what waits: trunkline inbox list.",
+                f"The question {item} has been answered, and step {state.name} of run {record.id} "
+                "now asks another one.",
+                fix="List the waiting steps: trunkline inbox list.",
             )
 
     async def _allowed(self, run_id: RunId, action: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
         record, _ = await self._queries.find(run_id)
         if not allows(record.status):
             raise Conflict(
-                f"Run {run_id} is {record.status}; it cannot be {action}.",
-                fix=f"See what it does: trunkline runs show {run_id}.",
+                f"Run {run_id} is {record.status} and cannot be {action}.",
+                fix=f"See its state: trunkline runs show {run_id}.",
             )
         return record
 
@@ -271,15 +273,15 @@ def _check_input(workflow: CompiledWorkflow, run_input: Json) -> None:
     findings = workflow.check_input(run_input)
     if findings:
         raise Invalid(
-            f"The input does not fit the schema of workflow {workflow.definition.name}.",
+            f"The input does not match the input schema of workflow {workflow.definition.name}.",
             findings=findings,
-            fix=f"See its input schema: trunkline workflows show {workflow.definition.name}.",
+            fix=f"See the input schema: trunkline workflows show {workflow.definition.name}.",
         )
 
 
 def _not_paused(record: RunRecord) -> None:
     if record.paused:
         raise Conflict(
-            f"Run {record.id} is paused; no call may start.",
+            f"Run {record.id} is paused, so no call can start.",
             fix=f"Resume it first: trunkline runs resume {record.id}.",
         )

@@ -43,8 +43,9 @@ class ApiKeys:
         """The key's record, and the key itself, which is shown only this once."""
         if not _NAME.fullmatch(name):
             raise Invalid(
-                f"{name!r} cannot be the name of a key.",
-                fix="Use up to 100 letters, digits, dots, dashes, underscores or @, a letter or digit first.",
+                f"{name!r} is not a valid name for an API key.",
+                fix="Use up to 100 letters, digits, dots, dashes, underscores or @, starting with a "
+                "letter or digit.",
             )
         text = _PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
         async with self._store.transaction() as tx:
@@ -60,7 +61,7 @@ class ApiKeys:
                 await tx.audit.put([audit_entry("key", "revoke", key.name, role=key.role)])
         if key is None:
             raise NotFound(
-                f"There is no key {name_or_id} in use.", fix="See which there are: trunkline keys list."
+                f"There is no active API key {name_or_id}.", fix="List the API keys: trunkline keys list."
             )
         return key
 
@@ -127,7 +128,8 @@ async def keys_for_listener(
         return None
     if not await ApiKeys(store).any_in_use():
         raise NotAllowed(
-            f"Trunkline refuses to listen on {host} without a key: anybody who reaches it could run workflows.",
-            fix=f"Create one: {CREATE_ONE}, or listen on 127.0.0.1.",
+            f"Trunkline does not listen on {host} without an API key, because anyone who can reach "
+            "it could run workflows.",
+            fix=f"Create a key: {CREATE_ONE}, or listen on 127.0.0.1.",
         )
     return ApiKeyLookup(store, clock, metrics)

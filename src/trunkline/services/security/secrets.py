@@ -36,7 +36,7 @@ _FRESH_FOR = timedelta(seconds=2)
 # Names come from workflows, so they are few.
 _MAX_CACHED = 1_000
 
-LIST_THEM = "See which there are: trunkline secrets list."
+LIST_THEM = "List the secrets: trunkline secrets list."
 
 
 class OpenedSecret(NamedTuple):
@@ -139,18 +139,18 @@ def _owner(name: str) -> str:
 
 def _check(name: str, value: str) -> None:
     if not is_secret_name(name):
-        raise Invalid(f"{name[:100]!r} cannot name a secret.", fix=f"Use {SECRET_NAME_RULE}.")
+        raise Invalid(f"{name[:100]!r} is not a valid secret name.", fix=f"Use {SECRET_NAME_RULE}.")
     problem = None
     if not MIN_VALUE_CHARACTERS <= len(value) <= MAX_VALUE_CHARACTERS:
         problem = (
-            f"must have {MIN_VALUE_CHARACTERS} to {MAX_VALUE_CHARACTERS} characters;"
-            " a shorter one could not be hidden"
+            f"must have {MIN_VALUE_CHARACTERS} to {MAX_VALUE_CHARACTERS} characters, because "
+            "shorter values cannot be redacted reliably"
         )
     elif any("\ud800" <= character <= "\udfff" for character in value):
-        problem = "has half of a surrogate pair, which is no text"
+        problem = "contains an unpaired surrogate, which is not valid text"
     if problem is not None:
         raise Invalid(
             f"The value of the secret {name} {problem}.",
             findings=[Finding(path="value", message=problem)],
-            fix="Give another value; it has not been kept.",
+            fix="Use another value. This one was not stored.",
         )

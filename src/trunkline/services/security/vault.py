@@ -55,9 +55,9 @@ class Vault:
         # ValueError: too short to hold a nonce.
         except (InvalidTag, ValueError) as exc:
             raise ConfigurationError(
-                "A stored secret cannot be opened with the present key.",
-                fix="Start with the key it was stored with (TRUNKLINE_SECRET_KEY or the key file), or give"
-                " the agent its auth_config again.",
+                "A stored secret cannot be decrypted with the current key.",
+                fix="Start Trunkline with the key that encrypted it (TRUNKLINE_SECRET_KEY or the key "
+                "file), or set the agent's auth_config again.",
             ) from exc
         return cast("JsonObject", decode(text))
 
@@ -71,8 +71,8 @@ def load_key(configured: str | None, key_file: Path) -> bytes:
     if configured is not None:
         return _decoded(
             configured,
-            f"TRUNKLINE_SECRET_KEY is not a key: it must be {KEY_BYTES} bytes in base64.",
-            "Make one: openssl rand -base64 32",
+            f"TRUNKLINE_SECRET_KEY is not a valid key: it must be {KEY_BYTES} bytes in base64.",
+            "Create one: openssl rand -base64 32",
         )
     try:
         if not key_file.exists():
@@ -80,21 +80,21 @@ def load_key(configured: str | None, key_file: Path) -> bytes:
         return _read_key_file(key_file)
     except OSError as exc:
         raise ConfigurationError(
-            f"The key file {key_file} cannot be used: {exc.strerror}.",
-            fix="Check the folder and its rights, or set TRUNKLINE_SECRET_KEY.",
+            f"Cannot use the key file {key_file}: {exc.strerror}.",
+            fix="Check the folder and its permissions, or set TRUNKLINE_SECRET_KEY.",
         ) from exc
 
 
 def _read_key_file(key_file: Path) -> bytes:
     if key_file.stat().st_mode & _OTHERS:
         raise ConfigurationError(
-            f"The key file {key_file} can be read by other users.", fix=f"chmod 600 {key_file}"
+            f"Other users can read the key file {key_file}.", fix=f"chmod 600 {key_file}"
         )
     return _decoded(
         key_file.read_text(encoding="ascii", errors="replace").strip(),
-        f"The key file {key_file} does not hold a key.",
-        "Put the right file there. Without it the stored secrets are lost: move it away, start again, and"
-        " give the agents their auth_config again.",
+        f"The key file {key_file} does not contain a valid key.",
+        "Restore the right key file. If it is lost, so are the stored secrets: move this file "
+        "elsewhere, start again, and set the agents' auth_config again.",
     )
 
 

@@ -87,7 +87,7 @@ def test_a_person_can_say_that_it_failed() -> None:
     play.resolve("s", "failed")
     assert play.state.status == "FAILED"
     assert play.state.error is not None
-    assert play.state.error.message == "A person has said that the agent failed."
+    assert play.state.error.message == "A person reported that the agent failed."
 
 
 def test_a_person_can_have_it_called_again_under_the_same_task_id() -> None:

@@ -66,7 +66,7 @@ def test_the_failure_of_the_run_is_told_with_its_reason() -> None:
     failure = failure_of(play)
     assert (play.state.status, failure.code) == ("FAILED", "child_failed")
     assert failure.message == f"Run {CHILD} of workflow below failed: It was agent_timeout."
-    assert failure.fix == f"See why: trunkline runs show {CHILD}."
+    assert failure.fix == f"See the reason: trunkline runs show {CHILD}."
     assert failure.fix_command == f"trunkline runs show {CHILD}"
     assert failure.detail == {
         "run_id": CHILD, "code": "agent_timeout", "message": "It was agent_timeout.", "step": None,

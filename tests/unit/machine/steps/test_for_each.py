@@ -64,8 +64,8 @@ def test_an_empty_list_completes_at_once_with_an_empty_list() -> None:
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ("text", 'must give a list, and this is "text"'),
-        ([0] * 10_001, "has 10001 items; 10000 is the most"),
+        ("text", 'must return a list, but it returned "text"'),
+        ([0] * 10_001, "has 10001 items, but the limit is 10000"),
     ],
     ids=["text", "too-many"],
 )

@@ -41,7 +41,7 @@ def test_the_rest_is_stopped_and_its_answers_change_nothing() -> None:
     assert play.statuses == {"a": "CANCELLED", "b": "COMPLETED", "c": "CANCELLED", "last": "RUNNING"}
     assert [stop.task_id for stop in play.stops] == [play.task("a").task_id, play.task("c").task_id]
     reasons = [event.reason for event in play.events if isinstance(event, StepCancelled)]
-    assert reasons == ["The join of last has been decided without it."] * 2
+    assert reasons == ["The join of last was decided without this step."] * 2
     assert play.answer(late, "success").events == []
     play.succeed("last", "won")
     assert (play.state.status, play.output) == ("COMPLETED", "won")

@@ -74,7 +74,7 @@ async def test_a_grade_that_changes_is_an_event_and_counted(
     record = await drifts.record_check(agent, report("F", verdict="failed"))
     (event,) = await store.agent_events.page(limit=9)
     assert (event.kind, event.who) == ("grade_changed", "trunkline")
-    assert event.why == f"The grade at {URL} was A and is F; worse: echoes-id."
+    assert event.why == f"The grade at {URL} changed from A to F; regressions: echoes-id."
     assert b'agent_drift_total{agent_name="a",kind="grade"} 1.0' in metrics.render()
     assert await store.checks.last(agent.id, URL, "jsonrpc-2.0") == record
 

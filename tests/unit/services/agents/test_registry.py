@@ -305,7 +305,7 @@ async def test_a_secret_whose_key_is_lost_can_be_given_again(
 ) -> None:
     agent = await registry.create(bearer())
     later = AgentRegistry(store, Vault(b"\x01" * KEY_BYTES), agent_cache)
-    with pytest.raises(ConfigurationError, match="cannot be opened"):
+    with pytest.raises(ConfigurationError, match="cannot be decrypted"):
         later.secret_of(agent)
     again = await later.patch("A", {"auth_config": {"token": "new"}})
     assert later.secret_of(again) == {"token": "new"}

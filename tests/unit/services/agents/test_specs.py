@@ -54,8 +54,8 @@ def test_every_wrong_field_is_named() -> None:
 
 
 def test_an_unknown_field_is_refused_with_the_closest_known_one() -> None:
-    assert findings(timeout_msec=5) == [("timeout_msec", "is not known; did you mean timeout_ms?")]
-    assert findings(colour="red") == [("colour", "is not known")]
+    assert findings(timeout_msec=5) == [("timeout_msec", "unknown field; did you mean timeout_ms?")]
+    assert findings(colour="red") == [("colour", "unknown field")]
 
 
 @pytest.mark.parametrize("name", ["A", "ü 漢字", "a" * 255, "a.b-c_d", "agent@host:1", "%2F", "50% off?"])
@@ -191,7 +191,7 @@ def test_what_is_said_beyond_the_seeds_fields_stands_beside_them() -> None:
         repeatable=True,
     )
     assert checked(allow_card_origin="http://b.example").options.allow_card_origin == ("http://b.example",)
-    assert findings(options={}) == [("options", "is not known")]
+    assert findings(options={}) == [("options", "unknown field")]
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_wrong_option_says_where_it_is_wrong(field: str, value: Json, path: st
 
 def test_an_origin_with_a_path_is_refused_with_the_origin_that_is_meant() -> None:
     assert findings(allow_card_origin="https://a.example/agents") == [
-        ("allow_card_origin[0]", "is more than an origin; did you mean https://a.example?")
+        ("allow_card_origin[0]", "must be an origin without a path; did you mean https://a.example?")
     ]
 
 
@@ -268,11 +268,11 @@ def test_the_transport_of_a_url_must_be_named() -> None:
 @pytest.mark.parametrize(
     ("fields", "path", "words"),
     [
-        ({"protocol": "auto"}, "protocol", "auto is not possible over stdio"),
+        ({"protocol": "auto"}, "protocol", "auto is not supported over stdio"),
         ({"protocol": "a2a-1.0"}, "protocol", "headers or paths"),
         ({"protocol": "a2a-1.0-http"}, "protocol", "headers or paths"),
         ({"protocol": "a2a-0.1-paths"}, "protocol", "headers or paths"),
-        ({"protocol_config": {"batch": {"max": 2}}}, "protocol_config.batch", "not possible over stdio"),
+        ({"protocol_config": {"batch": {"max": 2}}}, "protocol_config.batch", "not supported over stdio"),
         ({"endpoint_override": "http://a"}, "endpoint_override", "no card is read"),
         ({"allow_card_origin": "http://a"}, "allow_card_origin", "no card is read"),
         ({"auth_type": "bearer", "auth_config": {"token": "t0ken"}}, "auth_type", "must be none over stdio"),

@@ -59,7 +59,7 @@ async def test_a_letter_is_sent_on_once(store: Store) -> None:
 
 async def test_where_nothing_travels_nothing_is_sent_on(store: Store) -> None:
     letter = await put(store)
-    with pytest.raises(Conflict, match="no topic"):
+    with pytest.raises(Conflict, match="no message broker"):
         await DeadLetters(store, can_replay=False).replay(letter.id)
     assert await store.dead_letters.get(letter.id) == letter
     assert await outbox(store) == []

@@ -173,7 +173,7 @@ async def test_only_an_agent_that_may_be_called_twice_is_shadowed(
     registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a")
-    with pytest.raises(Conflict, match="not declared safe to call twice") as refused:
+    with pytest.raises(Conflict, match="not marked as safe to call twice") as refused:
         await migrations.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
     assert "repeatable" in refused.value.fix
 
@@ -211,10 +211,10 @@ WRONG: dict[str, tuple[RequestedTarget, float, LimitChanges, str]] = {
     "nothing": (DEFAULT, 0, AS_BEFORE, "percent"),
     "too much": (DEFAULT, 100.5, AS_BEFORE, "percent"),
     "a protocol that is none": (RequestedTarget(protocol="smtp"), 1, AS_BEFORE, "Unsupported protocol: smtp"),
-    "any protocol": (RequestedTarget(protocol="auto"), 1, AS_BEFORE, "must be named"),
+    "any protocol": (RequestedTarget(protocol="auto"), 1, AS_BEFORE, "must be a specific protocol"),
     "an address that is none": (RequestedTarget(url="ftp://a"), 1, AS_BEFORE, "url"),
     "a setting that is none": (RequestedTarget(protocol_config={"x": 1}), 1, AS_BEFORE, "protocol_config"),
-    "itself": (RequestedTarget(protocol="simple-a2a"), 1, AS_BEFORE, "already"),
+    "itself": (RequestedTarget(protocol="simple-a2a"), 1, AS_BEFORE, "is the same as its source"),
     "a limit that is none": (DEFAULT, 1, LimitChanges(error_rate=1.5), "limits.error_rate"),
     "more calls than are kept": (DEFAULT, 1, LimitChanges(window=5), "limits.calls"),
 }
@@ -387,11 +387,11 @@ async def test_a_finished_migration_is_not_rolled_back(
     await migrations.canary("b", DEFAULT, 10, AS_BEFORE, ANN)
     clock.advance(timedelta(seconds=6))
     await migrations.finish("a", ANN)
-    with pytest.raises(Conflict, match="The old side of 'a' is gone"):
+    with pytest.raises(Conflict, match="The source of 'a' no longer exists"):
         await migrations.roll_back("a", ANN)
     outcome = await migrations.roll_back_all(ANN)
     assert [(change.agent, change.state.stage) for change in outcome.changed] == [("b", "rolled_back")]
-    assert [(left.agent, "is gone" in left.message) for left in outcome.left_alone] == [("a", True)]
+    assert [(left.agent, "no longer exists" in left.message) for left in outcome.left_alone] == [("a", True)]
     assert outcome.refused == []
     again = await migrations.roll_back_all(ANN)
     assert [(change.agent, change.event) for change in again.changed] == [("b", None)]
@@ -409,10 +409,10 @@ async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_mor
     await insert(store, new_run(1))
     change = await cut_over(migrations)
     await insert(store, msgspec.structs.replace(new_run(2), routing_version=change.state.cut_over_at))
-    with pytest.raises(Conflict, match="not every process knows of it yet"):
+    with pytest.raises(Conflict, match="some processes may not know it yet"):
         await migrations.finish("a", ANN)
     clock.advance(timedelta(seconds=6))
-    with pytest.raises(Conflict, match="1 unfinished runs were accepted before"):
+    with pytest.raises(Conflict, match="1 unfinished runs started before"):
         await migrations.finish("a", ANN)
     assert [refusal.agent for refusal in (await migrations.finish_all(ANN)).refused] == ["a"]
     await write(store, transition(1, status="COMPLETED", finished_at=clock.now()))
@@ -454,9 +454,9 @@ async def test_what_a_moving_agent_is_stays_as_it_is_until_the_move_has_ended(
     await register(registry, "a", repeatable=True)
     await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     for change in CHANGES.values():
-        with pytest.raises(Conflict, match="in the middle of a migration"):
+        with pytest.raises(Conflict, match="is being migrated"):
             await registry.patch("a", change)
-    with pytest.raises(Conflict, match="it cannot be removed"):
+    with pytest.raises(Conflict, match="it cannot be deleted"):
         await registry.delete("a")
     await registry.patch("a", {"timeout_ms": 5, "name": "renamed"})
     await migrations.roll_back("renamed", ANN)

@@ -31,13 +31,13 @@ def test_a_sealed_secret_shows_nothing_and_never_looks_the_same_twice() -> None:
 def test_a_secret_moved_to_another_owner_cannot_be_opened() -> None:
     vault = Vault(KEY)
     sealed = vault.seal({"token": CANARY}, owner="agent-1")
-    with pytest.raises(ConfigurationError, match="cannot be opened"):
+    with pytest.raises(ConfigurationError, match="cannot be decrypted"):
         vault.open(sealed, owner="agent-2")
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x01", b"\x01" + bytes(20), b"\x02" + bytes(60)])
 def test_a_damaged_secret_is_a_clear_error(damage: bytes) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be opened"):
+    with pytest.raises(ConfigurationError, match="cannot be decrypted"):
         Vault(KEY).open(damage, owner="agent-1")
 
 
@@ -58,7 +58,7 @@ def test_the_configured_key_is_used_and_no_file_is_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("configured", ["", "short", "ü" * 44, urlsafe_b64encode(bytes(16)).decode()])
 def test_a_configured_key_that_is_none_is_refused_and_not_repeated(configured: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="TRUNKLINE_SECRET_KEY is not a key") as caught:
+    with pytest.raises(ConfigurationError, match="TRUNKLINE_SECRET_KEY is not a valid key") as caught:
         load_key(configured, tmp_path / "secret.key")
     assert not configured or configured not in f"{caught.value} {caught.value.fix}"
 
@@ -77,7 +77,7 @@ def test_a_key_file_that_others_can_read_is_refused_with_the_command_that_mends_
     file = tmp_path / "secret.key"
     load_key(None, file)
     file.chmod(0o644)
-    with pytest.raises(ConfigurationError, match="can be read by other users") as caught:
+    with pytest.raises(ConfigurationError, match="Other users can read the key file") as caught:
         load_key(None, file)
     assert caught.value.fix == f"chmod 600 {file}"
 
@@ -86,12 +86,12 @@ def test_a_key_file_without_a_key_is_refused_and_left_alone(tmp_path: Path) -> N
     file = tmp_path / "secret.key"
     file.write_text("not a key")
     file.chmod(0o600)
-    with pytest.raises(ConfigurationError, match="does not hold a key"):
+    with pytest.raises(ConfigurationError, match="does not contain a valid key"):
         load_key(None, file)
     assert file.read_text() == "not a key"
 
 
 def test_a_folder_that_cannot_hold_the_key_file_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot be used"):
+    with pytest.raises(ConfigurationError, match="Cannot use the key file"):
         load_key(None, tmp_path / "file" / "secret.key")
