@@ -12,6 +12,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable
 from configparser import ConfigParser
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -116,7 +117,13 @@ def read_ini(block: Block) -> list[str]:
 
 def read_python(block: Block) -> list[str]:
     compile(block.text, str(block), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    return []
+    return [
+        f"{node.module} has no {name.name}"
+        for node in ast.walk(ast.parse(block.text))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "trunkline"
+        for name in node.names
+        if not hasattr(import_module(node.module), name.name)
+    ]
 
 
 def read_javascript(block: Block) -> list[str]:

@@ -58,6 +58,8 @@ def block(language: str, text: str, **words: str) -> Block:
         block("toml", "prot = 8000"),
         block("ini", "[Service]\nExecStart=trunkline upp"),
         block("python", "def f(:"),
+        block("python", "from trunkline.zones import NoSuchName"),
+        block("python", "from trunkline.no_such_module import anything"),
         block("javascript", "const = 1"),
         block("go", "package main\nfunc {"),
         block("sh", "trunkline agnts list"),
