@@ -92,7 +92,7 @@ async def test_runs_with_files_come_in_order_page_by_page(blobs: BlobStore) -> N
 
 async def test_a_place_that_cannot_be_reached_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(Unavailable, match="cannot be used") as caught:
+    with pytest.raises(Unavailable, match="Cannot use the attachments folder") as caught:
         await BlobFolder(tmp_path / "file").put(new_run_id(), b"content")
     assert caught.value.fix
 

@@ -180,7 +180,7 @@ async def test_only_whom_the_policy_knows_by_a_key_needs_no_certificate(
 def test_an_audit_needs_a_zones_folder(tmp_path: Path) -> None:
     found = command("zone", "audit", "--data", str(tmp_path))
     assert found.returncode == 7
-    assert "There is no" in found.stderr
+    assert "zone-audit.db does not exist" in found.stderr
     assert "--data" in found.stderr
 
 
