@@ -150,7 +150,7 @@ async def test_who_is_let_in_and_may_do_nothing_is_told_so(connection: KafkaConn
         for _ in range(2):
             assert "denied access" in await reason(producer)
         async with asyncio.timeout(PATIENCE):
-            while "right" not in (source.trouble or ""):
+            while "denied access" not in (source.trouble or ""):
                 await asyncio.sleep(0.01)
 
 
