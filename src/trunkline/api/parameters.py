@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from types import NoneType, UnionType
@@ -63,7 +63,8 @@ class Parameter(NamedTuple):
     required: bool
     default: object
     is_list: bool
-    read: Read | None
+    # `str`: every text is a value.
+    read: Read
 
     @property
     def path(self) -> str:
@@ -75,76 +76,67 @@ class ParameterReader(Generic[P]):
     """Reads `form` from requests to one path."""
 
     def __init__(self, form: type[P], path: str) -> None:
-        in_path = frozenset(PLACEHOLDER.findall(path))
-        self._form = form
-        declared = [_parameter(field, in_path) for field in msgspec.structs.fields(form)]
-        self._in_path = [each for each in declared if each.place == "path"]
-        self._in_query = [each for each in declared if each.place == "query"]
+        declared = [_parameter(field, PLACEHOLDER.findall(path)) for field in msgspec.structs.fields(form)]
+        in_path = [each for each in declared if each.place == "path"]
+        if len(in_path) != len(PLACEHOLDER.findall(path)):
+            raise TypeError(f"{form.__name__} lacks a parameter of {path}")
         in_headers = [each for each in declared if each.place == "header"]
+        self._form = form
+        # The others are values as they are in the path.
+        self._checked_in_path = [each for each in in_path if each.read is not str]
+        self._in_query = [each for each in declared if each.place == "query"]
         self._in_headers = [(each.name.lower().encode(), each) for each in in_headers]
-        self.parameters = [*self._in_path, *self._in_query, *in_headers]
+        self.parameters = [*in_path, *self._in_query, *in_headers]
 
     def read(self, request: Request) -> P:
         scope = request.scope
-        given: dict[str, object] = {}
+        given: dict[str, object] = {**scope["path_params"]}
         wrong: list[Finding] = []
-        path_params: Mapping[str, str] = scope["path_params"]
-        for parameter in self._in_path:
-            if parameter.read is None:
-                given[parameter.field] = path_params[parameter.name]
-            else:
-                _read(parameter, (path_params[parameter.name],), given, wrong)
+        for parameter in self._checked_in_path:
+            _read(parameter, scope["path_params"][parameter.name], given, wrong)
         query_string: bytes = scope["query_string"]
         if query_string and self._in_query:
-            query = _query(query_string)
+            pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+            last = dict(pairs)
             for parameter in self._in_query:
-                if parameter.name in query:
-                    _read(parameter, query[parameter.name], given, wrong)
-        for name, parameter in self._in_headers:
-            value = find_header(scope["headers"], name)
+                if parameter.name not in last:
+                    continue
+                if parameter.is_list:
+                    texts = [text for name, text in pairs if name == parameter.name]
+                    given[parameter.field] = _read_items(parameter, texts, wrong)
+                else:
+                    _read(parameter, last[parameter.name], given, wrong)
+        for header, parameter in self._in_headers:
+            value = find_header(scope["headers"], header)
             if value is not None:
-                _read(parameter, (value.decode("latin-1"),), given, wrong)
+                _read(parameter, value.decode("latin-1"), given, wrong)
         if wrong:
             raise Invalid("; ".join(f"{each.path}: {each.message}" for each in wrong), findings=wrong)
         return self._form(**given)
 
 
-def _query(query_string: bytes) -> dict[str, list[str]]:
-    given: dict[str, list[str]] = {}
-    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
-        given.setdefault(name, []).append(value)
-    return given
-
-
-def _read(parameter: Parameter, texts: Sequence[str], given: dict[str, object], wrong: list[Finding]) -> None:
-    if not parameter.is_list:
-        _read_one(parameter, texts[-1], parameter.path, given, wrong)
-        return
-    values: list[object] = []
-    for position, text in enumerate(texts):
-        item: dict[str, object] = {}
-        _read_one(parameter, text, f"{parameter.path}.{position}", item, wrong)
-        values += item.values()
-    given[parameter.field] = values
-
-
-def _read_one(
-    parameter: Parameter, text: str, path: str, given: dict[str, object], wrong: list[Finding]
-) -> None:
-    if parameter.read is None:
-        given[parameter.field] = text
-        return
+def _read(parameter: Parameter, text: str, given: dict[str, object], wrong: list[Finding]) -> None:
     try:
         given[parameter.field] = parameter.read(text)
     except ValueError as error:
-        wrong.append(Finding(path=path, message=str(error)))
+        wrong.append(Finding(path=parameter.path, message=str(error)))
 
 
-def _parameter(field: msgspec.structs.FieldInfo, in_path: frozenset[str]) -> Parameter:
+def _read_items(parameter: Parameter, texts: Sequence[str], wrong: list[Finding]) -> list[object]:
+    values: list[object] = []
+    for position, text in enumerate(texts):
+        try:
+            values.append(parameter.read(text))
+        except ValueError as error:
+            wrong.append(Finding(path=f"{parameter.path}.{position}", message=str(error)))
+    return values
+
+
+def _parameter(field: msgspec.structs.FieldInfo, in_path: Sequence[str]) -> Parameter:
     declared = _without_none(field.type)
     type_, meta = _unannotated(declared)
     extra = (meta.extra if meta is not None else None) or {}
-    place: Place = "header" if _HEADER in extra else "path" if field.encode_name in in_path else "query"
+    place: Place = "header" if _HEADER in extra else "path" if field.name in in_path else "query"
     is_list = get_origin(type_) is list
     item, item_meta = _unannotated(get_args(type_)[0]) if is_list else (type_, meta)
     return Parameter(
@@ -177,7 +169,7 @@ def _unannotated(type_: object) -> tuple[object, msgspec.Meta | None]:
 # --- how the text of each type is read; a ValueError says what it must be
 
 
-def _reader(name: str, type_: object, meta: msgspec.Meta | None) -> Read | None:
+def _reader(name: str, type_: object, meta: msgspec.Meta | None) -> Read:
     if type_ is bool:
         return partial(_boolean, name)
     if type_ is int:
@@ -188,11 +180,15 @@ def _reader(name: str, type_: object, meta: msgspec.Meta | None) -> Read | None:
         return _date_time
     if get_origin(type_) is Literal:
         return partial(_choice, frozenset(cast("tuple[str, ...]", get_args(type_))))
-    return None if meta is None or not _is_bound(meta) else partial(_text, meta)
+    return str if meta is None or not _is_bound(meta) else partial(_text, meta, _compiled(meta))
 
 
 def _is_bound(meta: msgspec.Meta) -> bool:
     return not (meta.pattern is None and meta.min_length is None and meta.max_length is None)
+
+
+def _compiled(meta: msgspec.Meta) -> re.Pattern[str] | None:
+    return None if meta.pattern is None else re.compile(meta.pattern)
 
 
 def _boolean(name: str, text: str) -> bool:
@@ -256,12 +252,12 @@ def _choice(choices: frozenset[str], text: str) -> str:
     return text
 
 
-def _text(meta: msgspec.Meta, text: str) -> str:
+def _text(meta: msgspec.Meta, pattern: re.Pattern[str] | None, text: str) -> str:
     if meta.min_length is not None and len(text) < meta.min_length:
         raise ValueError(f"must have at least {meta.min_length} characters")
     if meta.max_length is not None and len(text) > meta.max_length:
         raise ValueError(f"must have at most {meta.max_length} characters")
     # All of the text: `$` alone would let a line break pass at its end.
-    if meta.pattern is not None and not re.fullmatch(meta.pattern, text):
-        raise ValueError(f"must match {meta.pattern}")
+    if pattern is not None and not pattern.fullmatch(text):
+        raise ValueError(f"must match {pattern.pattern}")
     return text

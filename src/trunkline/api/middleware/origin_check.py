@@ -12,6 +12,7 @@ Programs say none of this, and are not asked.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -81,6 +82,8 @@ def _name(host: bytes) -> str:
     return text[1:].partition("]")[0] if text.startswith("[") else text.partition(":")[0]
 
 
+# Most requests name the same few hosts. A small cache: a name can be as long as a request's head.
+@lru_cache(maxsize=32)
 def is_own_name(name: str) -> bool:
     if name == "localhost" or name.endswith(".localhost"):
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, NotRequired, TypedDict, cast
 
 import msgspec
@@ -27,7 +27,8 @@ NextCursor = Annotated[
     str | None, msgspec.Meta(description="`cursor` of the next page; null: there is none.")
 ]
 
-_NULL = msgspec.Raw(b"null")
+# Its type is that of the value that a client decodes.
+_raw = cast("Callable[[bytes], Json]", msgspec.Raw)
 
 
 class FindingResource(TypedDict):
@@ -76,12 +77,8 @@ def time_or_none(instant: Instant | None) -> str | None:
 
 
 def stored_json(text: bytes | None) -> Json:
-    """
-    JSON that was encoded when it was stored, to be spliced into an answer as it is.
-
-    Its type is that of the value that a client decodes from it.
-    """
-    return cast("Json", _NULL if text is None else msgspec.Raw(text))
+    """JSON that was encoded when it was stored, to be spliced into an answer as it is."""
+    return None if text is None else _raw(text)
 
 
 def page_of(items: Sequence[object], next_cursor: str | None) -> dict[str, object]:

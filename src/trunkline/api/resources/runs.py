@@ -366,48 +366,57 @@ def _step_items(counts: ItemCounts) -> ItemsResource:
     }
 
 
-def _run_facts(record: RunRecord, agents: Sequence[str]) -> RunFacts:
-    facts: RunFacts = {
+def run_resource(view: RunView, *, step_payloads: bool = True) -> RunResource:
+    record = view.record
+    run: RunResource = {
         "id": record.id,
         "workflow": {"name": record.workflow_name, "version": record.workflow_version},
         "status": record.status,
-        "agents": agents,
+        "agents": list({step.agent: None for step in view.steps if step.agent}),
+        "input": stored_json(record.input),
+        "output": stored_json(record.output),
+        "error": None if record.error is None else step_failure(record.error),
+        "correlation_id": record.correlation_id,
+        "created_at": rfc3339(record.created_at),
+        "started_at": time_or_none(record.started_at),
+        "finished_at": time_or_none(record.finished_at),
+        "last_seq": record.seq,
+        "steps": [step_resource(step, payloads=step_payloads) for step in view.steps],
+    }
+    _add_optional_facts(run, record)
+    return run
+
+
+def run_summary(run: ListedRun, *, payloads: bool) -> RunSummary:
+    record = run.record
+    summary: RunSummary = {
+        "id": record.id,
+        "workflow": {"name": record.workflow_name, "version": record.workflow_version},
+        "status": record.status,
+        "agents": run.agents,
         "error": None if record.error is None else step_failure(record.error),
         "correlation_id": record.correlation_id,
         "created_at": rfc3339(record.created_at),
         "started_at": time_or_none(record.started_at),
         "finished_at": time_or_none(record.finished_at),
     }
+    if payloads:
+        summary["input"] = stored_json(record.input)
+        summary["output"] = stored_json(record.output)
+    _add_optional_facts(summary, record)
+    return summary
+
+
+def _add_optional_facts(run: RunFacts, record: RunRecord) -> None:
     if record.retry_of is not None:
-        facts["retry_of"] = record.retry_of
+        run["retry_of"] = record.retry_of
     if record.cancel_requested_at is not None:
-        facts["cancel_requested_at"] = rfc3339(record.cancel_requested_at)
+        run["cancel_requested_at"] = rfc3339(record.cancel_requested_at)
     if record.parent is not None:
         run_id, step = record.parent
-        facts["parent"] = {"run_id": run_id, "step": step}
+        run["parent"] = {"run_id": run_id, "step": step}
     if record.trace is not None:
-        facts["trace_id"] = record.trace.trace_id
-    return facts
-
-
-def run_resource(view: RunView, *, step_payloads: bool = True) -> RunResource:
-    record = view.record
-    agents = list(dict.fromkeys(step.agent for step in view.steps if step.agent))
-    return {
-        **_run_facts(record, agents),
-        "input": stored_json(record.input),
-        "output": stored_json(record.output),
-        "last_seq": record.seq,
-        "steps": [step_resource(step, payloads=step_payloads) for step in view.steps],
-    }
-
-
-def run_summary(run: ListedRun, *, payloads: bool) -> RunSummary:
-    summary: RunSummary = {**_run_facts(run.record, run.agents)}
-    if payloads:
-        summary["input"] = stored_json(run.record.input)
-        summary["output"] = stored_json(run.record.output)
-    return summary
+        run["trace_id"] = record.trace.trace_id
 
 
 def event_resource(event: EventRecord) -> EventResource:

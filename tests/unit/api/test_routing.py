@@ -1,0 +1,89 @@
+"""The router finds the operation of a path, with its parameters, whatever else has the same shape."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Message, Scope
+
+from trunkline.api.headers import SCOPE_KEY
+from trunkline.api.parameters import ParameterReader, Parameters
+from trunkline.api.routing import OperationRouter, operation
+
+pytestmark = pytest.mark.anyio
+
+
+class NameParameters(Parameters, frozen=True, kw_only=True):
+    name: str
+
+
+async def named(_request: Request, given: NameParameters) -> Response:
+    return PlainTextResponse(f"named {given.name}")
+
+
+async def changes(_request: Request) -> Response:
+    return PlainTextResponse("changes")
+
+
+async def document(_request: Request) -> Response:
+    return PlainTextResponse("document")
+
+
+ROUTER = OperationRouter(
+    [
+        operation("GET /runs/{name}", named, NameParameters, name="get", tag="runs", responses={}),
+        operation("GET /runs/changes", changes, name="changes", tag="runs", responses={}),
+        operation("GET /agents/last", changes, name="last", tag="agents", responses={}),
+        operation("DELETE /runs/{name}", named, NameParameters, name="delete", tag="runs", responses={}),
+        operation("GET /document.json", document, name="document", tag="system", responses={}),
+    ]
+)
+
+
+async def call(method: str, path: str) -> tuple[int, str, dict[bytes, bytes]]:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http", "method": method, "path": path, "query_string": b"", "headers": [],
+        "scheme": "http", "server": ("127.0.0.1", 8000), "root_path": "", SCOPE_KEY: "c1",
+    }  # fmt: skip
+    await ROUTER(scope, receive, send)
+    return sent[0]["status"], sent[1]["body"].decode(), dict(sent[0]["headers"])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/runs/r1", "named r1"),
+        ("/runs/changes", "changes"),
+        # Another operation ends like this.
+        ("/runs/last", "named last"),
+        ("/document.json", "document"),
+    ],
+)
+async def test_a_path_finds_its_operation(path: str, text: str) -> None:
+    assert (await call("GET", path))[:2] == (200, text)
+
+
+@pytest.mark.parametrize("path", ["/runs", "/runs/", "/runs/a/b", "/document-json", "/document.json/", "/"])
+async def test_a_path_that_no_operation_has_is_unknown(path: str) -> None:
+    status, body, _ = await call("GET", path)
+    assert status == 404
+    assert "urn:trunkline:problem:unknown-route" in body
+
+
+async def test_a_wrong_method_is_told_all_that_the_path_has() -> None:
+    status, _, headers = await call("PUT", "/runs/r1")
+    assert (status, headers[b"allow"]) == (405, b"DELETE, GET")
+
+
+def test_every_placeholder_needs_a_parameter() -> None:
+    with pytest.raises(TypeError, match="NameParameters lacks a parameter"):
+        ParameterReader(NameParameters, "/runs/{name}/steps/{step}")
