@@ -1,5 +1,5 @@
 """
-A first agent of your own, with nothing but the standard library. It speaks Simple A2A.
+A first agent that speaks Simple A2A, with only the standard library.
 
     request   {"task_id": "…", "input": {"text": "Ann"}}
     answer    {"task_id": "…", "status": "success", "output": {"text": "Hello, Ann!"}, "error": null}

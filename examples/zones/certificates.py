@@ -1,4 +1,4 @@
-"""What the demo's zones show one another: a certificate for this machine, and a pair of keys to sign tokens with."""
+"""The credentials of the zones in the demo: a certificate for this machine, and a key pair for signed tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that is signed by itself, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "execution")])
     now = datetime.now(UTC)
@@ -38,7 +38,7 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def make_signing_keys(folder: Path) -> tuple[Path, Path]:
-    """The private half, for whoever calls, and the public one, for whoever is called."""
+    """The private key, for the caller, and the public key, for the zone."""
     key = ed25519.Ed25519PrivateKey.generate()
     files = folder / "verification.key", folder / "verification.pub"
     _write_private(files[0], key)

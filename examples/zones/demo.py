@@ -1,9 +1,9 @@
 """
-`make demo-zones`: a verification zone hands chat messages to an execution zone, over https and over AWS's way.
+`make demo-zones`: a verification zone passes chat messages to an execution zone, over HTTPS and over AWS AgentCore.
 
-Both zones are processes of their own. A recorder stands between them and checks every message by the contract. AWS
-itself is not called: a local server stands in for its endpoint, and checks what AWS would check. The same messages are
-sent over both ways, and the same messages must have travelled.
+Each zone is a process. A recorder between them checks every message against the contract. Instead of AWS, the demo
+calls a local server, which checks what AWS would check. The demo sends the same messages over both transports and
+compares the results.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ keys = [{file = "verification.pub"}]
 MESSAGES = (
     ("a short task", {"event_id": "E1", "channel": "C1", "user_id": "U-ada", "text": "hello"}),
     (
-        "a long one: accepted, and asked for",
+        "a long task: accepted, then polled",
         {"event_id": "E2", "channel": "C1", "user_id": "U-grace", "text": "research tides"},
     ),
     (
-        "the chat delivers it again: it is not run again",
+        "the chat delivers it again: it does not run again",
         {"event_id": "E2", "channel": "C1", "user_id": "U-grace", "text": "research tides"},
     ),
     (
-        "somebody who may not ask",
+        "a user who is not allowed to send messages",
         {"event_id": "E3", "channel": "C1", "user_id": "U-mallory", "text": "everything"},
     ),
 )
 
 
 @dataclass(frozen=True)
-class Told:
-    """What one way has shown."""
+class TransportResult:
+    """The messages and answers over one transport."""
 
     answers: list[tuple[int, Json]]
     exchanges: list[Exchange]
@@ -75,7 +75,7 @@ def say(text: str = "") -> None:
 
 @asynccontextmanager
 async def running(name: str, *words: str, env: Mapping[str, str]) -> AsyncGenerator[str]:
-    """A process that prints its URL when it is ready, and that ends when we do."""
+    """A process that prints its URL when it is ready; it is stopped at the end."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, *words, stdout=asyncio.subprocess.PIPE, cwd=HERE, env={**os.environ, **env}
     )
@@ -97,7 +97,7 @@ async def running(name: str, *words: str, env: Mapping[str, str]) -> AsyncGenera
             await child.wait()
 
 
-async def tell(verification: str, recorder: Recorder) -> Told:
+async def send_messages(verification: str, recorder: Recorder) -> TransportResult:
     answers: list[tuple[int, Json]] = []
     async with aiohttp.ClientSession() as session:
         for what, message in MESSAGES:
@@ -110,10 +110,10 @@ async def tell(verification: str, recorder: Recorder) -> Told:
             say(f"  {message['user_id']}: {message['text']!r} - {what}")
             say(f"    {answer.status} {encode(said).decode()} ({time.perf_counter() - began:.1f} s)")
             say(f"    between the zones: {summary(between) or 'nothing'}")
-    return Told(answers, recorder.exchanges, recorder.complaints())
+    return TransportResult(answers, recorder.exchanges, recorder.complaints())
 
 
-async def over_https(folder: Path, token: str) -> Told:
+async def over_https(folder: Path, token: str) -> TransportResult:
     certificate, key = make_certificate(folder)
     private, _ = make_signing_keys(folder)
     (folder / "policy.toml").write_text(POLICY)
@@ -138,10 +138,10 @@ async def over_https(folder: Path, token: str) -> Told:
                 env={"BOT_TOKEN": token},
             )
         )
-        return await tell(verification, recorder)
+        return await send_messages(verification, recorder)
 
 
-async def over_aws(folder: Path, token: str) -> Told:
+async def over_aws(folder: Path, token: str) -> TransportResult:
     async with AsyncExitStack() as stack:
         execution = await stack.enter_async_context(
             running(
@@ -156,11 +156,11 @@ async def over_aws(folder: Path, token: str) -> Told:
         verification = await stack.enter_async_context(
             running("The verification zone", "verification.py", ARN, env={"BOT_TOKEN": token, **stand_in.env})
         )
-        return await tell(verification, recorder)
+        return await send_messages(verification, recorder)
 
 
 def summary(exchanges: list[Exchange]) -> str:
-    """What was asked and answered, with how often where it was the same again."""
+    """The requests and results in order; repetitions are counted."""
     told = [(key, len(list(same))) for key, same in groupby(map(in_words, exchanges))]
     return ", ".join(words if times == 1 else f"{words} ({times} times)" for words, times in told)
 
@@ -177,7 +177,7 @@ def as_object(message: bytes) -> JsonObject:
 
 
 def without(value: Json, replaced: Mapping[str, str]) -> Json:
-    """What may be shown: some fields have other values."""
+    """The value with some fields replaced, so that it can be shown."""
     match value:
         case dict():
             return {name: replaced.get(name) or without(item, replaced) for name, item in value.items()}
@@ -187,11 +187,11 @@ def without(value: Json, replaced: Mapping[str, str]) -> Json:
             return value
 
 
-def travelled(told: Told) -> list[tuple[Json, Json]]:
-    """Each task and its end. How often one had to be asked for is a matter of time, not of the transport."""
+def ends_of_tasks(sent: TransportResult) -> list[tuple[Json, Json]]:
+    """Each task and its end. How often a task is polled depends on the timing, not on the transport."""
     tasks: dict[str, Json] = {}
     ends: list[tuple[Json, Json]] = []
-    for exchange in told.exchanges:
+    for exchange in sent.exchanges:
         request, response = as_object(exchange.request), as_object(exchange.response)
         result = response.get("result")
         is_accepted = isinstance(result, dict) and result.get("status") == "accepted"
@@ -206,8 +206,8 @@ def travelled(told: Told) -> list[tuple[Json, Json]]:
     return ends
 
 
-def show_first(told: Told) -> None:
-    first = told.exchanges[0]
+def show_first(sent: TransportResult) -> None:
+    first = sent.exchanges[0]
     shown = {"bot_token": HIDDEN}
     say(f"    -> {encode(without(as_object(first.request), shown)).decode()}")
     say(f"    <- {encode(as_object(first.response)).decode()}")
@@ -217,18 +217,18 @@ async def main() -> int:
     token = secrets.token_urlsafe(24)
     with TemporaryDirectory(prefix="trunkline-zones-") as name:
         folder = Path(name)
-        say("Over https, with a signed token for each request:")
+        say("Over HTTPS, with a signed token for each request:")
         https = await over_https(folder, token)
         show_first(https)
         say()
-        say("Over aws-agentcore, with boto3 and a local server in the place of AWS:")
+        say("Over AWS AgentCore, with boto3 and a local server instead of AWS:")
         aws = await over_aws(folder, token)
         show_first(aws)
     say()
     complaints = [*https.complaints, *aws.complaints]
     count = 2 * (len(https.exchanges) + len(aws.exchanges))
-    same = https.answers == aws.answers and travelled(https) == travelled(aws)
-    say(f"{count} messages between the zones, {len(complaints)} not as the contract has them.")
+    same = https.answers == aws.answers and ends_of_tasks(https) == ends_of_tasks(aws)
+    say(f"{count} messages between the zones, {len(complaints)} violate the contract.")
     for complaint in complaints:
         say(f"  {complaint}")
     say(f"The answers and the exchanges are {'the same' if same else 'NOT the same'} over both transports.")

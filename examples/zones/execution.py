@@ -1,5 +1,5 @@
 """
-The execution zone: it does what the verification zone has let through.
+The execution zone: does the work that the verification zone has authorized.
 
     trunkline zone serve execution:zone --data execution-data
 """
@@ -10,7 +10,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.protocols.zone.params_profiles import find_profile
 from trunkline.zones import Zone
 
-# Stands for a model at work.
+# Simulates a model at work.
 RESEARCH_SECONDS = 3.0
 
 zone = Zone("execution", accept_after=0.5)

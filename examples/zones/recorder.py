@@ -1,7 +1,6 @@
 """
-A recorder in the middle: it hands every request on to a zone, and checks both directions by the contract's schemas.
-
-It changes nothing on the way: what leaves it are the bytes that came in.
+A recorder between two zones: forwards every request to a zone, and checks requests and responses against the schemas
+of the contract. It forwards the bytes unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from aiohttp import web
 from trunkline.jsontypes import Json, decode
 from trunkline.protocols.zone.params_profiles import find_profile
 
-# Of a connection, not of the message in it.
+# Headers of the connection, not of the message.
 HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 
 
@@ -32,7 +31,7 @@ class Exchange:
 
 @dataclass
 class Recorder:
-    """Used as a context; `server` and `client`: how TLS is spoken on either side, where it is."""
+    """Use it as a context manager. `server` and `client` are the TLS contexts of the two sides, if they use TLS."""
 
     zone: str
     server: ssl.SSLContext | None = None
@@ -68,7 +67,7 @@ class Recorder:
         return web.Response(status=answer.status, body=response, headers=kept)
 
     def complaints(self) -> list[str]:
-        """What is not as the contract has it."""
+        """The violations of the contract."""
         return [
             complaint
             for exchange in self.exchanges

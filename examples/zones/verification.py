@@ -1,13 +1,13 @@
 """
-The verification zone: it takes a chat message, and hands on only what it has authorised and limited.
+The verification zone: receives chat messages, authorizes and limits them, and passes them on.
 
     POST /messages {"event_id", "channel", "user_id", "text"}
 
     python verification.py https://localhost:9000 --key verification.key --authority ca.pem
     python verification.py arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/execution
 
-Which transport carries the task is decided by the address alone; nothing else here knows of it. Prints its own URL
-when it is ready. BOT_TOKEN is the chat's token, which the execution zone posts its answer with.
+The address of the execution zone alone selects the transport. Prints its own URL when it is ready. BOT_TOKEN is the
+token with which the execution zone posts its answer to the chat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.zones.client import ZoneCallFailed, ZoneClient, open_zone_client
 
 ALLOWED_USERS = frozenset({"U-ada", "U-grace"})
-# Of one user, for as long as this process lives.
+# For each user, until the process ends.
 MOST_MESSAGES = 5
 SECONDS_FOR_A_TASK = 60.0
 
@@ -51,14 +51,14 @@ class Verification:
             message = msgspec.json.decode(await request.read(), type=Message)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return _refused(
-                400, "A message is a JSON object with the texts event_id, channel, user_id and text"
+                400, "A message is a JSON object with the strings event_id, channel, user_id and text"
             )
         user = message.user_id
         if user not in ALLOWED_USERS:
-            return _refused(403, f"{user} may not ask for anything here")
+            return _refused(403, f"{user} is not allowed to send messages")
         self._messages[user] = self._messages.get(user, 0) + 1
         if self._messages[user] > MOST_MESSAGES:
-            return _refused(429, f"{user} has asked {MOST_MESSAGES} times already")
+            return _refused(429, f"{user} has already sent {MOST_MESSAGES} messages")
         return await self._hand_on(message)
 
     async def _hand_on(self, message: Message) -> web.Response:
@@ -69,7 +69,7 @@ class Verification:
             "correlation_id": message.event_id,
             "user_id": message.user_id,
         }
-        # A chat delivers an event again when it gets no answer in time: the same event is the same task.
+        # A chat that gets no answer in time delivers the event again. The same event is the same task.
         task = str(uuid5(NAMESPACE_URL, f"chat:{message.event_id}"))
         try:
             result = await self._link.execute_task(params, id=task, deadline=SECONDS_FOR_A_TASK)
@@ -84,9 +84,11 @@ def _refused(status: int, reason: str) -> web.Response:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A verification zone in front of an execution zone.")
-    parser.add_argument("zone", help="where the execution zone is: https://…, arn:aws:…")
-    parser.add_argument("--key", type=Path, help="private key that our tokens are signed with (PEM)")
-    parser.add_argument("--authority", type=Path, help="certificate that the zone's is checked against (PEM)")
+    parser.add_argument("zone", help="address of the execution zone: https://…, arn:aws:…")
+    parser.add_argument("--key", type=Path, help="private key that signs the tokens (PEM)")
+    parser.add_argument(
+        "--authority", type=Path, help="certificate that verifies the certificate of the zone (PEM)"
+    )
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-// The same agent, speaking JSON-RPC 2.0.
+// The same agent in JSON-RPC 2.0.
 //
 //     request   {"jsonrpc": "2.0", "id": …, "method": "message/send", "params": {"message": {"role": "user",
 //                   "messageId": "…", "parts": [{"kind": "text", "text": "…"}], "metadata": {…}}}}
@@ -6,7 +6,7 @@
 //                   "artifacts": […], "history": […]}}
 //               {"jsonrpc": "2.0", "id": …, "error": {"code": …, "message": "…"}}
 //
-// The message's first part is the input.
+// The first part of the message is the input.
 
 import express from 'express';
 import { processTask } from './processing.js';
@@ -49,20 +49,20 @@ app.post('/agent', express.raw({ type: 'application/json', limit: '1mb' }), asyn
 
 function readJson(body) {
   try {
-    // Fatal: bytes that are no UTF-8 are refused, and not replaced.
+    // fatal: reject bytes that are not UTF-8 instead of replacing them.
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (error) {
     throw new Refusal(PARSE_ERROR, `Parse error: ${error.message}`);
   }
 }
 
-// The id to answer with, also when something else is wrong with the request.
+// The id for the response, even if the request is invalid in another way.
 function idOf(call) {
   const id = call?.id;
   return typeof id === 'string' || isExact(id) ? id : null;
 }
 
-// Numbers beyond these would come back as others: JavaScript rounds them.
+// JavaScript rounds larger numbers, so the response would have another id.
 function isExact(number) {
   return Number.isFinite(number) && Math.abs(number) <= Number.MAX_SAFE_INTEGER;
 }
@@ -86,7 +86,7 @@ function readParams(call) {
   return call.params;
 }
 
-// The message's first part, and the task's input that it stands for.
+// The message's first part, and the input of the task.
 function readMessage(params) {
   const message = params?.message;
   if (!isObject(message)) {
@@ -94,7 +94,7 @@ function readMessage(params) {
   }
   const part = Array.isArray(message.parts) ? message.parts[0] : undefined;
   if (!isObject(part)) {
-    throw new Refusal(INVALID_PARAMS, 'Invalid params: params.message.parts must have an object in it');
+    throw new Refusal(INVALID_PARAMS, 'Invalid params: params.message.parts must contain an object');
   }
   if (part.kind === 'text' && typeof part.text === 'string') {
     return [part, inputOfText(part.text, message.metadata)];
@@ -102,11 +102,11 @@ function readMessage(params) {
   if (part.kind === 'data' && isObject(part.data)) {
     return [part, part.data];
   }
-  throw new Refusal(INVALID_PARAMS, 'Invalid params: a part must have a text, or data that are an object');
+  throw new Refusal(INVALID_PARAMS, 'Invalid params: a part must have text, or data that is an object');
 }
 
 function inputOfText(text, metadata) {
-  // Trunkline sends an input's `text` or `query` as the text, with the whole input beside it.
+  // Trunkline sends an input's `text` or `query` as the text, and the whole input as metadata.
   if (isObject(metadata) && ('text' in metadata || 'query' in metadata)) {
     return metadata;
   }
@@ -142,7 +142,7 @@ app.all('/agent', (req, res) => {
   res.status(405).set('Allow', 'POST').json(failure(null, INVALID_REQUEST, 'Invalid Request: use POST'));
 });
 
-// What Express refuses: a body that is too large (413), or encoded in an unknown way (415).
+// Requests that Express rejects: a body that is too large (413) or has an unknown encoding (415).
 app.use((error, req, res, next) => {
   res.status(error.status ?? 500).json(failure(null, INVALID_REQUEST, `Invalid Request: ${error.message}`));
 });

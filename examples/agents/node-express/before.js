@@ -37,7 +37,7 @@ app.all('/agent', (req, res) => {
   res.status(405).set('Allow', 'POST').json(failure(null, 'Use POST'));
 });
 
-// What Express refuses: a body that is no JSON (400) or too large (413).
+// Requests that Express rejects: a body that is not JSON (400) or too large (413).
 app.use((error, req, res, next) => {
   res.status(error.status ?? 500).json(failure(null, error.message));
 });

@@ -1,4 +1,4 @@
-// What the agent does. It is the same before and after: only what stands around it changes.
+// The work of the agent, which is the same before and after the migration.
 
 export async function processTask(input) {
   const query = input.query ?? input.text ?? '';

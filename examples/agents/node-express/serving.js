@@ -1,4 +1,4 @@
-// Listens until it is told to stop; what is being answered then is answered still.
+// Serves requests until a signal stops it, and finishes the requests in progress first.
 
 export function serve(app) {
   const host = process.env.HOST ?? '127.0.0.1';

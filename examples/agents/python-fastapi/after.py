@@ -1,5 +1,5 @@
 """
-The same agent, speaking JSON-RPC 2.0.
+The same agent in JSON-RPC 2.0.
 
     request   {"jsonrpc": "2.0", "id": …, "method": "message/send", "params": {"message": {"role": "user",
                   "messageId": "…", "parts": [{"kind": "text", "text": "…"}], "metadata": {…}}}}
@@ -7,7 +7,7 @@ The same agent, speaking JSON-RPC 2.0.
                   "artifacts": […], "history": […]}}
               {"jsonrpc": "2.0", "id": …, "error": {"code": …, "message": "…"}}
 
-The message's first part is the input.
+The first part of the message is the input.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ async def handle_jsonrpc(body: Annotated[bytes, Depends(read_body)]) -> JSONResp
         data = read_json(body)
         call_id = id_of(data)
         part, task_input = read_message(read_params(data))
-        # In a thread: others are taken while this one is worked on.
+        # In a thread, so that the server can accept other requests in the meantime.
         output = await run_in_threadpool(process_task, task_input)
         return JSONResponse({"jsonrpc": "2.0", "id": call_id, "result": completed(part, output)})
     except Refusal as exc:
@@ -112,7 +112,7 @@ def read_json(body: bytes) -> Any:
 
 
 def id_of(data: Any) -> CallId:
-    """The id to answer with, also when something else is wrong with the request."""
+    """The id for the response, even if the request is invalid in another way."""
     try:
         return call_ids.validate_python(data.get("id") if isinstance(data, dict) else None)
     except ValidationError:
@@ -130,7 +130,7 @@ def read_params(data: Any) -> Any:
 
 
 def read_message(params: Any) -> tuple[Part, dict[str, Any]]:
-    """The message's first part, and the task's input that it stands for."""
+    """The message's first part, and the input of the task."""
     try:
         message = Params.model_validate(params).message
         part = parts.validate_python(message.parts[0])
@@ -140,13 +140,13 @@ def read_message(params: Any) -> tuple[Part, dict[str, Any]]:
 
 
 def first_of(error: ValidationError) -> str:
-    """Where the first thing is that is wrong, and what."""
+    """The first error, with its location."""
     first = error.errors(include_url=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'the value'}: {first['msg']}"
 
 
 def input_of_text(text: str, metadata: Any) -> dict[str, Any]:
-    # Trunkline sends an input's `text` or `query` as the text, with the whole input beside it.
+    # Trunkline sends an input's `text` or `query` as the text, and the whole input as metadata.
     if isinstance(metadata, dict) and ("text" in metadata or "query" in metadata):
         return metadata
     try:
@@ -175,7 +175,7 @@ def failure(
 
 @app.exception_handler(HTTPException)
 async def refuse(_: Request, error: HTTPException) -> JSONResponse:
-    """What came to no call: another content type (415), too large a body (413), a GET (405)."""
+    """Requests that FastAPI rejects: a wrong content type (415), a body that is too large (413), a GET (405)."""
     return failure(
         None, INVALID_REQUEST, f"Invalid Request: {error.detail}", error.status_code, error.headers
     )

@@ -41,7 +41,7 @@ async def handle_task(body: Annotated[bytes, Depends(read_body)]) -> JSONRespons
     if not isinstance(task_input, dict):
         return failure(task.task_id, "input must be an object or a text", 400)
     try:
-        # In a thread: others are taken while this one is worked on.
+        # In a thread, so that the server can accept other requests in the meantime.
         output = await run_in_threadpool(process_task, task_input)
     except Exception as exc:
         log.exception("Task %s has failed", task.task_id)
@@ -59,7 +59,7 @@ def failure(
 
 @app.exception_handler(HTTPException)
 async def refuse(_: Request, error: HTTPException) -> JSONResponse:
-    """What came to no task: another content type (415), too large a body (413), a GET (405)."""
+    """Requests that FastAPI rejects: a wrong content type (415), a body that is too large (413), a GET (405)."""
     return failure(None, error.detail, error.status_code, error.headers)
 
 

@@ -1,4 +1,4 @@
-"""The body of a request: JSON, and no more of it than an agent wants in its memory."""
+"""Reads the body of a request: JSON, up to a size limit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The same agent, speaking JSON-RPC 2.0.
+The same agent in JSON-RPC 2.0.
 
     request   {"jsonrpc": "2.0", "id": …, "method": "message/send", "params": {"message": {"role": "user",
                   "messageId": "…", "parts": [{"kind": "text", "text": "…"}], "metadata": {…}}}}
@@ -7,7 +7,7 @@ The same agent, speaking JSON-RPC 2.0.
                   "artifacts": […], "history": […]}}
               {"jsonrpc": "2.0", "id": …, "error": {"code": …, "message": "…"}}
 
-The message's first part is the input.
+The first part of the message is the input.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ def read_json() -> Any:
 
 
 def finite(number: str) -> float:
-    """Python would read NaN and Infinity, too, and JSON has no words to answer with them."""
+    """Rejects NaN and Infinity, which Python reads but JSON does not allow."""
     value = float(number)
     if not math.isfinite(value):
-        raise ValueError(f"{number} is no number of JSON")
+        raise ValueError(f"{number} is not a JSON number")
     return value
 
 
 def id_of(call: Any) -> str | int | float | None:
-    """The id to answer with, also when something else is wrong with the request."""
+    """The id for the response, even if the request is invalid in another way."""
     found = call.get("id") if isinstance(call, dict) else None
     return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
 
@@ -95,26 +95,24 @@ def read_params(call: Any) -> Any:
 
 
 def read_message(params: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The message's first part, and the task's input that it stands for."""
+    """The message's first part, and the input of the task."""
     message = params.get("message") if isinstance(params, dict) else None
     if not isinstance(message, dict):
         raise Refusal(INVALID_PARAMS, "Invalid params: params.message must be an object")
     parts = message.get("parts")
     if not isinstance(parts, list) or not parts or not isinstance(parts[0], dict):
-        raise Refusal(INVALID_PARAMS, "Invalid params: params.message.parts must have an object in it")
+        raise Refusal(INVALID_PARAMS, "Invalid params: params.message.parts must contain an object")
     match parts[0]:
         case {"kind": "text", "text": str(text)}:
             return parts[0], input_of_text(text, message.get("metadata"))
         case {"kind": "data", "data": dict(data)}:
             return parts[0], data
         case _:
-            raise Refusal(
-                INVALID_PARAMS, "Invalid params: a part must have a text, or data that are an object"
-            )
+            raise Refusal(INVALID_PARAMS, "Invalid params: a part must have text, or data that is an object")
 
 
 def input_of_text(text: str, metadata: Any) -> dict[str, Any]:
-    # Trunkline sends an input's `text` or `query` as the text, with the whole input beside it.
+    # Trunkline sends an input's `text` or `query` as the text, and the whole input as metadata.
     if isinstance(metadata, dict) and ("text" in metadata or "query" in metadata):
         return metadata
     try:

@@ -52,7 +52,7 @@ def failure(task_id: str | None, message: str, status: int) -> tuple[Response, i
 @app.errorhandler(413)
 @app.errorhandler(415)
 def refuse(error: HTTPException) -> tuple[Response, int]:
-    """What Flask itself refuses: too large a body, and another content type."""
+    """Requests that Flask itself rejects: a body that is too large, or a wrong content type."""
     return failure(None, error.description or error.name, error.code or 500)
 
 

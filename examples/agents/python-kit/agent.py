@@ -1,9 +1,9 @@
 """
-A forecaster, written with the agent kit: one function, which every dialect reaches at the same address.
+A weather agent written with the agent kit: one function, at one address for every protocol.
 
-    {"text": "Rome", "days": 2}   ->  says what it does, then its answer, piece by piece
+    {"text": "Rome", "days": 2}   ->  reports its status, then streams its answer
     {"days": 2}                   ->  asks for the city first
-    {"text": "Atlantis"}          ->  fails, and says why
+    {"text": "Atlantis"}          ->  fails with an error message
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ PORT = int(sys.argv[1]) if len(sys.argv) > 1 else 8080
 
 SKIES = {"Rome": ("sunny", "clear"), "Oslo": ("snowy", "grey")}
 
-agent = Agent("Forecaster", description="Tells how the weather will be in a city.")
+agent = Agent("Forecaster", description="Forecasts the weather in a city.")
 
 
 @agent
 async def forecast(task: Task) -> AsyncGenerator[object, Message]:
-    wishes = task.data if isinstance(task.data, dict) else {"text": task.text}
-    city = wishes.get("text")
+    request = task.data if isinstance(task.data, dict) else {"text": task.text}
+    city = request.get("text")
     if not city:
         reply = yield Question("Which city?")
         city = reply.text
@@ -31,7 +31,7 @@ async def forecast(task: Task) -> AsyncGenerator[object, Message]:
     skies = SKIES.get(str(city))
     if skies is None:
         raise AgentError(f"No station in {city}. There are some in {' and '.join(SKIES)}.")
-    days = wishes.get("days", 1)
+    days = request.get("days", 1)
     yield f"{city}: "
     yield ", ".join(skies[: days if isinstance(days, int) else 1])
 

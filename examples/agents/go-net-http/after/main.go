@@ -1,4 +1,4 @@
-// The same agent, speaking JSON-RPC 2.0.
+// The same agent in JSON-RPC 2.0.
 //
 //	request   {"jsonrpc": "2.0", "id": …, "method": "message/send", "params": {"message": {"role": "user",
 //	              "messageId": "…", "parts": [{"kind": "text", "text": "…"}], "metadata": {…}}}}
@@ -6,7 +6,7 @@
 //	              "artifacts": […], "history": […]}}
 //	          {"jsonrpc": "2.0", "id": …, "error": {"code": …, "message": "…"}}
 //
-// The message's first part is the input.
+// The first part of the message is the input.
 package main
 
 import (
@@ -93,7 +93,7 @@ func handleJSONRPC(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// handleCall returns the id to answer with also when something else is wrong with the request.
+// handleCall returns the id for the response, even if the request is invalid in another way.
 func handleCall(body []byte) (id json.RawMessage, done *result, err error) {
 	if !utf8.Valid(body) {
 		return nil, nil, &rpcError{parseError, "Parse error: the body is not UTF-8"}
@@ -101,7 +101,7 @@ func handleCall(body []byte) (id json.RawMessage, done *result, err error) {
 	if !json.Valid(body) {
 		return nil, nil, &rpcError{parseError, "Parse error: the body is not JSON"}
 	}
-	// A map and not a struct: to a struct, Go would also take a "Method" for the "method".
+	// A map, not a struct: for a struct, Go would also accept "Method" as "method".
 	var call map[string]json.RawMessage
 	if json.Unmarshal(body, &call) != nil || call == nil {
 		return nil, nil, &rpcError{invalidRequest, "Invalid Request: the body must be one object"}
@@ -132,7 +132,7 @@ func handleCall(body []byte) (id json.RawMessage, done *result, err error) {
 	return id, done, err
 }
 
-// readID keeps the id as the bytes it came in, so that a number comes back as it was, however long.
+// readID keeps the bytes of the id, so that a long number does not lose digits.
 func readID(call map[string]json.RawMessage) (json.RawMessage, error) {
 	id := call["id"]
 	if len(id) > 0 && bytes.IndexByte([]byte(`"-0123456789n`), id[0]) >= 0 {
@@ -149,7 +149,7 @@ func asString(raw json.RawMessage) (string, bool) {
 	return *text, true
 }
 
-// readMessage returns the message's first part, and the task's input that it stands for.
+// readMessage returns the message's first part, and the input of the task.
 func readMessage(raw json.RawMessage) (part, input object, err error) {
 	var params object
 	if json.Unmarshal(raw, &params) != nil {
@@ -161,7 +161,7 @@ func readMessage(raw json.RawMessage) (part, input object, err error) {
 	}
 	parts, ok := message["parts"].([]any)
 	if !ok || len(parts) == 0 {
-		return nil, nil, &rpcError{invalidParams, "Invalid params: params.message.parts must be a list that is not empty"}
+		return nil, nil, &rpcError{invalidParams, "Invalid params: params.message.parts must be a non-empty list"}
 	}
 	if part, ok = parts[0].(object); !ok {
 		return nil, nil, &rpcError{invalidParams, "Invalid params: a part must be an object"}
@@ -172,11 +172,11 @@ func readMessage(raw json.RawMessage) (part, input object, err error) {
 	if data, ok := part["data"].(object); ok && part["kind"] == "data" {
 		return part, data, nil
 	}
-	return nil, nil, &rpcError{invalidParams, "Invalid params: a part must have a text, or data that are an object"}
+	return nil, nil, &rpcError{invalidParams, "Invalid params: a part must have text, or data that is an object"}
 }
 
 func inputOfText(text string, metadata any) object {
-	// Trunkline sends an input's "text" or "query" as the text, with the whole input beside it.
+	// Trunkline sends an input's "text" or "query" as the text, and the whole input as metadata.
 	if whole, ok := metadata.(object); ok && (whole["text"] != nil || whole["query"] != nil) {
 		return whole
 	}

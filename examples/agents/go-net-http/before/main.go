@@ -1,4 +1,4 @@
-// An agent that speaks Simple A2A, with nothing but the standard library.
+// An agent that speaks Simple A2A, with only the standard library.
 //
 //	request   {"task_id": "…", "input": {"query": "…"}}
 //	answer    {"task_id": "…", "status": "success", "output": {"result": "…"}, "error": null}

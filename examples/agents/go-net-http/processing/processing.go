@@ -1,4 +1,4 @@
-// Package processing is what the agent does. It is the same before and after: only what stands around it changes.
+// Package processing does the work of the agent, which is the same before and after the migration.
 package processing
 
 import "errors"

@@ -1,4 +1,4 @@
-// Package serving listens until it is told to stop; what is being answered then is answered still.
+// Package serving handles requests until a signal stops it, and finishes the requests in progress first.
 package serving
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const maxBodyBytes = 1_000_000
 
-// Refusal is a request that the agent cannot read, and the HTTP status that says so.
+// Refusal is the error for a request that the agent cannot read, with its HTTP status.
 type Refusal struct {
 	Status  int
 	Message string
