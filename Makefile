@@ -1,24 +1,24 @@
-# Everything Trunkline needs is installed by these targets: Python 3.11, make and the package registries are enough.
+# These targets install everything that Trunkline needs, from Python 3.11, make and the package registries.
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
-# The tests start many processes; what they import is compiled for the first of them, not anew for each.
+# The tests start many processes. Compile their modules only once.
 unexport PYTHONDONTWRITEBYTECODE
 CORES := $(shell nproc 2>/dev/null || echo 2)
-# Tests wait as long as they compute, for Kafka above all: two test processes more than there are cores.
+# Tests often wait, mostly for Kafka, so run two more test processes than there are cores.
 JOBS ?= $(shell expr $(CORES) + 2)
 
 .PHONY: help setup ui ui-types ui-lint demo demo-zones up up-distributed services interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
 
-help:  ## show the targets
+help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
-setup: $(VENV)/.ready  ## make the virtual environment with the program in it
+setup: $(VENV)/.ready  ## install Trunkline into a virtual environment, .venv
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Trunkline needs Python 3.11 or later: install it, or say make PYTHON=/path/to/python" >&2; exit 1; }
+	  { echo "Trunkline needs Python 3.11 or later. Install it, or name another interpreter: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Installing Trunkline into $(VENV) (once, about half a minute) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
@@ -27,45 +27,45 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
-	@echo "Installing what tests and checks need ..." >&2
+	@echo "Installing the packages for tests and checks ..." >&2
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
 
 ui: setup  ## build the web UI into the package; needs Node.js
 	@$(BIN)/python ui/build.py
 
-ui-types: $(VENV)/.ready-dev  ## write the web UI's types of the API again, from its OpenAPI document
+ui-types: $(VENV)/.ready-dev  ## generate the web UI's API types from the OpenAPI document
 	@$(BIN)/python -m tests.ui.api_types
 
-demo: setup  ## run a real workflow across four agents, and show it
+demo: setup  ## run a workflow across four small agents, and show what happens
 	@$(BIN)/trunkline demo
 
-demo-zones: setup  ## hand tasks from one zone to another, over https and over AWS's way, and compare
+demo-zones: setup  ## pass tasks from one zone to another, over HTTPS and over AWS AgentCore, and compare
 	@$(BIN)/python -m examples.zones.demo
 
 up: setup  ## run Trunkline in one process; prints its address
 	@$(BIN)/python ui/build.py --if-possible
 	@$(BIN)/trunkline up
 
-up-distributed: setup services  ## run every role as a process on a real Kafka and PostgreSQL, and the demo on them
+up-distributed: setup services  ## run each role as a process with PostgreSQL and Kafka, and run the demo on them
 	@$(BIN)/python -m deploy.local.up
 
-# What tests and up-distributed need beside Python; up and demo do without.
-services:  ## get Kafka's jars; PostgreSQL, Java, Maven and Chromium too, where apt-get can install them
+# What the tests and up-distributed need in addition to Python. up and demo don't need it.
+services:  ## download Kafka; where apt-get is available, also install PostgreSQL, Java, Maven and Chromium
 	@deploy/local/install.sh
 	@$(PYTHON) -m deploy.local.jars
 
-interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and languages that the tests talk to
+interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and languages that the tests call
 	@$(BIN)/python -m tests.interop.environments
 
-# The types and the web UI are checked beside the other tests, and told of after them: a browser waits more than it
-# computes. The crash tests come last, with one test process for each core: each starts a system of many processes, which
-# needs a machine that keeps up.
+# Types and web UI are checked while the other tests run, because a browser mostly waits; their output is printed at the
+# end. The crash tests come last, one test process per core: each of them starts a system of many processes and needs a
+# machine that is not overloaded.
 TYPES := $(VENV)/types.txt
 PAGES := $(VENV)/pages.txt
-test: lint  ## everything: the checks and all tests
+test: lint  ## run all checks and tests
 	@$(MAKE) --no-print-directory --jobs 3 services interop ui
-	@echo "Checking the types and the web UI beside the tests ..." >&2
+	@echo "Checking the types and the web UI while the tests run ..." >&2
 	@$(BIN)/python ui/build.py --run test
 	@{ $(BIN)/pyright && $(BIN)/python ui/build.py --run lint; } >$(TYPES) 2>&1 & types=$$!; \
 	  $(BIN)/pytest -n 1 tests/ui >$(PAGES) 2>&1 & pages=$$!; \
@@ -75,7 +75,7 @@ test: lint  ## everything: the checks and all tests
 	  $(BIN)/pytest -n $(CORES) --dist worksteal tests/crash; crash=$$?; \
 	  exit $$((tests ? tests : pages ? pages : crash ? crash : types))
 
-check: lint ui-lint  ## lint, format, types, the import rules and the prose
+check: lint ui-lint  ## check lint rules, format, types, import rules and prose
 	$(BIN)/pyright
 
 lint: $(VENV)/.ready-dev prose
@@ -89,24 +89,24 @@ prose: $(VENV)/.ready-dev  ## lint the documentation, the help texts and the tex
 ui-lint: $(VENV)/.ready-dev  ## lint the web UI with eslint, and check its format with prettier
 	$(BIN)/python ui/build.py --run lint
 
-unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
+unit: $(VENV)/.ready-dev  ## run the tests that do no I/O, in seconds
 	$(BIN)/pytest tests/unit tests/golden
 	$(BIN)/python ui/build.py --run test
 
-# Half an hour to an hour for each of the three.
+# Each of the three takes half an hour to an hour.
 CHAOS = TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 TRUNKLINE_CHAOS_BROKER_KILLS=10 \
 	TRUNKLINE_CHAOS_DATABASE_CRASHES=10 TRUNKLINE_CHAOS_PAUSES=20 TRUNKLINE_CHAOS_POINTS=20 \
 	$(BIN)/pytest --timeout 0 -s
-chaos: $(VENV)/.ready-dev services  ## kill everything a thousand times over ten thousand runs, in both modes; takes long
+chaos: $(VENV)/.ready-dev services  ## kill processes a thousand times during ten thousand runs, in both modes; takes long
 	$(CHAOS) tests/crash/test_distributed_kills.py
 	$(CHAOS) tests/crash/test_distributed_points.py
 	$(CHAOS) tests/crash/test_kill_loop.py
 	TRUNKLINE_CHAOS_RUNS=3000 TRUNKLINE_CHAOS_KILLS=60 $(BIN)/pytest --timeout 0 -s tests/crash/test_fleet_migration.py
 
-interop-long: $(VENV)/.ready-dev interop  ## workflows over eight frameworks and eight dialects 500 times, with the bridge killed 50 times
+interop-long: $(VENV)/.ready-dev interop  ## run workflows over eight frameworks and eight dialects 500 times, and kill the bridge 50 times
 	TRUNKLINE_INTEROP_RUNS=500 TRUNKLINE_INTEROP_KILLS=50 $(BIN)/pytest --timeout 0 -s tests/interop/test_eight_frameworks.py tests/interop/test_eight_dialects.py
 
-sabotage: $(VENV)/.ready-dev services  ## take each safety rule away in a copy of the tree; its tests must notice
+sabotage: $(VENV)/.ready-dev services  ## remove each safety rule in a copy of the tree; its tests must fail
 	$(BIN)/python -m tests.sabotage --jobs $(CORES)
 
 FUZZ := .services/fuzz
@@ -119,13 +119,13 @@ $(FUZZ)/.ready: requirements.lock tests/fuzz/requirements.txt
 	@touch $@
 
 RUNS ?= 1000000
-fuzz: $(FUZZ)/.ready  ## throw a million mutated answers, streams, cards and requests at what reads them; some minutes for each
+fuzz: $(FUZZ)/.ready  ## feed a million mutated answers, streams, cards and requests to each parser; takes minutes for each
 	for target in answers streams cards zones; do $(FUZZ)/bin/python -m tests.fuzz $$target $(RUNS) || exit 1; done
 
-fuzz-api: $(VENV)/.ready-dev  ## send the REST interface a hundred made-up requests for each operation
+fuzz-api: $(VENV)/.ready-dev  ## send a hundred generated requests to each REST operation
 	TRUNKLINE_API_EXAMPLES=100 $(BIN)/pytest tests/public/test_openapi_live.py
 
-bench: $(VENV)/.ready-dev services  ## measure against the hand-written floor, in one run
+bench: $(VENV)/.ready-dev services  ## measure performance against the same work written by hand
 	$(BIN)/python -m bench
 
 PEERS := .services/peers
@@ -135,13 +135,13 @@ $(PEERS)/.ready: bench/peers/requirements.txt
 	@$(PEERS)/bin/pip --disable-pip-version-check install --quiet -r bench/peers/requirements.txt
 	@touch $@
 
-bench-peers: $(VENV)/.ready-dev services $(PEERS)/.ready  ## the distributed mode beside DBOS, on the same PostgreSQL
+bench-peers: $(VENV)/.ready-dev services $(PEERS)/.ready  ## compare the distributed mode with DBOS on the same PostgreSQL
 	$(BIN)/python -m bench.peers $(PEERS)/bin/python
 
-screenshots: $(VENV)/.ready-dev services ui  ## take the documentation's pictures of the web UI anew, from a system at work
+screenshots: $(VENV)/.ready-dev services ui  ## take the screenshots of the web UI for the documentation again
 	$(BIN)/python -m tests.ui.screenshots
 
-docs: $(VENV)/.ready-dev  ## write again what is generated (references, OpenAPI, the CLI's help), and build the site into site/
+docs: $(VENV)/.ready-dev  ## generate the reference pages, OpenAPI and the help of the commands, and build the site in site/
 	$(BIN)/python -m tests.public.write
 	$(BIN)/sphinx-build -q -W --keep-going -d .services/site docs site
 	@echo "The documentation is at site/index.html" >&2
@@ -151,7 +151,7 @@ format: $(VENV)/.ready-dev  ## format the code
 	$(BIN)/ruff format
 	$(BIN)/python ui/build.py --run format
 
-lock:  ## resolve the dependencies anew into the lock files
+lock:  ## resolve the dependencies again and write the lock files
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra aws --extra kafka --extra otel --extra postgres --extra s3 -o requirements.lock pyproject.toml
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements-dev.lock requirements-dev.in
@@ -163,5 +163,5 @@ lock:  ## resolve the dependencies anew into the lock files
 	  npm --prefix $$folder update --package-lock-only --omit-lockfile-registry-resolved; done
 	rm -rf $(VENV)-lock
 
-clean:  ## remove what make has made
+clean:  ## delete everything that make has created
 	rm -rf $(VENV) site prose/node_modules ui/node_modules src/trunkline/api/static .services .pytest_cache .ruff_cache .hypothesis .import_linter_cache
