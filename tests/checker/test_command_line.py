@@ -79,7 +79,7 @@ def test_a_check_that_fails_ends_with_7_and_says_how_to_mend_it(
 ) -> None:
     assert check(server, "state-success", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     printed = capsys.readouterr().out
-    assert "failed: The state is one that is recognised (result-state)" in printed
+    assert "failed: The task state is recognised (result-state)" in printed
     assert "docs/guides/migrating-agents.md#issue-4-status-state-not-recognized" in printed
     assert '"state":"success"' in printed
 
@@ -165,7 +165,7 @@ def report_of(body: str, verdict: Verdict = "failed") -> AgentCheckReport:
     return AgentCheckReport(
         url="http://a/",
         protocol="jsonrpc-2.0",
-        chosen="It was asked for.",
+        chosen="It was requested.",
         active=False,
         started_at="2026-03-01T12:00:00.000000Z",
         duration_ms=1.0,
@@ -196,7 +196,7 @@ def test_every_protocol_that_can_be_named_has_a_plan() -> None:
         assert plan_for(
             ChosenDialect(protocol=protocol, url="http://a/", config={}, chosen=""), "n", DEFAULT_SAMPLE
         ).probes
-    with pytest.raises(Invalid, match="no checks for the protocol"):
+    with pytest.raises(Invalid, match="has no checks"):
         plan_for(
             ChosenDialect(protocol="a2a-0.1-paths", url="http://a/", config={}, chosen=""),
             "n",

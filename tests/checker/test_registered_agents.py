@@ -109,7 +109,7 @@ async def test_a_grade_that_changes_is_an_event_and_counted(
     assert await system.metric("agent_check_grade", agent_name="Drifting") == 1
     assert await system.metric("agent_drift_total", agent_name="Drifting", kind="grade") == 1
     (line,) = [line for line in logs if line["event"] == log_events.GRADE_CHANGED]
-    assert "was A and is D; worse: error-id" in line["reason"]
+    assert "changed from A to D; regressions: error-id" in line["reason"]
 
 
 async def test_a_check_of_another_protocol_says_nothing_of_the_agent_as_it_is(

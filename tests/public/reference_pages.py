@@ -1,7 +1,7 @@
 """
-The pages of the reference that are written by the program itself: `make docs`.
+The generated pages of the reference: `make docs`.
 
-Each is made of what is checked in beside this file and held to the program there, or of the program at once.
+Each page is generated from the program, or from a checked-in document in this folder that a test compares with it.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def error_codes_page() -> str:
         "",
         "Written by `make docs` from `src/trunkline/messages/error_codes.py`.",
         "",
-        "`error.code` of a step or a run is one of these. They are also what a retry policy's",
-        "[`on`](../guides/workflows.md#retry) can name. *Reached the agent* says what is known of the request:",
+        "`error.code` of a step or a run is one of these codes. A retry policy can list them in",
+        "[`on`](../guides/workflows.md#retry). *Reached the agent* has these values:",
         "",
-        "- **no**: it certainly never reached the agent;",
-        "- **maybe**: it was sent, and no answer came; another attempt repeats the same message, with the same id;",
-        "- **yes**: the agent answered; another attempt is a new message, with a new id.",
+        "- **no**: the request did not reach the agent.",
+        "- **maybe**: the request was sent, and no answer came. The next attempt repeats the message and its id.",
+        "- **yes**: the agent answered. The next attempt is a new message with a new id.",
         "",
-        "The `fix` is what an error says unless the place that raises it knows better.",
+        "The `fix` is the default text. An error may have a more specific one.",
         "",
         "| code | reached the agent | fix |",
         "|---|---|---|",
@@ -92,11 +92,11 @@ def settings_page() -> str:
         "# Settings",
         "Written by `make docs` from `src/trunkline/settings.py`.",
         _paragraph(
-            "A setting is a flag of `up` and `serve` (`--stop-timeout 10s`), a variable",
+            "A setting is a flag of `up` and `serve` (`--stop-timeout 10s`), an environment variable",
             "(`TRUNKLINE_STOP_TIMEOUT=10s`), a line in `.env`, or a key in `trunkline.toml`",
-            '(`stop_timeout = "10s"`), both in the current folder; the first of these that is there counts.',
-            "`secret_key` and `kafka_sasl_password` have no flag. `trunkline config view` shows what `up` would use",
-            "here and where each value comes from.",
+            '(`stop_timeout = "10s"`). The files are read from the current folder. If a setting is given more than',
+            "once, the first of these sources wins. `secret_key` and `kafka_sasl_password` have no flag.",
+            "`trunkline config view` shows the values that `up` would use, and where each value comes from.",
         ),
         _paragraph(
             "Write a duration as a number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`. Separate the items of a list",
@@ -128,9 +128,9 @@ def workflow_language_page() -> str:
     return _joined(
         "# Workflow language",
         _paragraph(
-            "Written by `make docs` from [the language's JSON Schema](../../tests/public/workflow-schema.json), which",
-            "`trunkline workflows schema` prints and `GET /api/v1/workflow-schema` answers, for editors and other",
-            "programs. [The guide](../guides/workflows.md) has every key at work, and what it means.",
+            "Written by `make docs` from [the JSON Schema of the language](../../tests/public/workflow-schema.json).",
+            "Editors and other programs get it from `trunkline workflows schema` or `GET /api/v1/workflow-schema`.",
+            "[The guide](../guides/workflows.md) explains every key with examples.",
         ),
         str(schema["description"]),
         table_of(schema, _anchor),
@@ -144,7 +144,7 @@ def _with_properties(schema: JsonObject) -> list[JsonObject]:
 
 def _form_alone(schema: JsonObject) -> str:
     pattern = schema.get("pattern")
-    return f"Form: {form_of(schema, _anchor)}{f' that fits `{pattern}`' if pattern else ''}."
+    return f"Type: {form_of(schema, _anchor)}{f', matching `{pattern}`' if pattern else ''}."
 
 
 def _anchor(name: str) -> str:
@@ -174,9 +174,9 @@ def operations_page() -> str:
     return _joined(
         "# REST operations",
         _paragraph(
-            "Written by `make docs` from OpenAPI, which the server has at `/openapi.json`. What holds for all of them",
-            "(keys, problems, pages, versions) is on [the page about REST](rest.md). Every operation may be given an",
-            "`X-Correlation-ID`, and may answer a 5xx.",
+            "Written by `make docs` from the OpenAPI document, which the server provides at `/openapi.json`.",
+            "[The REST interface](rest.md) explains what applies to all operations: API keys, problems, pages and",
+            "versions. Every operation accepts an `X-Correlation-ID`, and can answer with a 5xx status.",
         ),
         *parts,
     )
@@ -244,9 +244,9 @@ def messages_page() -> str:
     return _joined(
         "# Messages",
         _paragraph(
-            "Written by `make docs` from AsyncAPI, which the server has at `/asyncapi.json` with the names of its own",
-            "settings. What may be read and written by others, and what the delivery promises, is on",
-            "[the page about topics](topics.md).",
+            "Written by `make docs` from the AsyncAPI document, which the server provides at `/asyncapi.json` with the",
+            "topic names of its settings. [Topics](topics.md) explains which topics other programs may read and",
+            "write, and what the delivery guarantees.",
         ),
         ["| topic | | messages |", "|---|---|---|", *channels],
         *parts,
@@ -280,9 +280,9 @@ def commands_page() -> str:
     return _joined(
         "# Commands",
         _paragraph(
-            "Written by `make docs` from the commands themselves. What holds for all of them, and what they exit with,",
-            "is on [the page about the command line](cli.md). `--url` (or `TRUNKLINE_URL`) names another server,",
-            "`--json` prints JSON.",
+            "Written by `make docs` from the commands themselves. [The command line](cli.md) explains what applies to",
+            "all commands, and their exit codes. Use `--url` or `TRUNKLINE_URL` to select another server, and `--json`",
+            "to print JSON.",
         ),
         *parts,
     )

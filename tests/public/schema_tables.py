@@ -11,7 +11,7 @@ from trunkline.jsontypes import Json, JsonObject, encode
 Link = Callable[[str], str]
 
 _KINDS = {
-    "string": "text",
+    "string": "string",
     "integer": "integer",
     "number": "number",
     "boolean": "true or false",

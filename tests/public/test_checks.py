@@ -21,41 +21,42 @@ trunkline agents check http://localhost:8080/agent --protocol jsonrpc-2.0
 trunkline agents check Researcher --active --junit > report.xml
 ```
 
-`agents check` asks an agent what stands below and prints a finding for each, with the request, the response, and
-what to do. An address is checked from where the command runs, and needs no server; a name of the registry by the
-server, with the agent's own credentials ([REST](rest.md)). The exit code is 0, or 7 when a check has failed.
+`agents check` runs the checks on this page and prints a finding for each, with the request, the response, and how
+to fix the problem. If you give an address, the command itself calls the agent and needs no server. If you give a name,
+the server checks the registered agent with its credentials ([REST](rest.md)). The exit code is 0, or 7 if a check
+failed.
 
-Without `--active` nothing is sent that a correct agent takes for work: cards are read, and requests are sent that
-it must refuse, none of which holds a message. What is marked *active* sends real messages, so give it to an agent
-that may be called.
+Without `--active`, the check sends nothing that a correct agent treats as work. It reads the agent card and sends
+invalid requests without a message, which the agent must reject. Checks marked *active* send real messages, so use
+`--active` only with an agent that you may call.
 
-A finding is **passed**, **failed**, a **warning** (what is only recommended is not kept) or **skipped** (it was not
-asked, does not apply, or another finding says it already). Which checks are asked, and which of them are required,
-depends on the protocol: an agent of `jsonrpc-2.0` is held to the whole checklist of the migration guide, one of A2A
-to what A2A promises. `a2a-0.1`, `jsonrpc-call` and zones are checked as far as JSON-RPC goes.
+A finding is **passed**, **failed**, a **warning** (a recommendation is not met) or **skipped** (the check did not run,
+does not apply, or another finding reports the same problem). The protocol determines which checks run and which of
+them are required. An agent with `jsonrpc-2.0` must meet the whole checklist of the migration guide. An A2A agent must
+meet the A2A specification. For `a2a-0.1`, `jsonrpc-call` and zones, only the JSON-RPC format is checked.
 
-An agent that is for one thing only can do nothing with the usual test query: `--input key=value` and `--text` say what
-the messages of `--active` hold, and zones get none without them.
+A specialised agent may not understand the default test query. Use `--input key=value` and `--text` to set the content
+of the messages that `--active` sends. Zones receive no messages without these options.
 
 | grade | |
 |---|---|
-| A | nothing failed, no warning |
-| B | nothing failed, up to three warnings |
-| C | nothing failed, more warnings |
-| D | one or two checks failed |
-| F | more failed, or the agent was not there, let nobody in, or spoke something else |
+| A | no failed check, no warning |
+| B | no failed check, at most three warnings |
+| C | no failed check, more than three warnings |
+| D | one or two failed checks |
+| F | more failed checks, or the agent was unreachable, rejected the credentials, or spoke another protocol |
 
-A, B and C pass.
+The grades A, B and C pass.
 
 ## The validation checklist
 
-The checklist of the migration guide, and what stands for each item. `agents check --md` prints it with its boxes
-ticked.
+The checklist of the migration guide, and the checks that cover each item. `agents check --md` prints it with ticked
+boxes.
 """
 
 _ATTESTED = """
-What no program can see is attested by whoever knows: `trunkline agents migrate ready NAME --note …`. It is also
-part of a report:
+No check can cover these items, so a person attests them with `trunkline agents migrate ready NAME --note …`. The
+attestation is part of the report:
 """
 
 
@@ -81,7 +82,7 @@ def _named(check: str) -> str:
 
 def _section(check: CheckDefinition) -> list[str]:
     lines = ["", f"### {check.id}", "", f"{check.title}{' (*active*)' if check.active else ''}.", ""]
-    lines += [f"- asks for: {check.expected}", f"- why: {check.why}", f"- mend it: {check.fix}"]
+    lines += [f"- expected: {check.expected}", f"- why: {check.why}", f"- fix: {check.fix}"]
     if check.issue is not None:
         page = check.guide.removeprefix("docs/")
         lines.append(f"- more: [common issue {check.issue}](../{page})")

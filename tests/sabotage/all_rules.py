@@ -71,11 +71,11 @@ def page() -> str:
         "",
         "Written by `make docs` from `tests/sabotage/`.",
         "",
-        "`make sabotage` takes each of these rules away, one at a time, in a copy of the working tree (with what is",
-        "not committed yet), and demands that every test named beside it fails there, by an assertion of its own,",
-        "while it passes on the untouched copy. `make test` checks that the list still fits the code.",
+        "`make sabotage` removes each of these rules, one at a time, in a copy of the working tree that includes",
+        "uncommitted changes. Every test in the last column must then fail with an assertion of its own, and must pass",
+        "in an unchanged copy. `make test` checks that this list still matches the code.",
         "",
-        f"{len(RULES)} rules. Tests that end in `[sqlite]`, `[postgres]` and so on are meant for that backend.",
+        f"{len(RULES)} rules. Tests that end in `[sqlite]`, `[postgres]` and so on run with that backend.",
     ]
     for title, rules in GROUPS.items():
         lines += ["", f"## {title}", "", "| rule | without it | in | caught by |", "|---|---|---|---|"]

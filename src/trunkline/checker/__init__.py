@@ -1,9 +1,9 @@
 """
-Checks agents: whether one does what its dialect asks for, with the evidence.
+Checks whether agents do what their dialect requires, and collects the evidence.
 
-`Checker` sends requests through a `Transport` and makes a `Report` (agents.check_reports) of the answers; what is asked
-stands in plans/, one module for each kind of dialect, and is pure. The command line checks an address with it, the
-server an agent of its registry.
+`Checker` sends requests through a `Transport` and makes a `Report` (agents.check_reports) of the answers. What it
+sends is defined in plans/, with one module for each kind of dialect and without I/O. The command line checks an address
+with it, the server an agent of its registry.
 """
 
 from trunkline.checker.check import PROTOCOLS, Checker

@@ -1,12 +1,12 @@
 """
-One check of one agent: sends what the dialect's plan has, and makes a report of what comes back.
+One check of one agent: sends the requests of the dialect's plan, and makes a report of the answers.
 
     async with HttpTransport(policy) as transport:
         report = await Checker(transport, clock).check(CheckedAgent(url="http://localhost:8080/agent"))
 
-Without `active` nothing is sent that a correct agent takes for work. Whatever the agent does, the result is a report:
-each request has a time limit, each answer a size limit (the transport's), all of them together have one too, and an
-agent that hangs is left alone soon. Requests are sent one after the other, for some agents can do no more.
+Without `active`, nothing is sent that a correct agent treats as work. Whatever the agent does, the result is a report:
+each request and the whole check have a time limit, each answer has a size limit (the transport's), and a check gives up
+on an agent that hangs. Requests are sent one after the other, because some agents cannot handle more.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ from trunkline.errors import Invalid
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
 from trunkline.transports.base import Transport
 
-# Those that have checks.
+# The dialects that have checks.
 PROTOCOLS = ("simple-a2a", *RPC_PROTOCOLS, "a2a-1.0-http")
 _MAX_SEEN_CHARACTERS = 500
-# What is looked at first, in this order: when one of them is broken there is no sense in the rest.
+# Checked first, in this order. If one of them fails, the other checks make no sense.
 _GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "speaks-protocol")
 
 
 class Checker:
-    """Checks agents; keeps nothing of them."""
+    """Checks agents; keeps no state about them."""
 
     def __init__(self, transport: Transport, clock: Clock, limits: CheckLimits | None = None) -> None:
         self._transport = transport
@@ -63,10 +63,10 @@ class Checker:
         self, subject: CheckedAgent, *, active: bool = False, on_progress: OnProgress | None = None
     ) -> AgentCheckReport:
         """
-        A report, whatever the agent does.
+        Return a report, whatever the agent does.
 
-        Raises `Invalid` when the subject cannot be checked at all: an address that is none, or not of HTTP, or a
-        protocol that is not known.
+        Raises `Invalid` when the subject cannot be checked: the address is invalid or not HTTP, or the protocol is
+        unknown.
         """
         _validate_agent(subject)
         started_at, started = self._clock.now(), perf_counter()
@@ -91,17 +91,17 @@ class Checker:
 def _validate_agent(subject: CheckedAgent) -> None:
     if transport_of(subject.url) != "https":
         raise Invalid(
-            f"{subject.url} cannot be checked: only agents that are called over http or https can.",
-            fix="Check the agent where it is served over HTTP.",
+            f"{subject.url} cannot be checked: checks support only http and https.",
+            fix="Check the agent at an http or https address.",
         )
     reason = check_url(subject.url)
     if reason is not None:
-        # Without the address, which may hold a password.
-        raise Invalid(f"The agent's url cannot be checked: {reason}.", fix="Correct the address.")
+        # Without the address, which may contain a password.
+        raise Invalid(f"The agent's URL cannot be checked: {reason}.", fix="Correct the agent's URL.")
     findings = validate_protocol_config(subject.protocol, subject.protocol_config)
     if findings:
         words = "; ".join(f"{found.path}: {found.message}" for found in findings)
-        raise Invalid(f"The protocol cannot be set so: {words}.", findings=findings)
+        raise Invalid(f"The protocol options are invalid: {words}.", findings=findings)
 
 
 async def _run_check(
@@ -112,7 +112,9 @@ async def _run_check(
         dialect = ChosenDialect(protocol=subject.protocol, url=subject.url, config={}, chosen=chosen.seen)
         allowed = transport.allowed(session.exchanges)
         clear = (
-            not_applicable("Nobody is let in who could look.") if allowed.judgement == "violated" else chosen
+            not_applicable("The agent rejected the credentials.")
+            if allowed.judgement == "violated"
+            else chosen
         )
         gates = {
             "reachable": transport.reachable(session.exchanges),
@@ -137,15 +139,15 @@ def plan_for(dialect: ChosenDialect, nonce: str, sample: CheckSample) -> CheckPl
     if dialect.protocol == "simple-a2a":
         return simple_plan(adapter, nonce, sample)
     raise Invalid(
-        f"There are no checks for the protocol {dialect.protocol}.",
-        fix=f"Name one that has some: {', '.join(PROTOCOLS)}.",
+        f"Protocol {dialect.protocol} has no checks.",
+        fix=f"Use one of: {', '.join(PROTOCOLS)}.",
     )
 
 
 async def _send(
     session: CheckSession, dialect: ChosenDialect, plan: CheckPlan, *, active: bool
 ) -> dict[str, RuleResult]:
-    """Sends the plan's requests as long as that makes sense; what the gates say."""
+    """Send the plan's requests as long as that makes sense, and return the results of the gates."""
     reads = {"simple-a2a": simple_a2a.reads_json}.get(dialect.protocol, jsonrpc_envelope.reads_json)
     asked: list[ProbeExchange] = []
 
@@ -184,13 +186,15 @@ async def _send(
 def _speaks(dialect: ChosenDialect, plan: CheckPlan, asked: Sequence[ProbeExchange]) -> RuleResult:
     answered = [exchange for exchange in asked if exchange.answer is not None]
     if not answered:
-        return not_applicable("Nothing was answered.")
+        return not_applicable("The agent answered no request.")
     posts = [exchange for exchange in answered if exchange.probe.body is not None]
     spoke = next((exchange for exchange in posts if plan.speaks(exchange)), None)
     if spoke is not None:
-        return met(f"It speaks {dialect.protocol}.", spoke)
+        return met(f"The agent speaks {dialect.protocol}.", spoke)
     first = answered[0]
-    return violated(f"No answer is one of {dialect.protocol}: {first.unread or first.summary()}.", first)
+    return violated(
+        f"No answer has the format of {dialect.protocol}: {first.unread or first.summary()}.", first
+    )
 
 
 def _failed_gate(gates: dict[str, RuleResult]) -> str | None:
@@ -202,7 +206,7 @@ def _has_failed_gate(findings: Sequence[AgentFinding]) -> bool:
 
 
 class _FindingBuilder:
-    """Makes findings of results, with nothing in them that must not be told."""
+    """Makes findings of results, with all secrets redacted."""
 
     def __init__(self, session: CheckSession, *, active: bool) -> None:
         self._inquiry = session
@@ -217,7 +221,7 @@ class _FindingBuilder:
         ]
         for question in questions:
             if question.when_clean and any(found.verdict == "failed" for found in findings):
-                result = not_applicable("Other checks have failed already.")
+                result = not_applicable("Not checked, because other checks failed.")
             else:
                 result = self._result(question, shut)
             findings.append(self._finding(question, result))
@@ -225,13 +229,13 @@ class _FindingBuilder:
 
     def _result(self, question: PlannedCheck, shut: str | None) -> RuleResult:
         result = question.rule(self._inquiry.exchanges)
-        # What was seen before the gate fell shut counts, where it is about any answer and not about this dialect.
+        # Results from before the failed gate count if they apply to answers of any dialect.
         if shut is not None and not (
             CHECKS[question.id].group == "Transport" and result.judgement == "violated"
         ):
-            return not_applicable(f"Not asked, since {shut} failed.")
+            return not_applicable(f"Not checked, because {shut} failed.")
         if result.judgement == "not_applicable" and CHECKS[question.id].active and not self._active:
-            return not_applicable("It is asked with --active only.")
+            return not_applicable("Checked only with --active.")
         return result
 
     def _finding(self, question: PlannedCheck, result: RuleResult) -> AgentFinding:

@@ -1,7 +1,7 @@
 """
 What a check plan consists of, and how exchanges become findings. Deterministic, no I/O.
 
-    CheckPlan      the requests to send to an agent of one dialect, and the checks to make of its answers
+    CheckPlan      the requests to send to an agent of one dialect, and the checks of its answers
     PlannedCheck   one check of the table, with its level in this dialect and the rule that decides it
     RuleResult     met, violated, or not applicable (it cannot be decided, or another check reports it already)
 """
@@ -23,7 +23,7 @@ Judgement = Literal["met", "violated", "not_applicable"]
 class RuleResult(msgspec.Struct, frozen=True):
     judgement: Judgement
     seen: str
-    # What proves it.
+    # The exchanges that prove it.
     exchanges: tuple[ProbeExchange, ...] = ()
 
 
@@ -36,20 +36,20 @@ class PlannedCheck(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     rule: Rule
     level: Level = "required"
-    # Asked only when nothing else has failed: then it tells what no other check does.
+    # Run only if no other check has failed: it finds what the others do not.
     when_clean: bool = False
 
 
 class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to send to an agent of one dialect, and what to ask of the answers."""
+    """What to send to an agent of one dialect, and what to check in the answers."""
 
     probes: Sequence[ProbeRequest]
     checks: Sequence[PlannedCheck]
-    # Whether an answer is one of this dialect at all.
+    # Whether an answer has the format of this dialect.
     speaks: Callable[[ProbeExchange], bool]
-    # Of checks that every dialect asks: where they are not required.
+    # The levels of checks that apply to every dialect but are not required in this one.
     levels: Mapping[str, Level] = {}
-    # What the answers ask for at the end, which may be taken for work; None: nothing.
+    # A last request that depends on the answers and may be treated as work; None: no request.
     follow_up: Callable[[ProbeExchanges], ProbeRequest | None]
 
 
@@ -66,7 +66,7 @@ def not_applicable(seen: str) -> RuleResult:
 
 
 def for_each_exchange(judge: ExchangeRule, *names: str) -> Rule:
-    """Kept when every one of these exchanges keeps it, as far as they can be judged; the first that does not tells."""
+    """Met if every exchange that can be judged meets it; otherwise the first violation is the result."""
 
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         results = [judge(exchanges[name]) for name in names if name in exchanges]
@@ -74,13 +74,13 @@ def for_each_exchange(judge: ExchangeRule, *names: str) -> Rule:
             for result in results:
                 if result.judgement == wanted:
                     return result
-        return results[0] if results else not_applicable("It was not asked.")
+        return results[0] if results else not_applicable("Not checked.")
 
     return rule
 
 
 def to_finding(question: PlannedCheck, result: RuleResult) -> AgentFinding:
-    """What people read of a result; its words are not redacted yet."""
+    """The finding for a result; its texts are not redacted yet."""
     check = CHECKS[question.id]
     return AgentFinding(
         id=check.id,

@@ -1,4 +1,4 @@
-"""What is checked: an address, what is dialect there, and with which credentials; and how much a check may take."""
+"""What is checked: an address, its protocol and credentials; and the limits of a check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample
 from trunkline.jsontypes import JsonObject
 from trunkline.telemetry.redaction import Redaction
 
-# The header with a token for this body, where the agent wants one; raises `TransportError`.
+# Returns the header with a token for this body if the agent requires one; raises `TransportError`.
 TokenFor = Callable[[bytes], Awaitable[Mapping[str, str]]]
 
 
@@ -23,10 +23,10 @@ class CheckedAgent(msgspec.Struct, frozen=True, kw_only=True):
     options: AgentOptions = NO_OPTIONS
     credentials: Credentials = NO_CREDENTIALS
     token: TokenFor | None = None
-    # What hides the credentials, and the tokens that `token` gives; None: one is made of the credentials.
+    # Redacts the credentials and the tokens of `token`; None: it is created from the credentials.
     redaction: Redaction | None = None
     sample: CheckSample = DEFAULT_SAMPLE
-    # Its name in the registry, where it has one.
+    # Its name in the registry, if it is registered.
     agent: str | None = None
 
 
@@ -35,5 +35,5 @@ class CheckLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     request_seconds: float = 10.0
     total_seconds: float = 120.0
-    # An agent that has kept us waiting so often is asked no more.
+    # After this many timeouts the check sends no more requests.
     most_timeouts: int = 2

@@ -1,7 +1,8 @@
 """
-The validation checklist of the migration guide, item by item: which checks stand for each.
+The validation checklist of the migration guide, and which checks cover each item.
 
-An item is done when all of its checks that were asked have passed, and one was; what only people can see is attested.
+An item is done if at least one of its checks ran and all that ran have passed. A person attests the items that no
+check can cover.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def state_of(item: ChecklistItem, report: AgentCheckReport) -> ItemState:
     found = [verdicts[name] for name in item.checks if name in verdicts]
     if "failed" in found or "warning" in found:
         return "not done"
-    # What was asked in part only is not known.
+    # If only some of the checks ran, the result is unknown.
     return "done" if "passed" in found and "skipped" not in found else "not asked"
 
 
@@ -101,7 +102,7 @@ ATTESTED_ITEMS = {
 
 
 def attestations(agent: str | None, note: str | None = None) -> list[AttestationItem]:
-    """`note`: what was said when it was attested; None: nobody has."""
+    """`note`: the note of the attestation; None: not attested."""
     how = f"trunkline agents migrate ready {agent or 'NAME'} --note '…'"
     return [
         AttestationItem(id=name, title=title, attested=note is not None, note=note, how=how)

@@ -1,7 +1,7 @@
 """
-In which dialect an agent is checked: in the one that was asked for, else as its card says (`protocols.negotiate`).
+The dialect in which an agent is checked: the requested one, otherwise what its card says (`protocols.negotiate`).
 
-Of an agent without a card, an answer of JSON-RPC to a method that nobody has tells enough.
+An agent without a card speaks JSON-RPC if it answers a call of an unknown method in that format.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trunkline.protocols.negotiate import WITHOUT_CARD
 
 
 class ChosenDialect(msgspec.Struct, frozen=True, kw_only=True):
-    """The dialect that is checked, and why that one."""
+    """The dialect that is checked, and why it was chosen."""
 
     protocol: str
     url: str
@@ -29,15 +29,15 @@ class ChosenDialect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def choose_dialect(session: CheckSession, subject: CheckedAgent) -> ChosenDialect | RuleResult:
-    """The dialect; or why it is not clear."""
+    """The dialect, or why it cannot be determined."""
     fetches = await _fetch_cards(session, subject.url)
     url = subject.options.endpoint_override or subject.url
     if subject.protocol != AUTO:
         return ChosenDialect(
-            protocol=subject.protocol, url=url, config=subject.protocol_config, chosen="It was asked for."
+            protocol=subject.protocol, url=url, config=subject.protocol_config, chosen="It was requested."
         )
     if not session.reached:
-        return not_applicable("The agent was not reached.")
+        return not_applicable("The agent could not be reached.")
     match negotiate(subject.url, fetches, subject.options):
         case UnclearDialect(reason=reason):
             return violated(reason, *session.exchanges.values())
@@ -54,12 +54,12 @@ async def choose_dialect(session: CheckSession, subject: CheckedAgent) -> Chosen
 
 
 async def _guess(session: CheckSession, subject: CheckedAgent, url: str, evidence: str) -> ChosenDialect:
-    """Of an agent without a card: an answer of JSON-RPC to a method that nobody has tells enough."""
+    """Guess the dialect of an agent without a card from its answer to an unknown JSON-RPC method."""
     body = b'{"jsonrpc": "2.0", "id": "check", "method": "trunkline/no-such-method", "params": {}}'
     asked = await session.send(ProbeRequest(name="guess", body=body), url)
     config = subject.protocol_config
     if jsonrpc_envelope.is_rpc(asked):
-        because = f"{evidence}, and it answers JSON-RPC."
+        because = f"{evidence}, and the agent answers JSON-RPC."
         return ChosenDialect(protocol="jsonrpc-2.0", url=url, config=config, chosen=because)
     return ChosenDialect(protocol=WITHOUT_CARD, url=url, config=config, chosen=f"{evidence}.")
 

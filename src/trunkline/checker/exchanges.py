@@ -1,4 +1,4 @@
-"""What is asked of an agent in one request, and what came back; no dialect here."""
+"""One request to an agent and its answer; knows no dialect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trunkline.protocols.answer_json import NotJson, json_kind, parse
 from trunkline.telemetry.redaction import Redaction, redacted_text
 from trunkline.transports.base import TransportError
 
-# As much as a person reads of one body.
+# As much of one body as a person reads.
 MAX_BYTES_SHOWN = 4 * 1024
 
 
@@ -25,9 +25,9 @@ class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True):
     # None: a GET.
     body: bytes | None
     headers: Mapping[str, str] = {}
-    # What follows the path of the endpoint.
+    # Appended to the path of the endpoint.
     path: str = ""
-    # Whether an agent may take it for work.
+    # Whether an agent may treat it as work.
     active: bool = False
     # The id that the answer must have, and the text of the message in it.
     id: Json = None
@@ -44,7 +44,7 @@ class ProbeExchange(msgspec.Struct, frozen=True, kw_only=True):
     # The answer's body as JSON, where it is.
     value: Json = None
     is_json: bool = False
-    # Why a body that is there cannot be looked into: it is not JSON, or not an object.
+    # Why a body cannot be read: it is not JSON, or not an object.
     unread: str = ""
 
     @property
@@ -53,7 +53,7 @@ class ProbeExchange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def object(self) -> JsonObject:
-        """The body where it is an object; otherwise an empty one."""
+        """The body if it is an object; otherwise an empty object."""
         return self.value if isinstance(self.value, dict) else {}
 
     @property
@@ -82,7 +82,7 @@ def record_exchange(
     duration_ms: float,
     redaction: Redaction,
 ) -> ProbeExchange:
-    """With the evidence that people may see: redacted, and cut."""
+    """The exchange as evidence: redacted and truncated."""
     notes: list[str] = []
     answer = outcome.partial if isinstance(outcome, TransportError) else outcome
     failure = outcome if isinstance(outcome, TransportError) else None

@@ -1,4 +1,4 @@
-"""The exchanges with one agent, while they last: each within its limits, and none that has no sense any more."""
+"""The exchanges with one agent: each within its limits, and none after further requests make no sense."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trunkline.protocols import AgentAnswer
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import FIXED_HEADERS, Transport, TransportError
 
-# Done, of how many, and what is asked now.
+# Number done, total, and the current request.
 OnProgress = Callable[[int, int, str], None]
 
 CARD_HEADERS = {"Accept": "application/json", "A2A-Version": "1.0"}
@@ -45,7 +45,7 @@ class CheckSession:
 
     @property
     def may_continue(self) -> bool:
-        """Whether there is any sense in another request."""
+        """Whether another request makes sense."""
         in_time = monotonic() < self._deadline and self._timeouts < self._limits.most_timeouts
         return in_time and (not self._collected or self.reached)
 
@@ -80,7 +80,7 @@ class CheckSession:
     ) -> AgentAnswer | TransportError:
         outcome = await self._send_once(probe, url, headers)
         if isinstance(outcome, TransportError) and outcome.code == _LOST and outcome.partial is None:
-            # Perhaps it met the end of a connection that the answer before had closed: another one tells.
+            # The previous answer may have closed the connection: try again with another one.
             return await self._send_once(probe, url, headers)
         return outcome
 

@@ -1,1 +1,1 @@
-"""What each check sends to an agent and what it expects of the answers; no I/O."""
+"""What each check sends to an agent, and what it expects in the answers; no I/O."""

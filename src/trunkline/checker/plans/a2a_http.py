@@ -58,12 +58,12 @@ def a2a_http_plan(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> 
 
 def _refused(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered: see answers-whole.")
+        return not_applicable("No answer: see answers-whole.")
     judged = met if 400 <= exchange.status < 500 else violated
     return judged(exchange.summary(), exchange)
 
 
 def _not_found(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered: see answers-whole.")
+        return not_applicable("No answer: see answers-whole.")
     return (met if exchange.status == 404 else violated)(exchange.summary(), exchange)

@@ -1,4 +1,4 @@
-"""What is asked of an agent's card; which addresses are tried for it, `protocols.negotiate` says."""
+"""The checks of an agent's card. `protocols.negotiate` decides at which addresses it is looked for."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def _found(exchanges: ProbeExchanges) -> _FoundCard | None:
 def _present(exchanges: ProbeExchanges) -> RuleResult:
     found = _found(exchanges)
     if found is not None:
-        return met("It has one.", found.exchange)
+        return met("The agent has a card.", found.exchange)
     if _readable(exchanges).judgement == "violated":
-        return not_applicable("There is one that cannot be read: see card-readable.")
+        return not_applicable("The card cannot be read: see card-readable.")
     asked = _fetches(exchanges)
     return (
-        violated(f"{asked[0].summary()} at its usual address.", asked[0])
+        violated(f"{asked[0].summary()} at the usual address of a card.", asked[0])
         if asked
-        else not_applicable("It was not asked.")
+        else not_applicable("Not checked.")
     )
 
 
@@ -84,7 +84,7 @@ def _readable(exchanges: ProbeExchanges) -> RuleResult:
                 return violated(f"{exc}", exchange)
             except NotACard:
                 continue
-            return met("It can be read.", exchange)
+            return met("The card can be read.", exchange)
     return not_applicable("The agent has no card.")
 
 
@@ -94,13 +94,13 @@ def _complete(exchanges: ProbeExchanges) -> RuleResult:
         return not_applicable("The agent has no card.")
     missing = [name for name in _FIELDS if name not in found.exchange.object]
     if missing:
-        return violated(f"The card has no {', '.join(missing)}.", found.exchange)
-    return met("Nothing is missing.", found.exchange)
+        return violated(f"The card lacks: {', '.join(missing)}.", found.exchange)
+    return met("The card has all required fields.", found.exchange)
 
 
 def _matching_interfaces(found: _FoundCard, protocol: str) -> Sequence[AgentInterface]:
     url = found.exchange.evidence.request.url
-    # `message/send` of 0.2 and 0.3 is one and the same.
+    # `message/send` is the same in 0.2 and 0.3.
     meant = _MESSAGE_SEND if protocol in _MESSAGE_SEND else {protocol}
     return [item for item in found.card.interfaces if dialect_of(item, url) in meant]
 
@@ -111,11 +111,11 @@ def _offers(protocol: str) -> Rule:
         if found is None:
             return not_applicable("The agent has no card.")
         if _matching_interfaces(found, protocol):
-            return met(f"It offers {protocol}.", found.exchange)
+            return met(f"The card offers {protocol}.", found.exchange)
         offered = ", ".join(
             f"{item.transport} {item.protocol_version or ''}".strip() for item in found.card.interfaces
         )
-        return violated(f"It offers {offered}.", found.exchange)
+        return violated(f"The card offers {offered}.", found.exchange)
 
     return rule
 
@@ -128,7 +128,9 @@ def _own_address(protocol: str, agent_url: str, options: AgentOptions) -> Rule:
         approved = (origin_of(agent_url), *options.allow_card_origin)
         for item in _matching_interfaces(found, protocol):
             if item.url is not None and "://" in item.url and origin_of(item.url) not in approved:
-                return violated(f"It names {item.url}, and is reached at {agent_url}.", found.exchange)
-        return met("It names its own address.", found.exchange)
+                return violated(
+                    f"The card names {item.url}, but the agent is reached at {agent_url}.", found.exchange
+                )
+        return met("The card names the agent's own address.", found.exchange)
 
     return rule

@@ -1,5 +1,5 @@
 """
-JSON-RPC itself, for every dialect over it: requests that an agent refuses without doing work.
+JSON-RPC itself, for every dialect that uses it: requests that an agent rejects without doing work.
 
     {"jsonrpc": "2.0", "id": "…", "method": "trunkline/no-such-method", "params": {}}      -32601
     {"jsonrpc": "1.0", …}                                                                  -32600
@@ -8,7 +8,7 @@ JSON-RPC itself, for every dialect over it: requests that an agent refuses witho
     "no request"   []                                                                      -32600
     answer  {"jsonrpc": "2.0", "id": "…", "error": {"code": -32601, "message": "…"}}
 
-None of them holds a message, so an agent that refuses nothing has nothing to work on either.
+None of them contains a message, so even an agent that rejects nothing has no work to do.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ _STACK_TRACE_MARKS = (
     "goroutine 1 [",
     "panic: ",
 )
-# Whatever else JSON-RPC and the protocols over it have, is between these two.
+# All other codes of JSON-RPC and the protocols over it are between these two.
 _CODES = range(-32768, -31999)
 
 
 class RpcDialect(msgspec.Struct, frozen=True, kw_only=True):
-    """How a dialect over JSON-RPC calls what it has, and how strict its checks are."""
+    """The method names of a dialect over JSON-RPC, and how strict its checks are."""
 
     protocol: str
-    # Without one nothing is sent to it that lacks a message: anything may be input.
+    # If None, no request without a message is sent, because anything may be input.
     send: str
     headers: Mapping[str, str] = {}
-    # None: it has no tasks that could be asked for.
+    # None: it has no method to get a task.
     get: str | None = None
-    # Params that must be refused.
+    # Params that must be rejected.
     bad_params: Sequence[Json] = ()
-    # What else than -32602 is good enough for them.
+    # Codes that are accepted for them in addition to -32602.
     params_codes: frozenset[int] = frozenset({INVALID_PARAMS})
     task_codes: frozenset[int] = frozenset({NO_TASK})
-    # By check: where it is not required.
+    # The levels of checks that are not required.
     levels: Mapping[str, Level] = {}
 
     def level(self, check: str) -> Level:
@@ -67,7 +67,7 @@ class RpcDialect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probes(dialect: RpcDialect, nonce: str) -> list[ProbeRequest]:
-    """To be sent in this order: the first one tells whether there is any sense in the others."""
+    """The requests in the order in which they are sent; the first one decides whether the others make sense."""
 
     def call(name: str, call_id: Json, **fields: Json) -> ProbeRequest:
         given = {key: value for key, value in (_unknown(call_id) | fields).items() if value is not None}
@@ -111,7 +111,7 @@ def _unknown(call_id: Json) -> JsonObject:
 
 
 def planned_checks(dialect: RpcDialect, with_results: Sequence[str] = ()) -> list[PlannedCheck]:
-    """`with_results`: further exchanges, with messages, whose answers may be errors, too."""
+    """`with_results`: further exchanges, with messages, whose answers may be errors as well."""
     params = [f"params-{number}" for number in range(1, len(dialect.bad_params) + 1)]
     versions = ("version-wrong", "version-missing")
     ids = ("id-like-a-number", "id-long", "id-unicode")
@@ -151,7 +151,7 @@ def planned_checks(dialect: RpcDialect, with_results: Sequence[str] = ()) -> lis
 
 
 def envelope(exchange: ProbeExchange) -> JsonObject | None:
-    """The answer, where it is one of JSON-RPC, however incomplete."""
+    """The answer if it is JSON-RPC, even an incomplete one."""
     answer = exchange.object
     is_one = "jsonrpc" in answer or "result" in answer or isinstance(answer.get("error"), dict)
     return answer if is_one else None
@@ -162,13 +162,13 @@ def is_rpc(exchange: ProbeExchange) -> bool:
 
 
 def failure_in(result: Json) -> str | None:
-    """What a result says when it reports a failure."""
+    """The failure that a result reports, if any."""
     if not isinstance(result, dict):
         return None
     if result.get("error"):
         return "result.error"
     if isinstance(result.get("id"), str) and "contextId" in result:
-        # A task of A2A may well have failed, and that is its result.
+        # A failed A2A task is a valid result.
         return None
     status = result.get("status")
     state = status.get("state") if isinstance(status, dict) else status
@@ -176,22 +176,22 @@ def failure_in(result: Json) -> str | None:
 
 
 def reads_json(exchanges: ProbeExchanges) -> RuleResult:
-    """Whether the first request, which is well-formed, was read at all."""
+    """Whether the agent parsed the first request, which is well-formed."""
     first = exchanges.get("method-unknown")
     if first is None or first.answer is None:
-        return not_applicable("Nothing was answered.")
+        return not_applicable("The agent answered no request.")
     answer = envelope(first)
     if answer is None:
         said = first.answer.body[:4096].lower()
         refused = first.status == 415 or (400 <= first.status < 500 and b"content-type" in said)
         return (
-            violated(f"HTTP {first.status}: the Content-Type is refused.", first)
+            violated(f"HTTP {first.status}: the Content-Type is rejected.", first)
             if refused
             else met("", first)
         )
     if code_in(answer) == PARSE_ERROR:
-        return violated("Error -32700 for a body that is JSON.", first)
-    return met("It was read.", first)
+        return violated("Error -32700 for a body that is valid JSON.", first)
+    return met("The request was parsed.", first)
 
 
 def code_in(answer: JsonObject) -> int | None:
@@ -201,7 +201,7 @@ def code_in(answer: JsonObject) -> int | None:
 
 
 def _unanswered(exchange: ProbeExchange) -> RuleResult | None:
-    return not_applicable("It was not answered: see refusals-whole.") if exchange.answer is None else None
+    return not_applicable("No answer: see refusals-whole.") if exchange.answer is None else None
 
 
 def _refused_with(*codes: int) -> ExchangeRule:
@@ -210,11 +210,11 @@ def _refused_with(*codes: int) -> ExchangeRule:
             return unanswered
         answer = envelope(exchange)
         if answer is None:
-            return violated(f"{exchange.summary()}, which is no JSON-RPC error.", exchange)
+            return violated(f"{exchange.summary()}, which is not a JSON-RPC error.", exchange)
         if failure_in(answer.get("result")) is not None:
-            return not_applicable("The error stands in the result: see error-object.")
+            return not_applicable("The error is in the result: see error-object.")
         if answer.get("error") is None:
-            return violated("It was taken: the answer has no error.", exchange)
+            return violated("The request was accepted: the answer has no error.", exchange)
         code = code_in(answer)
         if code is None:
             return not_applicable("The error has no code: see error-code-and-message.")
@@ -231,7 +231,7 @@ def _message(answer: JsonObject) -> str:
 
 
 def _error(exchange: ProbeExchange) -> JsonObject | None:
-    """The envelope of an answer that is an error and nothing else."""
+    """The envelope of an answer that has only an error."""
     answer = envelope(exchange)
     if answer is None or answer.get("error") is None or answer.get("result") is not None:
         return None
@@ -240,7 +240,7 @@ def _error(exchange: ProbeExchange) -> JsonObject | None:
 
 def _objects(refused: Sequence[str], taken: Sequence[str]) -> Rule:
     def rule(exchanges: ProbeExchanges) -> RuleResult:
-        # An agent whose first refusal is a page of its own has these as well: see method-checked.
+        # If the first error is not JSON-RPC, the others are not either: see method-checked.
         refuses = "method-unknown" in exchanges and is_rpc(exchanges["method-unknown"])
         return for_each_exchange(_is_object, *(refused if refuses else ()), *taken)(exchanges)
 
@@ -249,9 +249,9 @@ def _objects(refused: Sequence[str], taken: Sequence[str]) -> Rule:
 
 def _is_object(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered.")
+        return not_applicable("No answer.")
     if exchange.status >= 400 and not exchange.is_json:
-        return not_applicable("The request was refused.")
+        return not_applicable("The request was rejected.")
     if exchange.unread:
         return violated(f"{exchange.unread}.", exchange)
     return met("Every answer is a JSON object.", exchange)
@@ -260,37 +260,37 @@ def _is_object(exchange: ProbeExchange) -> RuleResult:
 def _nothing_beside(exchange: ProbeExchange) -> RuleResult:
     answer = envelope(exchange)
     if answer is None:
-        return not_applicable("There was no answer of JSON-RPC.")
+        return not_applicable("No answer was JSON-RPC.")
     for name, other in (("error", "result"), ("result", "error")):
         if name in answer and answer[name] is None and answer.get(other) is not None:
-            return violated(f"The answer has '{name}': null beside '{other}'.", exchange)
-    return met("No answer has null beside its result or error.", exchange)
+            return violated(f"The answer has both '{name}': null and '{other}'.", exchange)
+    return met("No answer has a null next to its result or error.", exchange)
 
 
 def _error_apart(exchange: ProbeExchange) -> RuleResult:
     answer = envelope(exchange)
     if answer is None:
-        return not_applicable("There was no answer of JSON-RPC.")
+        return not_applicable("No answer was JSON-RPC.")
     where = failure_in(answer.get("result"))
     if where is not None:
         return violated(f"The failure is in 'result' ({where}), not in 'error'.", exchange)
     if answer.get("error") is None:
-        return not_applicable("No error was answered.")
+        return not_applicable("No answer was an error.")
     return met("Failures are in 'error'.", exchange)
 
 
 def _code_and_message(exchange: ProbeExchange) -> RuleResult:
     answer = _error(exchange)
     if answer is None:
-        return not_applicable("No error was answered.")
+        return not_applicable("No answer was an error.")
     error = answer["error"]
     if not isinstance(error, dict):
         return violated(f"error is {encode(error).decode()}, not an object.", exchange)
     if code_in(answer) is None:
-        return violated(f"error.code is {encode(error.get('code')).decode()}, not a whole number.", exchange)
+        return violated(f"error.code is {encode(error.get('code')).decode()}, not an integer.", exchange)
     if not isinstance(error.get("message"), str):
-        return violated("error.message is missing, or no text.", exchange)
-    return met("code and message are there.", exchange)
+        return violated("error.message is missing or not a string.", exchange)
+    return met("The error has a code and a message.", exchange)
 
 
 def _says_something(exchange: ProbeExchange) -> RuleResult:
@@ -298,14 +298,14 @@ def _says_something(exchange: ProbeExchange) -> RuleResult:
     error = {} if answer is None else answer["error"]
     message = error.get("message") if isinstance(error, dict) else None
     if not isinstance(message, str):
-        return not_applicable("There is no message to read.")
+        return not_applicable("No error message.")
     return met(message, exchange) if message.strip() else violated("error.message is empty.", exchange)
 
 
 def _versioned_error(exchange: ProbeExchange) -> RuleResult:
     answer = _error(exchange)
     if answer is None:
-        return not_applicable("No error was answered.")
+        return not_applicable("No answer was an error.")
     if "jsonrpc" not in answer:
         return violated("Response missing 'jsonrpc' field", exchange)
     if answer["jsonrpc"] != "2.0":
@@ -316,9 +316,9 @@ def _versioned_error(exchange: ProbeExchange) -> RuleResult:
 def _echoed_error(exchange: ProbeExchange) -> RuleResult:
     answer = _error(exchange)
     if answer is None:
-        return not_applicable("No error was answered.")
+        return not_applicable("No answer was an error.")
     if code_in(answer) == INVALID_REQUEST and "id" in answer and answer["id"] is None:
-        return not_applicable("JSON-RPC has no id for what is no request.")
+        return not_applicable("JSON-RPC defines no id for the answer to an invalid request.")
     return _echoed(exchange)
 
 
@@ -334,22 +334,24 @@ def _echoed(exchange: ProbeExchange) -> RuleResult:
     if not is_same(answer["id"], wanted):
         got = encode(answer["id"]).decode()
         return violated(f"Response ID mismatch: expected {encode(wanted).decode()}, got {got}", exchange)
-    return met("The id came back unchanged.", exchange)
+    return met("The answer has the id of the request.", exchange)
 
 
 def _echoed_number(exchange: ProbeExchange) -> RuleResult:
     if exchange.probe.active and envelope(exchange) is None:
-        return not_applicable("There is no answer to read: see answer-object and result-present.")
+        return not_applicable("No readable answer: see answer-object and result-present.")
     return _echoed(exchange)
 
 
 def _without_id(exchange: ProbeExchange) -> RuleResult:
     answer = _error(exchange)
     if answer is None or code_in(answer) != PARSE_ERROR:
-        return not_applicable("There is no such error: see parse-error.")
+        return not_applicable("No error -32700: see parse-error.")
     if answer.get("id") is not None:
-        return violated(f"The id is {encode(answer['id']).decode()}; nobody can have read one.", exchange)
-    return met("It has no id.", exchange)
+        return violated(
+            f"The id is {encode(answer['id']).decode()}, although the request had no readable id.", exchange
+        )
+    return met("The id is null.", exchange)
 
 
 def is_same(found: Json, wanted: Json) -> bool:
@@ -359,7 +361,7 @@ def is_same(found: Json, wanted: Json) -> bool:
 
 def _no_trace(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered.")
+        return not_applicable("No answer.")
     said = exchange.answer.body.decode(errors="replace")
     trace = next((trace for trace in _STACK_TRACE_MARKS if trace in said), None)
     if trace is not None:
@@ -375,8 +377,8 @@ def _answered_batch(exchange: ProbeExchange) -> RuleResult:
         return met("Each request of the batch was answered.", exchange)
     answer = _error(exchange)
     if answer is not None and code_in(answer) is not None:
-        return met(f"Batches are refused: error {code_in(answer)}.", exchange)
-    return violated(f"{exchange.summary()}, neither a list of two answers nor an error.", exchange)
+        return met(f"Batches are rejected: error {code_in(answer)}.", exchange)
+    return violated(f"{exchange.summary()}, which is neither a list of two answers nor an error.", exchange)
 
 
 def _read_with_charset(exchange: ProbeExchange) -> RuleResult:
@@ -384,8 +386,8 @@ def _read_with_charset(exchange: ProbeExchange) -> RuleResult:
         return unanswered
     answer = envelope(exchange)
     if answer is None or code_in(answer) == PARSE_ERROR:
-        return violated(f"{exchange.summary()}: it was not read.", exchange)
-    return met("It was read.", exchange)
+        return violated(f"{exchange.summary()}: the request was not parsed.", exchange)
+    return met("The request was parsed.", exchange)
 
 
 def is_known_code(code: int | None) -> bool:

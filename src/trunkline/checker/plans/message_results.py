@@ -1,11 +1,11 @@
 """
-What an agent over JSON-RPC answers to messages: asked with --active, since each of them may be taken for work.
+What an agent answers to messages over JSON-RPC. Sent only with --active, because the agent treats messages as work.
 
     jsonrpc-2.0        {"status": {"state": "completed"}, "artifacts": [{"parts": […]}], "history": [{"role", "parts"}]}
     a2a-0.2, a2a-0.3   {"kind": "task", "id", "contextId", "status", …} or {"kind": "message", "role": "agent", "parts"}
     a2a-1.0            {"task": {"id", "contextId", "status": {"state": "TASK_STATE_COMPLETED"}, …}} or {"message": …}
 
-`MessageFormat` is what tells them apart.
+`MessageFormat` describes the differences.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ UNICODE_TEXT = '{"query": "Grüße aus Zürich, 你好, 🙂"}'
 # JSON that a handler may not expect, in texts that are valid messages.
 ODD_TEXTS = ("42", "null", "[]", '{"query": 42}', '{"unexpected": {"deeper": [1, 2, 3]}}')
 
-# What a task may be that could not be done: it is no mistake of message_format.
+# States of a task that could not be done. They are valid states, so they do not violate the format.
 _NOT_DONE = ("failed", "rejected", "input-required", "auth-required")
 
 MESSAGES = ("json-input", "text-input", "unicode-input", "id-input", "repeat")
@@ -57,11 +57,11 @@ class MessageFormat(msgspec.Struct, frozen=True, kw_only=True):
 
     # The message of a user with this id and text.
     message: Callable[[str, str], JsonObject]
-    # The task in a result, or None where it is a message or something else; and the message.
+    # The task in a result, or None if it is a message or something else; and the message.
     task: Callable[[JsonObject], JsonObject | None]
     direct: Callable[[JsonObject], JsonObject | None]
     completed: str
-    # What else an agent may say of a task that was taken.
+    # Other valid states of an accepted task.
     states: frozenset[str]
     user: str
     agent: str
@@ -99,7 +99,7 @@ def probes(
             UNICODE_TEXT if sample == DEFAULT_SAMPLE else given,
         ),
         send("id-input", number.zfill(30), f"msg-{nonce}-id", sample.text),
-        # The message before once more, so that whoever knows messages has no work with it.
+        # The previous message again, so that an agent that recognises messages has no work.
         send("number-input", 12345, f"msg-{nonce}-id", sample.text),
         send("repeat", f"check-{nonce}-repeat", f"msg-{nonce}-text", sample.text),
         *(
@@ -147,14 +147,14 @@ def planned_checks(
 
 
 def result_of(exchange: ProbeExchange) -> JsonObject | None:
-    """The result of an answer that has one which is no failure."""
+    """The result of an answer, unless it reports a failure."""
     answer = envelope(exchange)
     result = None if answer is None else answer.get("result")
     return result if isinstance(result, dict) and failure_in(result) is None else None
 
 
 def _is_refused(exchange: ProbeExchange) -> bool:
-    """Whether the message was answered, and not taken."""
+    """Whether the message was answered but not accepted."""
     answer = envelope(exchange)
     if answer is None:
         return exchange.status >= 400
@@ -165,7 +165,7 @@ def _input_found(message_format: MessageFormat) -> Rule:
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         tried = [exchanges[name] for name in ("json-input", "text-input") if name in exchanges]
         if not tried:
-            return not_applicable("It was not asked.")
+            return not_applicable("Not checked.")
         if all(_is_refused(exchange) for exchange in tried):
             return violated(
                 f"Agent receives request but can't parse input data: {_describe_error(tried[0])}", *tried
@@ -174,9 +174,9 @@ def _input_found(message_format: MessageFormat) -> Rule:
             heard = _user_text_in_history(message_format, exchange)
             if heard is not None and not heard.strip():
                 return violated(
-                    "The history shows an empty message of the user: the input was not read.", exchange
+                    "The user's message in the history is empty: the agent did not read the input.", exchange
                 )
-        return met("The input was read.", tried[0])
+        return met("The agent read the input.", tried[0])
 
     return rule
 
@@ -185,13 +185,13 @@ def _input_accepted(name: str, other: str) -> Rule:
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         exchange, beside = exchanges.get(name), exchanges.get(other)
         if exchange is None or beside is None:
-            return not_applicable("It was not asked.")
+            return not_applicable("Not checked.")
         if exchange.answer is None:
-            return not_applicable("It was not answered: see answers-whole.")
+            return not_applicable("No answer: see answers-whole.")
         if not _is_refused(exchange):
-            return met("It was taken.", exchange)
+            return met("The message was accepted.", exchange)
         if _is_refused(beside):
-            return not_applicable("No input is read at all: see input-extracted.")
+            return not_applicable("The agent reads no input at all: see input-extracted.")
         return violated(
             f"Agent receives request but can't parse input data: {_describe_error(exchange)}", exchange
         )
@@ -201,30 +201,32 @@ def _input_accepted(name: str, other: str) -> Rule:
 
 def _skipped_for_own_sample(exchanges: ProbeExchanges) -> RuleResult:
     del exchanges
-    return not_applicable("The messages are your own, and hold what you have put there.")
+    return not_applicable("Not checked, because you provided the messages.")
 
 
 def _unicode_kept(message_format: MessageFormat) -> Rule:
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         exchange, plain = exchanges.get("unicode-input"), exchanges.get("json-input")
         if exchange is None or plain is None:
-            return not_applicable("It was not asked.")
+            return not_applicable("Not checked.")
         if exchange.answer is None or _is_refused(plain):
-            return not_applicable("Other checks say why.")
+            return not_applicable("Other checks report the reason.")
         if _is_refused(exchange):
-            return violated(f"Only the letters are others: {_describe_error(exchange)}", exchange)
+            return violated(
+                f"The same message fails with non-ASCII characters: {_describe_error(exchange)}", exchange
+            )
         heard = _user_text_in_history(message_format, exchange) or ""
         garbled = UNICODE_TEXT.encode().decode("latin-1")
         lost = "".join(letter if letter.isascii() else "?" for letter in UNICODE_TEXT)
         if "\N{REPLACEMENT CHARACTER}" in heard or heard in (garbled, lost):
             return violated(f"The history shows the text as {heard}", exchange)
-        return met("The text was taken as it is.", exchange)
+        return met("The text was read correctly.", exchange)
 
     return rule
 
 
 def _user_text_in_history(message_format: MessageFormat, exchange: ProbeExchange) -> str | None:
-    """What the history says the user has said; None: it says nothing about it."""
+    """The user's message according to the history; None: the history does not show it."""
     task = message_format.task(result_of(exchange) or {})
     history = None if task is None else task.get("history")
     for item in _objects(history):
@@ -244,13 +246,13 @@ def _describe_error(exchange: ProbeExchange) -> str:
 
 def _has_result_or_error(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered: see answers-whole.")
+        return not_applicable("No answer: see answers-whole.")
     answer = envelope(exchange)
     if answer is None:
         if exchange.status >= 400:
-            return not_applicable("The message was refused.")
+            return not_applicable("The message was rejected.")
         if exchange.unread:
-            return not_applicable("There is nothing to look into: see answer-object.")
+            return not_applicable("No readable answer: see answer-object.")
         return violated("malformed JSON-RPC response: Response missing both 'result' and 'error'", exchange)
     has_result, has_error = answer.get("result") is not None, answer.get("error") is not None
     if has_result and has_error:
@@ -258,19 +260,19 @@ def _has_result_or_error(exchange: ProbeExchange) -> RuleResult:
     if not has_result and not has_error:
         return violated("malformed JSON-RPC response: Response missing both 'result' and 'error'", exchange)
     if has_result and not isinstance(answer["result"], dict):
-        return violated("result is no object.", exchange)
-    return met("The answer has one of them.", exchange)
+        return violated("result is not an object.", exchange)
+    return met("The answer has either 'result' or 'error'.", exchange)
 
 
 def _status_is_ok(exchange: ProbeExchange) -> RuleResult:
     if result_of(exchange) is None:
-        return not_applicable("There is no result.")
+        return not_applicable("No result.")
     return (met if exchange.status == 200 else violated)(f"HTTP {exchange.status}", exchange)
 
 
 def _versioned(exchange: ProbeExchange) -> RuleResult:
     if result_of(exchange) is None:
-        return not_applicable("There is no result.")
+        return not_applicable("No result.")
     answer = exchange.object
     if "jsonrpc" not in answer:
         return violated("malformed JSON-RPC response: Response missing 'jsonrpc' field", exchange)
@@ -281,20 +283,20 @@ def _versioned(exchange: ProbeExchange) -> RuleResult:
 
 def _has_id(exchange: ProbeExchange) -> RuleResult:
     if result_of(exchange) is None:
-        return not_applicable("There is no result.")
+        return not_applicable("No result.")
     if exchange.object.get("id") is None:
         return violated("malformed JSON-RPC response: Response missing 'id' field", exchange)
-    return met("The id is there.", exchange)
+    return met("The result has an id.", exchange)
 
 
 def _same_id(exchange: ProbeExchange) -> RuleResult:
     if result_of(exchange) is None or exchange.object.get("id") is None:
-        return not_applicable("There is no id to compare.")
+        return not_applicable("No id to compare.")
     found, wanted = exchange.object["id"], exchange.probe.id
     if not is_same(found, wanted):
         shown = encode(found).decode()
         return violated(f"Response ID mismatch: expected {encode(wanted).decode()}, got {shown}", exchange)
-    return met("The id came back unchanged.", exchange)
+    return met("The answer has the id of the request.", exchange)
 
 
 _OfTask = Callable[[MessageFormat, JsonObject, ProbeExchange], RuleResult]
@@ -304,7 +306,7 @@ def _of_task(message_format: MessageFormat, judge: _OfTask) -> ExchangeRule:
     def judged(exchange: ProbeExchange) -> RuleResult:
         result = result_of(exchange)
         if result is None:
-            return not_applicable("There is no result.")
+            return not_applicable("No result.")
         task = message_format.task(result)
         return (
             not_applicable("The result is not a task.")
@@ -325,9 +327,9 @@ def _state(message_format: MessageFormat, task: JsonObject, exchange: ProbeExcha
     if state == message_format.completed:
         return met(f"Task state: {state}", exchange)
     if isinstance(state, str) and state in message_format.states and isinstance(task.get("id"), str):
-        return met(f"Task state: {state}; the bridge asks again by the task's id.", exchange)
+        return met(f"Task state: {state}; the bridge polls the task.", exchange)
     if state in _NOT_DONE and isinstance(task.get("contextId"), str):
-        return not_applicable(f"Task state: {state}. Give it something that it can do: --input, --text.")
+        return not_applicable(f"Task state: {state}. Send a task that the agent can do: --input, --text.")
     if state is None:
         return violated("The result has no status.state.", exchange)
     return violated(
@@ -346,18 +348,18 @@ def _is_over(message_format: MessageFormat, task: JsonObject) -> bool:
 
 def _artifacts(message_format: MessageFormat, task: JsonObject, exchange: ProbeExchange) -> RuleResult:
     if not _is_over(message_format, task):
-        return not_applicable("The task is not over yet.")
+        return not_applicable("The task has not finished.")
     artifacts = task.get("artifacts")
     if not isinstance(artifacts, list) or not artifacts:
         if not message_format.requires_all_fields and _answers_in_messages(message_format, task):
-            return met("The answer is in the task's messages.", exchange)
+            return met("The output is in the task's messages.", exchange)
         return violated(
             "Extracted no output from the response: the 'artifacts' array is empty or missing.", exchange
         )
     for number, artifact in enumerate(artifacts):
         parts = artifact.get("parts") if isinstance(artifact, dict) else None
         if not isinstance(parts, list) or not parts:
-            return violated(f"artifacts[{number}] misses 'parts', or they are empty.", exchange)
+            return violated(f"artifacts[{number}] has no 'parts', or the list is empty.", exchange)
     return met("Every artifact has parts.", exchange)
 
 
@@ -373,10 +375,10 @@ def _parts(message_format: MessageFormat, task: JsonObject, exchange: ProbeExcha
         parts = holder.get("parts")
         for number, part in enumerate(parts if isinstance(parts, list) else []):
             judged = True
-            lacks = message_format.lacks(part) if isinstance(part, dict) else "is no object"
+            lacks = message_format.lacks(part) if isinstance(part, dict) else "is not an object"
             if lacks is not None:
                 return violated(f"{name}.parts[{number}] {lacks}.", exchange)
-    return met("Every part is complete.", exchange) if judged else not_applicable("There are no parts.")
+    return met("Every part is complete.", exchange) if judged else not_applicable("The answer has no parts.")
 
 
 def _holders(task: JsonObject) -> Iterator[tuple[str, JsonObject]]:
@@ -387,12 +389,12 @@ def _holders(task: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 def _history(message_format: MessageFormat, task: JsonObject, exchange: ProbeExchange) -> RuleResult:
     if not _is_over(message_format, task):
-        return not_applicable("The task is not over yet.")
+        return not_applicable("The task has not finished.")
     history = task.get("history")
     if not history and not message_format.requires_all_fields:
-        return not_applicable("A2A leaves the history to the agent, and this one shows none.")
+        return not_applicable("A2A does not require a history, and the agent returns none.")
     if not isinstance(history, list):
-        return violated("history is missing, or no list.", exchange)
+        return violated("history is missing or not a list.", exchange)
     for number, item in enumerate(history):
         lacks = _message_lacks(message_format, item)
         if lacks is not None:
@@ -406,7 +408,7 @@ def _history(message_format: MessageFormat, task: JsonObject, exchange: ProbeExc
 
 def _message_lacks(message_format: MessageFormat, item: Json) -> str | None:
     if not isinstance(item, dict):
-        return "is no object"
+        return "is not an object"
     if item.get("role") is None:
         return "is missing 'role'"
     if item["role"] not in (message_format.user, message_format.agent):
@@ -419,7 +421,7 @@ def _task_or_message(message_format: MessageFormat) -> ExchangeRule:
     def judge(exchange: ProbeExchange) -> RuleResult:
         result = result_of(exchange)
         if result is None:
-            return not_applicable("There is no result.")
+            return not_applicable("No result.")
         task, message = message_format.task(result), message_format.direct(result)
         if task is not None:
             missing = [name for name in ("id", "contextId") if not isinstance(task.get(name), str)]
@@ -436,22 +438,22 @@ def _task_or_message(message_format: MessageFormat) -> ExchangeRule:
 
 def _odd_input_handled(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered: see answers-whole.")
+        return not_applicable("No answer: see answers-whole.")
     answer = envelope(exchange)
     if answer is None and exchange.status < 400:
-        return not_applicable("There is no answer to read: see result-present.")
+        return not_applicable("No readable answer: see result-present.")
     if answer is None:
         return violated(
-            f"{exchange.summary()} for the text {exchange.probe.text}, which is no answer of JSON-RPC.",
+            f"{exchange.summary()} for the text {exchange.probe.text}, which is not a JSON-RPC answer.",
             exchange,
         )
     if answer.get("error") is None or "result" in answer:
-        return met("Odd input was taken.", exchange)
+        return met("Unusual input was accepted.", exchange)
     code = code_in(answer)
     if code is None:
         return not_applicable("The error has no code: see error-code-and-message.")
     if not is_known_code(code):
-        return violated(f"Error {code} is none of JSON-RPC's codes; what fails inside is -32603.", exchange)
+        return violated(f"Error {code} is not a JSON-RPC code. Use -32603 for internal failures.", exchange)
     return met(f"Error {code}", exchange)
 
 
@@ -459,19 +461,19 @@ def _same_twice(message_format: MessageFormat) -> Rule:
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         first, second = exchanges.get("text-input"), exchanges.get("repeat")
         if first is None or second is None:
-            return not_applicable("It was not asked.")
+            return not_applicable("Not checked.")
         given, again = result_of(first), result_of(second)
         if given is None or again is None:
-            return not_applicable("There are no two results to compare.")
+            return not_applicable("The agent did not return two results to compare.")
         if _identity(message_format, given) == _identity(message_format, again):
-            return met("The second answer is the first.", first, second)
-        return violated("The same message became another task.", first, second)
+            return met("Both answers are the same.", first, second)
+        return violated("The repeated message started another task.", first, second)
 
     return rule
 
 
 def _identity(message_format: MessageFormat, result: JsonObject) -> Json:
-    """What is the same in two answers about the same work."""
+    """What two answers about the same work have in common."""
     task = message_format.task(result)
     if task is None:
         return (message_format.direct(result) or result).get("parts")

@@ -1,4 +1,4 @@
-"""The dialects over JSON-RPC: their words, their forms, and how strict each is checked."""
+"""The dialects over JSON-RPC: their methods and formats, and how strictly each one is checked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STATES = (
     "rejected",
 )
 
-# What nobody promised: it is good to have all the same.
+# Not required by the dialect, but useful.
 _RECOMMENDED: Mapping[str, Level] = dict.fromkeys(
     (
         "batch-answered",
@@ -45,7 +45,7 @@ _RECOMMENDED: Mapping[str, Level] = dict.fromkeys(
     ),
     "recommended",
 )
-# How servers of A2A refuse what no client of theirs sends differs widely, and costs nobody anything.
+# A2A servers reject unusual requests in different ways, which does no harm.
 _UNSPECIFIED: Mapping[str, Level] = {
     **_RECOMMENDED,
     **dict.fromkeys(
@@ -73,7 +73,7 @@ _BAD_V03: tuple[Json, ...] = (
     {"message": {"role": "user", "messageId": "check", "parts": [42]}},
     {"message": {"role": "user", "messageId": "check", "parts": [{"kind": "text"}]}},
 )
-# Some servers take whatever is a message, and set to work.
+# Some servers accept any message and start to work.
 _BAD_A2A_V03 = _BAD_V03[:3]
 _BAD_V1: tuple[Json, ...] = (
     None,
@@ -214,8 +214,8 @@ _RPC_DIALECTS: Mapping[str, tuple[RpcDialect, MessageFormat]] = {
     ),
 }
 _V01 = "a2a-0.1"
-# Of these JSON-RPC itself is checked, and whether a step can use them: of what they take nothing is known here, but
-# what the caller gives.
+# For these, only JSON-RPC itself is checked, and whether a step can use them. Which input they accept is known only
+# from the caller.
 _ENVELOPE_ALONE: Mapping[str, RpcDialect] = {
     _V01: RpcDialect(protocol=_V01, send="tasks/send", get="tasks/get", levels=_UNSPECIFIED),
     "jsonrpc-call": RpcDialect(protocol="jsonrpc-call", send="", levels=_RECOMMENDED),
@@ -226,7 +226,7 @@ RPC_PROTOCOLS = ("jsonrpc-2.0", *_ENVELOPE_ALONE, *_RPC_DIALECTS)
 def rpc_plan(
     protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce: str, sample: CheckSample
 ) -> CheckPlan | None:
-    """None: the dialect is none over JSON-RPC."""
+    """None: the dialect does not use JSON-RPC."""
     known = _dialect_of(protocol, config)
     if known is not None:
         dialect, message_format = known
@@ -260,7 +260,7 @@ def rpc_plan(
 
 
 def _step(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> ProbeRequest | None:
-    """None: the sample is no input for this agent, as its profile says."""
+    """None: the agent's profile does not accept the sample as input."""
     try:
         step = adapter.encode(step_call.step_task(nonce, sample))
     except ProtocolTranslationError:

@@ -67,15 +67,15 @@ def _task(name: str, task_id: str, given: Json) -> ProbeRequest:
 def reads_json(exchanges: ProbeExchanges) -> RuleResult:
     first = exchanges.get("no-task")
     if first is None or first.answer is None:
-        return not_applicable("Nothing was answered.")
+        return not_applicable("The agent answered no request.")
     said = first.answer.body[:4096].lower()
     if first.status == 415 or (400 <= first.status < 500 and b"content-type" in said):
-        return violated(f"HTTP {first.status}: the Content-Type is refused.", first)
-    return met("It was read.", first)
+        return violated(f"HTTP {first.status}: the Content-Type is rejected.", first)
+    return met("The request was parsed.", first)
 
 
 def _speaks(exchange: ProbeExchange) -> bool:
-    # A refusal has no form of its own here; an answer of JSON-RPC is one of another dialect, though.
+    # Simple A2A defines no format for errors, but a JSON-RPC answer is of another dialect.
     return exchange.answer is not None and "jsonrpc" not in exchange.object
 
 
@@ -84,24 +84,24 @@ def _status(exchange: ProbeExchange) -> Json:
 
 
 def _is_refused(exchange: ProbeExchange) -> bool:
-    # An agent that speaks more than one dialect may answer what is none in another one's form.
+    # An agent that speaks several dialects may answer an invalid request in the format of another one.
     return exchange.status >= 400 or _status(exchange) == "error" or bool(exchange.object.get("error"))
 
 
 def _refused(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered: see answers-whole.")
+        return not_applicable("No answer: see answers-whole.")
     if _is_refused(exchange):
         return met(exchange.summary(), exchange)
-    return violated(f"It was taken: {exchange.summary()}.", exchange)
+    return violated(f"The request was accepted: {exchange.summary()}.", exchange)
 
 
 def _said_in_json(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None or not _is_refused(exchange):
-        return not_applicable("It was not refused.")
+        return not_applicable("The request was not rejected.")
     if not exchange.object.get("error"):
-        return violated(f"{exchange.summary()}, without an error that says what is wrong.", exchange)
-    return met("The refusal says what is wrong.", exchange)
+        return violated(f"{exchange.summary()}, without an error message.", exchange)
+    return met("The error has a message.", exchange)
 
 
 def _answer(exchange: ProbeExchange) -> JsonObject | None:
@@ -110,14 +110,14 @@ def _answer(exchange: ProbeExchange) -> JsonObject | None:
 
 def _is_answer(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered: see answers-whole.")
+        return not_applicable("No answer: see answers-whole.")
     if not exchange.object:
         if exchange.status >= 400:
-            return not_applicable("The task was refused.")
+            return not_applicable("The task was rejected.")
         return violated(f"{exchange.unread or 'The answer is an empty object'}.", exchange)
     if "status" not in exchange.object:
         if exchange.status >= 400:
-            return not_applicable("The task was refused.")
+            return not_applicable("The task was rejected.")
         return violated("Response missing 'status' field", exchange)
     if _answer(exchange) is None:
         return violated(
@@ -128,33 +128,31 @@ def _is_answer(exchange: ProbeExchange) -> RuleResult:
 
 def _succeeded(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
-        return not_applicable("It was not answered: see answers-whole.")
+        return not_applicable("No answer: see answers-whole.")
     if _status(exchange) == "error" or exchange.status >= 400:
         said = exchange.object.get("error")
-        return violated(
-            f"The task was not done: {said if isinstance(said, str) else exchange.summary()}", exchange
-        )
+        return violated(f"The task failed: {said if isinstance(said, str) else exchange.summary()}", exchange)
     if _answer(exchange) is None:
-        return not_applicable("There is no status: see simple-answer.")
-    return met("The task was done.", exchange)
+        return not_applicable("No status: see simple-answer.")
+    return met("The task was completed.", exchange)
 
 
 def _same_task(exchange: ProbeExchange) -> RuleResult:
     answer = _answer(exchange)
     if answer is None:
-        return not_applicable("There is no answer to read.")
+        return not_applicable("No readable answer.")
     if answer.get("task_id") != exchange.probe.id:
         got = encode(answer.get("task_id")).decode()
         return violated(f"Response task_id mismatch: expected {exchange.probe.id}, got {got}", exchange)
-    return met("The task_id came back unchanged.", exchange)
+    return met("The answer has the task_id of the request.", exchange)
 
 
 def _has_output(exchange: ProbeExchange) -> RuleResult:
     answer = _answer(exchange)
     if answer is None or answer["status"] != "success":
-        return not_applicable("There is no success to read.")
+        return not_applicable("The answer is not a success.")
     if answer.get("output") is None:
-        return violated("output is null, or missing.", exchange)
+        return violated("output is null or missing.", exchange)
     if answer.get("error") is not None:
-        return violated("There is an error beside the output.", exchange)
-    return met("The output is there.", exchange)
+        return violated("The answer has both an output and an error.", exchange)
+    return met("The answer has an output.", exchange)

@@ -2,7 +2,7 @@
 A step of a workflow, sent as the bridge sends it and read as the bridge reads it.
 
     step        the request of a step
-    step-poll   only when that task goes on: how it stands, asked once
+    step-poll   if the task is still working: one poll of its status
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _POLL = "step-poll"
 
 
 def step_task(nonce: str, sample: CheckSample) -> AgentTask:
-    """As the bridge gets it for a step."""
+    """The task as the bridge receives it for a step."""
     return AgentTask(task_id=f"check-{nonce}/step/0", input_data=sample.input)
 
 
 def step_poll(
     adapter: ProtocolAdapter, nonce: str, sample: CheckSample
 ) -> Callable[[ProbeExchanges], ProbeRequest | None]:
-    """What to ask after the step; None where it is over, or the dialect has no way to ask."""
+    """The poll after the step; None if the task has finished or the dialect cannot poll."""
     task = step_task(nonce, sample)
 
     def ask(exchanges: ProbeExchanges) -> ProbeRequest | None:
@@ -50,7 +50,7 @@ def step_poll(
 
 
 def step_check(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> PlannedCheck:
-    """The last word: it says something only when no other check has anything to say."""
+    """Runs only if no other check has failed."""
     task = step_task(nonce, sample)
 
     def rule(exchanges: ProbeExchanges) -> RuleResult:
@@ -61,14 +61,14 @@ def step_check(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Pla
         if poll is not None and poll.answer is not None:
             return _poll_works(adapter, task, working, step, poll)
         if adapter.encode_poll(task, working.remote_task_id) is None:
-            return violated("The task is not over yet, and nobody can ask for it later.", step)
-        return not_applicable("The task is not over yet, and the question how it stands was not answered.")
+            return violated("The task has not finished, and the agent does not support polling.", step)
+        return not_applicable("The task has not finished, and the agent did not answer the poll.")
 
     return PlannedCheck(id="works-in-workflow", rule=rule, when_clean=True)
 
 
 def _working(adapter: ProtocolAdapter, task: AgentTask, exchanges: ProbeExchanges) -> Working | None:
-    """What is said of the step's task, where it goes on."""
+    """The result for a step whose task is still working."""
     answer = exchanges["step"].answer if "step" in exchanges else None
     if answer is None:
         return None
@@ -84,20 +84,20 @@ def _poll_works(
 ) -> RuleResult:
     result = _usable_by_bridge(adapter, task, working.remote_task_id)(poll)
     if result.judgement != "violated":
-        return met("The task is not over yet, and the agent tells how it stands.", step, poll)
+        return met("The task has not finished, and the agent reports its status.", step, poll)
     return violated(
-        f"The task is not over yet, and when asked for it the agent says: {result.seen}", step, poll
+        f"The task has not finished, and the agent answers the poll with: {result.seen}", step, poll
     )
 
 
 def _usable_by_bridge(
     adapter: ProtocolAdapter, task: AgentTask, asked_for: str | None = None
 ) -> ExchangeRule:
-    """Whether the bridge would be content with the answer about this task."""
+    """Whether the bridge can use the answer about this task."""
 
     def judge(exchange: ProbeExchange) -> RuleResult:
         if exchange.answer is None:
-            return not_applicable("It was not answered: see answers-whole.")
+            return not_applicable("No answer: see answers-whole.")
         try:
             outcome = adapter.decode(exchange.answer, task)
         except ProtocolTranslationError as exc:
@@ -109,7 +109,7 @@ def _usable_by_bridge(
             case Failed(error=error):
                 return violated(error.message, exchange)
             case Succeeded(warnings=warnings) if warnings:
-                return met(f"There is an output, with a warning: {warnings[0]}", exchange)
+                return met(f"The answer has an output, with a warning: {warnings[0]}", exchange)
             case _:
                 return met("The bridge can use the answer.", exchange)
 

@@ -1,4 +1,4 @@
-"""What is asked of every agent, whatever it speaks: whether it answers, in time, whole, and in plain JSON."""
+"""The checks for agents of every dialect: whether they answer, in time, completely, and in plain JSON."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _ELSEWHERE = frozenset({404, 405, 410, 501})
 def reachable(exchanges: ProbeExchanges) -> RuleResult:
     for exchange in exchanges.values():
         if exchange.failure is None or exchange.failure.sent:
-            return met("It was reached.", exchange)
+            return met("The agent was reached.", exchange)
     tried = list(exchanges.values())[-1:]
-    return violated(tried[0].summary() if tried else "Nothing was asked.", *tried)
+    return violated(tried[0].summary() if tried else "No request was sent.", *tried)
 
 
 def allowed(exchanges: ProbeExchanges) -> RuleResult:
     for exchange in exchanges.values():
         if exchange.status in (401, 403):
             return violated(f"HTTP {exchange.status}", exchange)
-    return met("Nothing was refused.")
+    return met("No request was rejected.")
 
 
 def address(speaks: Callable[[ProbeExchange], bool]) -> Rule:
-    """Judged by POSTs: what GETs are answered with is another question."""
+    """Judged by POST requests only; answers to GET requests do not count."""
 
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         posts = [exchange for exchange in exchanges.values() if exchange.probe.body is not None]
@@ -44,20 +44,20 @@ def address(speaks: Callable[[ProbeExchange], bool]) -> Rule:
         answered = [exchange for exchange in posts if exchange.answer is not None]
         if astray and len(astray) == len(answered):
             return violated(f"HTTP {astray[0].status} for a POST.", astray[0])
-        return met("It takes POST requests.", *posts[:1])
+        return met("The address accepts POST requests.", *posts[:1])
 
     return rule
 
 
 def _is_apt(exchange: ProbeExchange, speaks: Callable[[ProbeExchange], bool]) -> bool:
-    # A protocol's own answer may have any status.
+    # An answer in the format of the protocol may have any status.
     return bool(exchange.object) and speaks(exchange)
 
 
 def planned_checks(levels: Mapping[str, Level]) -> list[PlannedCheck]:
     return [
         PlannedCheck(
-            id="answers-in-time", rule=_failing_with("agent_timeout", "Everything was answered in time.")
+            id="answers-in-time", rule=_failing_with("agent_timeout", "Every request was answered in time.")
         ),
         PlannedCheck(id="answers-whole", rule=_whole(lambda probe: probe.active or probe.body is None)),
         PlannedCheck(
@@ -91,7 +91,7 @@ def _whole(concerns: Callable[[ProbeRequest], bool]) -> Rule:
         for exchange in asked:
             if exchange.failure is not None and exchange.failure.code in _BROKEN_OFF:
                 return violated(exchange.failure.message, exchange)
-        return met("Every answer came whole.") if asked else not_applicable("It was not asked.")
+        return met("Every answer was complete.") if asked else not_applicable("Not checked.")
 
     return rule
 
@@ -113,9 +113,9 @@ def _says_json(exchanges: ProbeExchanges) -> RuleResult:
         if "json" not in exchange.content_type.lower():
             return violated(f"Content-Type: {exchange.content_type or 'none'}", exchange)
     return (
-        met("Every JSON answer says so.", *answers[:1])
+        met("Every JSON answer has Content-Type: application/json.", *answers[:1])
         if answers
-        else not_applicable("There was no JSON to look at.")
+        else not_applicable("No answer was JSON.")
     )
 
 
@@ -125,19 +125,19 @@ def _plain(exchanges: ProbeExchanges) -> RuleResult:
             ambiguity = _ambiguity_in(exchange.answer.body)
             if ambiguity is not None:
                 return violated(ambiguity, exchange)
-    return met("Every JSON answer can be read in one way only.")
+    return met("The JSON of every answer is unambiguous.")
 
 
 def _survives_get(exchanges: ProbeExchanges) -> RuleResult:
     exchange = exchanges.get("get")
     if exchange is None or exchange.answer is None:
-        return not_applicable("It was not asked, or not answered.")
+        return not_applicable("Not checked, or not answered.")
     judged = met if exchange.status < 500 or exchange.status == 501 else violated
     return judged(f"HTTP {exchange.status}", exchange)
 
 
 def _ambiguity_in(body: bytes) -> str | None:
-    """What readers of JSON do not agree about: a byte order mark, or a key that an object has twice."""
+    """What JSON parsers handle differently: a byte order mark, or a duplicate key in an object."""
     if body.startswith(_BYTE_ORDER_MARK):
         return "The answer begins with a byte order mark."
     twice: list[str] = []
@@ -149,6 +149,6 @@ def _ambiguity_in(body: bytes) -> str | None:
                 twice.append(name)
             seen.add(name)
 
-    # Numbers as they are: one with thousands of digits is no whole number for Python.
+    # Numbers stay strings: Python does not parse integers with thousands of digits.
     json.loads(body, object_pairs_hook=note, parse_int=str, parse_float=str)
-    return f"An object of the answer has the key {twice[0]!r} twice." if twice else None
+    return f"The answer has an object with the duplicate key {twice[0]!r}." if twice else None

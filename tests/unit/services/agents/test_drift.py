@@ -49,7 +49,7 @@ def report(grade: Grade = "A", *, verdict: Verdict = "passed", digest: str | Non
     return AgentCheckReport(
         url=URL,
         protocol="jsonrpc-2.0",
-        chosen="It was asked for.",
+        chosen="It was requested.",
         active=False,
         started_at="2026-01-01T00:00:00.000000Z",
         duration_ms=1,

@@ -54,7 +54,7 @@ class Checks:
         return AgentCheckReport(
             url=agent.url if target is None else target.url,
             protocol="simple-a2a" if target is None else target.protocol,
-            chosen="It was asked for.",
+            chosen="It was requested.",
             active=False,
             started_at="2026-01-01T00:00:00.000000Z",
             duration_ms=1,
