@@ -4,10 +4,17 @@ The output of a step, in the one form that every dialect gives it.
     {"text": "…", "data": …, "artifacts": […], "response": "…", "history": […], "metadata": {…}, "context_id",
      "usage": {…}}
 
-Each only where the answer has it. `text` that is JSON is also there parsed, as `data`, so `output.data.x`
-reads alike whatever the agent speaks. `usage` is what a model has cost in tokens, in the agent's own words: the
-object `adk_usage_metadata` or `usage` in some metadata of the answer. `protocol_config.output_mode: data` makes
-`data` itself the output.
+Each only where the answer has it. The same content gives the same `text` and `data`, whatever the agent speaks:
+
+    {"result": "x"}, as Simple A2A's output, as a data part or as JSON text    text "x", data {"result": "x"}
+    {"score": 3} or [1, 2], in any of these forms                              data alone
+    42, or the text "42"                                                       text "42", data 42
+    any other text                                                             text alone
+
+The text of an object is its string `text`, `result` or `response`. The text as it was sent stays in `artifacts`,
+`response` and `history`. `usage` is what a model has cost in tokens, in the agent's own words: the object
+`adk_usage_metadata` or `usage` in some metadata of the answer. `protocol_config.output_mode: data` makes `data`
+itself the output, or `text` where there is no data.
 """
 
 from __future__ import annotations
@@ -26,8 +33,10 @@ OutputMode = Literal["full", "data"]
 # What a JSON text can begin with.
 _JSON_BEGINNINGS = frozenset('{["-0123456789tfn')
 _NAMED_TEXTS = ("text", "result", "response")
+_CONTAINERS = (b"{", b"[")
+_WHITE_SPACE = (b" ", b"\t", b"\n", b"\r")
 
-NO_DATA = "output_mode is data, but the answer has no data: the output has its full form"
+NO_DATA = "output_mode is data, but the answer has neither data nor text: the output has its full form"
 
 
 class StepOutput(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -89,34 +98,65 @@ def json_in(text: str) -> Raw | UnsetType:
 
 
 def output_from_value(value: Raw) -> StepOutput | None:
-    """
-    The output of an agent that answers with any JSON value; None for null.
-
-    The value is `data`; `text` is a string as it is, or an object's string `text`, `result` or `response`.
-    """
-    head = bytes(memoryview(value)[:1])
+    """The output of an agent that answers with any JSON value; None for null."""
+    head = _first_byte(value)
     if head == b"n":
         return None
     if head == b'"':
-        text = msgspec.json.decode(value, type=str)
-        return StepOutput(text=text, data=json_in(text))
-    return StepOutput(text=_text_in_object(value) if head == b"{" else UNSET, data=value)
+        text, data = text_and_data(msgspec.json.decode(value, type=str), UNSET)
+    else:
+        text, data = text_and_data(None, value)
+    return StepOutput(text=text, data=data)
+
+
+def text_and_data(text: str | None, data: object) -> tuple[str | UnsetType, object]:
+    """`text` and `data` of an output, of the text and the data that an agent sent; UNSET where there is none."""
+    if text is not None:
+        value = json_in(text)
+        if value is UNSET or _first_byte(value) not in _CONTAINERS:
+            return text, value if data is UNSET else data
+        if data is UNSET:
+            data = value
+        found = _text_of(value)
+        if found is not UNSET:
+            return found, data
+    return _text_of(data) if isinstance(data, Raw) else UNSET, data
+
+
+def _text_of(value: Raw) -> str | UnsetType:
+    """What a value says as text: an object's string `text`, `result` or `response`, a number as it is written."""
+    match _first_byte(value):
+        case b"{":
+            return _text_in_object(value)
+        case b"[" | b"n":
+            return UNSET
+        case b'"':
+            return msgspec.json.decode(value, type=str)
+        case _:
+            return bytes(value).decode()
 
 
 def _text_in_object(value: Raw) -> str | UnsetType:
     named = _named_texts.decode(value)
     for name in _NAMED_TEXTS:
         candidate: Raw | UnsetType = getattr(named, name)
-        if candidate is not UNSET and bytes(memoryview(candidate)[:1]) == b'"':
+        if candidate is not UNSET and _first_byte(candidate) == b'"':
             text = decode(candidate)
             return text if isinstance(text, str) else UNSET
     return UNSET
 
 
+def _first_byte(value: Raw) -> bytes:
+    # White space before it is not part of a value that was taken out of a larger one, but of a text that is JSON.
+    head = bytes(memoryview(value)[:1])
+    return head if head not in _WHITE_SPACE else bytes(value).lstrip()[:1]
+
+
 def encode_output(output: StepOutput, mode: OutputMode, warnings: list[str]) -> bytes:
     """The output as JSON text."""
     if mode == "data":
-        if output.data is not UNSET:
-            return encode(output.data)
+        for content in (output.data, output.text):
+            if content is not UNSET:
+                return encode(content)
         warnings.append(NO_DATA)
     return encode(output)

@@ -86,11 +86,9 @@ class SimpleA2AAdapter(ProtocolAdapter):
         error = decode(answer.error)
         if error:
             warnings.append(f"The status is success, yet 'error' says: {_words(error)}")
-        output = answer.output
-        if self.output_mode == "full":
-            shaped = output_from_value(output)
-            output = _NULL if shaped is None else Raw(encode_output(shaped, "full", warnings))
-        return Succeeded(output=bytes(output), warnings=tuple(warnings))
+        shaped = output_from_value(answer.output)
+        output = bytes(_NULL) if shaped is None else encode_output(shaped, self.output_mode, warnings)
+        return Succeeded(output=output, warnings=tuple(warnings))
 
 
 _answers = JsonReader(SimpleAnswer)

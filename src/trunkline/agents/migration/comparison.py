@@ -2,8 +2,9 @@
 Compares the answers of a migrating agent's two endpoints. Deterministic, no I/O.
 
 Both are outputs in the one form that every dialect gives them (`protocols/outputs.py`), or the agent's own data where
-`output_mode` asks for that. What a workflow reads is compared, not how it was sent: `data` with `data`; where the
-source only wraps a text, `{"result": "…"}`, text with text; text that is JSON as data; files by their content.
+`output_mode` asks for that. What a workflow reads is compared, not how it was sent: `data` with `data`, `text` with
+`text` unless the data has it, files by their content. A source that only wraps a text, `{"result": "…"}`, says the same
+as a target that answers this text; what can then no longer be read is told apart (`only_in_source`).
 Metadata, history, conversations and protocols' own ids are left out. Two values that are both UUIDs, or both times,
 count as the same: each endpoint generates its own.
 """
@@ -28,11 +29,11 @@ MAX_DIFFERENCES = 20
 # Characters of each value that is shown.
 _MAX_VALUE_CHARACTERS = 200
 
-# What the form of an output has; without one of the first four it is none.
-_SAID = frozenset({"text", "data", "artifacts", "response"})
-_FORM = _SAID | {"history", "metadata", "context_id", "usage"}
-# Around a text that says all.
-_WRAPPERS = frozenset({"text", "result", "response"})
+# What the form of an output has; without one of the first three it is none.
+_SAID = frozenset({"text", "data", "artifacts"})
+_FORM = _SAID | {"response", "history", "metadata", "context_id", "usage"}
+# The strings of an object that are its text, the first that there is; around a text that says all.
+_NAMED_TEXTS = ("text", "result", "response")
 _ABOUT_THE_ANSWER = frozenset({"history", "metadata"})
 # Of the protocols, without `_` and `-`; an id of the agent's own, a customer's say, is compared.
 _PROTOCOL_IDS = frozenset({"taskid", "contextid", "messageid", "requestid", "correlationid", "artifactid"})
@@ -63,6 +64,8 @@ class AnswerComparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     differences: tuple[AnswerDifference, ...] = ()
     # How many more there are.
     more: int = 0
+    # What workflows can read of the old answer and not of the new one, although both say the same: JSON pointers.
+    only_in_old: tuple[str, ...] = ()
     # In words.
     old_error: str | None = None
     new_error: str | None = None
@@ -80,6 +83,12 @@ def differences(
     return shown, len(found) - len(shown)
 
 
+def only_in_source(source: Json, target: Json) -> tuple[str, ...]:
+    """What of the source's output a workflow can read and of the target's it cannot, as JSON pointers."""
+    before, after = _in_form(source), _in_form(target)
+    return tuple(f"/{name}" for name in ("text", "data") if name in before and name not in after)
+
+
 def _differing(old: Json, new: Json) -> Iterator[_Pair]:
     # Its own stack: an agent may nest as deep as it likes.
     waiting = [*_compared(old, new)][::-1]
@@ -88,7 +97,7 @@ def _differing(old: Json, new: Json) -> Iterator[_Pair]:
         before, after = _parsed(before), _parsed(after)
         if isinstance(before, dict) and isinstance(after, dict):
             waiting += [
-                (f"{path}/{_escaped(name)}", before.get(name, UNSET), after.get(name, UNSET))
+                (f"{path}/{escaped(name)}", before.get(name, UNSET), after.get(name, UNSET))
                 # In the order of the old one, then what only the new one has.
                 for name in reversed({**before, **after})
                 if not _is_left_out(name, path)
@@ -105,8 +114,12 @@ def _differing(old: Json, new: Json) -> Iterator[_Pair]:
 def _compared(old: Json, new: Json) -> Iterator[_Pair]:
     """The parts of the two outputs that are to be the same."""
     before, after = _in_form(old), _in_form(new)
-    if "data" in before and not _is_wrapped_text(before):
-        yield "/data", before["data"], after.get("data", after.get("text", UNSET))
+    if "data" in before and "data" in after:
+        yield "/data", before["data"], after["data"]
+        if not (_has_its_text(before) and _has_its_text(after)):
+            yield "/text", before.get("text", UNSET), after.get("text", UNSET)
+    elif "data" in before and not _is_wrapped_text(before):
+        yield "/data", before["data"], after.get("text", UNSET)
     else:
         yield "/text", before.get("text", UNSET), after.get("text", after.get("data", UNSET))
     if "artifacts" in before and "artifacts" in after:
@@ -114,10 +127,25 @@ def _compared(old: Json, new: Json) -> Iterator[_Pair]:
 
 
 def _in_form(output: Json) -> JsonObject:
-    """Data that stands for itself gets its place in the form."""
+    """Data that stands for itself gets its place in the form, with the text that it would have there."""
     if isinstance(output, dict) and output.keys() <= _FORM and output.keys() & _SAID:
         return output
-    return {"text": output} if isinstance(output, str) else {"data": output}
+    if isinstance(output, str):
+        return {"text": output}
+    text = _text_in(output)
+    return {"data": output} if text is None else {"text": text, "data": output}
+
+
+def _text_in(data: Json) -> str | None:
+    if not isinstance(data, dict):
+        return None
+    named = (data.get(name) for name in _NAMED_TEXTS)
+    return next((text for text in named if isinstance(text, str)), None)
+
+
+def _has_its_text(output: JsonObject) -> bool:
+    """Whether `text` is what `data` says, so that comparing the data is enough."""
+    return output.get("text") == _text_in(output.get("data"))
 
 
 def _is_wrapped_text(output: JsonObject) -> bool:
@@ -126,7 +154,11 @@ def _is_wrapped_text(output: JsonObject) -> bool:
     if not isinstance(data, dict) or not isinstance(text, str):
         return False
     content = {name: value for name, value in data.items() if not _is_left_out(name, "/data")}
-    return bool(content) and content.keys() <= _WRAPPERS and all(value == text for value in content.values())
+    return (
+        bool(content)
+        and content.keys() <= frozenset(_NAMED_TEXTS)
+        and all(value == text for value in content.values())
+    )
 
 
 def _parsed(value: _Value) -> _Value:
@@ -166,7 +198,8 @@ def _item(items: list[Json], index: int) -> _Value:
     return items[index] if index < len(items) else UNSET
 
 
-def _escaped(name: str) -> str:
+def escaped(name: str) -> str:
+    """A name as a JSON pointer has it."""
     return name.replace("~", "~0").replace("/", "~1")
 
 

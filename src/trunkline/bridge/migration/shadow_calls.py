@@ -15,7 +15,12 @@ import msgspec
 import structlog
 
 from trunkline.agents.migration import TargetEndpoint
-from trunkline.agents.migration.comparison import AnswerComparison, ComparisonVerdict, differences
+from trunkline.agents.migration.comparison import (
+    AnswerComparison,
+    ComparisonVerdict,
+    differences,
+    only_in_source,
+)
 from trunkline.agents.migration.routing import MigrationRevision, is_shadowed
 from trunkline.bridge.agents.routes import AgentRouter, Route
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
@@ -202,12 +207,14 @@ def _is_answered(result: AgentResult) -> bool:
 def compare(old: AgentResult, new: DetachedResult) -> AnswerComparison:
     hide = new.redaction.text
     old_error = None if old.error is None else hide(old.error.message)
-    found, more = (), 0
+    found, more, lost = (), 0, ()
     match new.outcome:
         case Succeeded(output=output):
             new_error = None
             if old_error is None:
-                found, more = differences(decode(old.output), decode(output), hide)
+                before, after = decode(old.output), decode(output)
+                found, more = differences(before, after, hide)
+                lost = only_in_source(before, after)
         case Failed(error=error):
             new_error = hide(error.message)
         case Interrupted(question=question):
@@ -218,6 +225,7 @@ def compare(old: AgentResult, new: DetachedResult) -> AnswerComparison:
         new_protocol=new.protocol,
         differences=found,
         more=more,
+        only_in_old=lost,
         old_error=old_error,
         new_error=new_error,
     )

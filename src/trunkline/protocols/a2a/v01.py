@@ -46,7 +46,7 @@ from trunkline.protocols.json_rpc.envelope import (
     rpc_request,
 )
 from trunkline.protocols.outcomes import DEFAULT_SEND_OPTIONS, SendOptions, step_error, to_internal_format
-from trunkline.protocols.outputs import OutputMode, StepOutput, encode_output, json_in, usage_in
+from trunkline.protocols.outputs import OutputMode, StepOutput, encode_output, text_and_data, usage_in
 from trunkline.protocols.parts import (
     DataPart,
     FilePart,
@@ -225,17 +225,16 @@ def _output(result: JsonObject, said: JsonObject, context: str | None) -> StepOu
     artifacts = [_object(item) for item in _list(result.get("artifacts"))]
     answers = [_object(item) for item in _list(result.get("history"))][-1:]
     sources = (artifacts, [said], answers)
-    text = next((found for source in sources if (found := _text(source))), None)
-    data = next((found for source in sources if (found := _data(source))), None)
+    said_text = next((found for source in sources if (found := _text(source))), None)
+    values = next((found for source in sources if (found := _data(source))), None)
     metadata = result.get("metadata")
-    value: object = UNSET
-    if data is not None:
-        value = data[0] if len(data) == 1 else data
-    elif text is not None:
-        value = json_in(text)
+    sent: object = UNSET
+    if values is not None:
+        sent = Raw(encode(values[0])) if len(values) == 1 else values
+    text, data = text_and_data(said_text, sent)
     return StepOutput(
-        text=UNSET if text is None else text,
-        data=value,
+        text=text,
+        data=data,
         artifacts=result["artifacts"] if any(_parts(item) for item in artifacts) else UNSET,
         response=_text([said]) or UNSET,
         metadata=UNSET if metadata is None else metadata,

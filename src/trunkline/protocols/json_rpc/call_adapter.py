@@ -99,8 +99,10 @@ class JsonRpcCallAdapter(ProtocolAdapter):
 
     def _succeeded(self, body: bytes) -> Succeeded:
         value = raw_result(body)
-        shaped = output_from_value(value) if self.output_mode == "full" else None
-        return Succeeded(output=bytes(value) if shaped is None else encode_output(shaped, "full", []))
+        shaped = output_from_value(value)
+        return Succeeded(
+            output=bytes(value) if shaped is None else encode_output(shaped, self.output_mode, [])
+        )
 
 
 def _accepted(result: Json) -> Working | None:

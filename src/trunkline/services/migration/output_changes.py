@@ -5,16 +5,18 @@ Which expressions of workflows mean something else when an agent's output has an
     message   {"text", "data", "artifacts", "response", "history", …}    what messages and tasks give
     data      the agent's own object, where `output_mode` is `data`
 
-`text` and `data` read alike in the first two; nothing does between them and the third.
+`text` and `data` read alike in the first two; nothing does between them and the third. Only the answers of shadow calls
+show what an agent says otherwise after its migration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from trunkline.agents.migration.comparison import AnswerComparison, escaped
 from trunkline.jsontypes import JsonObject
 from trunkline.workflow import OutputRead
 
@@ -59,6 +61,38 @@ def changed_reads(
                     step=step,
                     why=why,
                 )
+
+
+def observed_changes(
+    workflow: str, version: int, reads: Mapping[str, list[OutputRead]], compared: Sequence[AnswerComparison]
+) -> Iterator[ChangedRead]:
+    """The reads of values that shadow answers have shown to be others, or to be missing."""
+    for step, found in reads.items():
+        for read in found:
+            why = _observed(read.keys, compared)
+            if why is not None:
+                yield ChangedRead(
+                    workflow=workflow,
+                    version=version,
+                    place=read.place,
+                    expression=read.expression,
+                    step=step,
+                    why=why,
+                )
+
+
+def _observed(keys: tuple[str, ...], compared: Sequence[AnswerComparison]) -> str | None:
+    path = "".join(f"/{escaped(key)}" for key in keys)
+    lost = sum(any(_overlap(path, each) for each in found.only_in_old) for found in compared)
+    if lost and keys:
+        return f"The target's answer did not have {keys[0]} in {lost} of {len(compared)} comparisons."
+    other = sum(any(_overlap(path, each.path) for each in found.differences) for found in compared)
+    return f"The target answered another value in {other} of {len(compared)} comparisons." if other else None
+
+
+def _overlap(read: str, changed: str) -> bool:
+    """Whether one place is within the other."""
+    return f"{read}/".startswith(f"{changed}/") or f"{changed}/".startswith(f"{read}/")
 
 
 def _why(keys: tuple[str, ...], before: OutputForm, after: OutputForm) -> str | None:

@@ -10,11 +10,12 @@ import msgspec
 from trunkline.agents import Agent
 from trunkline.agents.migration import MigrationState, TargetEndpoint
 from trunkline.agents.migration.blockers import CutoverBlocker, TargetCheck, blockers_of, protocol_in_use
+from trunkline.agents.migration.comparison import AnswerComparison
 from trunkline.agents.migration.rollback_rules import CallWindow, decode_window
 from trunkline.agents.migration.routing import EndpointName
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import NotFound
-from trunkline.services.migration.output_changes import ChangedRead, changed_reads, form_of
+from trunkline.services.migration.output_changes import ChangedRead, changed_reads, form_of, observed_changes
 from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import DEFAULT_PROTOCOL
 from trunkline.stores.base import Store, WorkflowVersion
@@ -24,6 +25,9 @@ from trunkline.workflow import OutputRead, definition_from_canonical, output_rea
 _PAGE = 200
 # Checks that are read for what an agent offers in addition to what it speaks.
 _LOOKED_AT = 10
+# Comparisons that are read for what workflows would read otherwise.
+_COMPARISONS = 50
+_comparisons = msgspec.json.Decoder(AnswerComparison)
 _ENDPOINTS: tuple[EndpointName, ...] = ("old", "new")
 
 
@@ -161,8 +165,10 @@ class MigrationPlan:
             of_target = await self._store.checks.last(agent.id, target.url, target.protocol)
         last = of_target if target is not None else next(iter(checks), None)
         counts: dict[str, int] = {}
+        compared: list[AnswerComparison] = []
         if state is not None and state.shadow_since:
             counts = await self._store.comparisons.counts(agent.id, state.shadow_since)
+            compared = await self._compared(agent, state.shadow_since)
         calls = {} if state is None else await self._store.comparisons.calls(agent.id)
         found = reads.get(agent.name, [])
         return MigrationPlanEntry(
@@ -176,10 +182,15 @@ class MigrationPlan:
             event=event,
             last_check=None if last is None else _last(last),
             blockers=_blockers(agent, state, of_target, counts),
-            expressions=_changing(agent, target, found),
+            expressions=_changing(agent, target, found, compared),
             comparisons=counts,
             calls={name: _calls(decode_window(calls[name])) for name in _ENDPOINTS if name in calls},
         )
+
+    async def _compared(self, agent: Agent, since: int) -> list[AnswerComparison]:
+        """The last answers of the present shadow."""
+        page = await self._store.comparisons.page(agent.id, limit=_COMPARISONS)
+        return [_comparisons.decode(found.record) for found in page if found.since == since]
 
     async def _reads(self) -> dict[str, list[_WorkflowReads]]:
         """By agent, of the latest version of every workflow."""
@@ -246,7 +257,10 @@ def _last(check: CheckRecord) -> CheckOutcome:
 
 
 def _changing(
-    agent: Agent, target: TargetEndpoint | None, reads: Sequence[_WorkflowReads]
+    agent: Agent,
+    target: TargetEndpoint | None,
+    reads: Sequence[_WorkflowReads],
+    compared: Sequence[AnswerComparison],
 ) -> list[ChangedRead]:
     """What a migration to the target would change; to the default target, where none is named."""
     before = protocol_in_use(agent)
@@ -255,11 +269,17 @@ def _changing(
     if target is None:
         target = TargetEndpoint(url=agent.url, protocol=DEFAULT_PROTOCOL)
     old, new = form_of(before, agent.protocol_config), form_of(target.protocol, target.protocol_config)
-    return [
-        changed
-        for found in reads
-        for changed in changed_reads(found.workflow, found.version, found.by_step, old, new)
-    ]
+    changes: list[ChangedRead] = []
+    for found in reads:
+        by_form = list(changed_reads(found.workflow, found.version, found.by_step, old, new))
+        known = {(change.place, change.expression) for change in by_form}
+        changes += by_form
+        changes += [
+            change
+            for change in observed_changes(found.workflow, found.version, found.by_step, compared)
+            if (change.place, change.expression) not in known
+        ]
+    return changes
 
 
 def _reads_of(workflow: WorkflowVersion) -> dict[str, _WorkflowReads]:

@@ -7,7 +7,7 @@ from base64 import b64encode
 
 import pytest
 
-from trunkline.agents.migration.comparison import MAX_DIFFERENCES, differences
+from trunkline.agents.migration.comparison import MAX_DIFFERENCES, differences, only_in_source
 from trunkline.jsontypes import Json, JsonObject
 
 
@@ -30,9 +30,24 @@ AGREEING: dict[str, tuple[Json, Json]] = {
         },
     ),
     "the seed's agents: an object and its JSON as text": (
-        {"text": "ok", "data": {"result": "ok", "score": 1}},
-        {"text": '{"score": 1.0, "result": "ok"}', "data": {"score": 1.0, "result": "ok"}},
+        {"text": "ok", "data": {"result": "ok"}},
+        {"text": "ok", "data": {"result": "ok"}, "response": '{"result": "ok"}'},
     ),
+    "numbers that are spelled differently": (
+        {"text": "ok", "data": {"result": "ok", "score": 1}},
+        {"text": "ok", "data": {"score": 1.0, "result": "ok"}},
+    ),
+    "an id within a text that the data has as well": (
+        {
+            "text": "0193d1a4-8a01-7000-8000-000000000001",
+            "data": {"result": "0193d1a4-8a01-7000-8000-000000000001"},
+        },
+        {
+            "text": "0193d1a4-8a01-7000-8000-000000000002",
+            "data": {"result": "0193d1a4-8a01-7000-8000-000000000002"},
+        },
+    ),
+    "a text that became an object with this text": ({"text": "x"}, {"text": "x", "data": {"result": "x"}}),
     "JSON text on one side, data without text on the other": ({"data": {"a": [1]}}, {"text": '{"a": [1]}'}),
     "the order of keys": ({"data": {"a": 1, "b": 2}}, {"data": {"b": 2, "a": 1}}),
     "JSON in a field of the data": ({"data": {"a": '{"x": 1, "y": 2}'}}, {"data": {"a": '{"y":2,"x":1}'}}),
@@ -88,6 +103,17 @@ DIFFERING: dict[str, tuple[Json, Json, list[str]]] = {
     "a wrapped text that changed": (
         {"text": "x", "data": {"result": "x"}},
         {"text": "y", "data": {"result": "y"}},
+        ["/data/result"],
+    ),
+    "the same data under another text": (
+        {"text": "The score is 1", "data": {"score": 1}},
+        {"text": "Not sure", "data": {"score": 1}},
+        ["/text"],
+    ),
+    "the same data without its text": ({"text": "Good", "data": {"n": 1}}, {"data": {"n": 1}}, ["/text"]),
+    "JSON text that was never read as data": (
+        {"text": "ok", "data": {"result": "ok"}},
+        {"text": '{"result": "ok"}', "data": {"result": "ok"}},
         ["/text"],
     ),
 }
@@ -96,6 +122,14 @@ DIFFERING: dict[str, tuple[Json, Json, list[str]]] = {
 @pytest.mark.parametrize(("old", "new", "where"), DIFFERING.values(), ids=DIFFERING.keys())
 def test_what_a_workflow_would_notice_differs(old: Json, new: Json, where: list[str]) -> None:
     assert paths(old, new) == where
+
+
+def test_what_only_the_old_side_has_is_named_although_the_content_agrees() -> None:
+    plain: Json = {"text": "Sunny"}
+    wrapped: Json = {"text": "Sunny", "data": {"result": "Sunny"}}
+    assert only_in_source(wrapped, plain) == ("/data",)
+    assert only_in_source(wrapped, wrapped) == ()
+    assert only_in_source(plain, wrapped) == ()
 
 
 def test_a_file_is_the_same_wherever_it_is_kept() -> None:

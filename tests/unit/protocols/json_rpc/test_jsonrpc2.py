@@ -191,9 +191,7 @@ def test_a_large_answer_reads_like_a_small_one() -> None:
     assert output_of(encode(completed(artifacts))) == {"data": {"rows": rows}, "artifacts": artifacts}
 
 
-@pytest.mark.parametrize(
-    ("text", "data"), [("42", 42), ("true", True), (' {"a": 1}\n', {"a": 1}), ("null", None), ('"s"', "s")]
-)
+@pytest.mark.parametrize(("text", "data"), [("42", 42), ("true", True), ("null", None), ('"s"', "s")])
 def test_any_json_text_is_also_data(text: str, data: Json) -> None:
     output = output_of(encode(completed([{"parts": [{"kind": "text", "text": text}]}])))
     assert isinstance(output, dict)

@@ -9,16 +9,19 @@ from tests.contract.samples import insert, new_run, run_id
 
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.migration import MigrationState, TargetEndpoint
+from trunkline.agents.migration.comparison import AnswerComparison, AnswerDifference
 from trunkline.agents.migration.rollback_rules import CallWindow, EndpointCallEnd, encode_window
+from trunkline.clock import Instant
 from trunkline.errors import NotFound
-from trunkline.jsontypes import JsonObject
+from trunkline.ids import RunId
+from trunkline.jsontypes import JsonObject, encode
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.agents.specs import parse_spec
 from trunkline.services.migration.plan import MigrationPlan, MigrationPlanEntry
 from trunkline.services.migration.states import encode_migration
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import CheckRecord, NewAgentEvent
+from trunkline.stores.port.agent_events import CheckRecord, ComparisonRecord, NewAgentEvent
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +36,14 @@ steps:
 output:
   text: ${ steps.second.output.text }
   all: ${ steps.second.output }
+"""
+READS = b"""
+name: reads
+steps:
+  first: {agent: old}
+output:
+  score: ${ steps.first.output.data.score }
+  text: ${ steps.first.output.text }
 """
 
 
@@ -129,6 +140,45 @@ async def test_expressions_that_would_read_something_else_are_listed(
     assert "output_mode: data" in old.expressions[0].why
     assert [(read.place, read.workflow, read.version) for read in plain.expressions] == [
         ("output.all", "w", 1)
+    ]
+
+
+async def test_expressions_that_shadow_answers_show_to_change_are_listed(
+    registry: AgentRegistry, plan: MigrationPlan, workflows: Workflows, store: Store
+) -> None:
+    agent = await register(registry, "old", "simple-a2a", repeatable=True)
+    await workflows.save(READS)
+    await at(store, agent, MigrationState(stage="shadow", target=JSONRPC, shadow_since=1))
+    seen = [
+        AnswerComparison(verdict="agree", only_in_old=("/data",)),
+        AnswerComparison(verdict="differ", differences=(AnswerDifference("/text", '"a"', '"b"'),)),
+        AnswerComparison(verdict="agree"),
+    ]
+    for since, number in ((1, 0), (1, 1), (1, 2), (99, 0)):
+        record = ComparisonRecord(
+            id=run_id(10 * since + number),
+            agent_id=agent.id,
+            since=since,
+            run_id=RunId(run_id(1)),
+            step="first",
+            at=Instant(number),
+            verdict=seen[number].verdict,
+            record=encode(seen[number]),
+        )
+        async with store.transaction() as tx:
+            await tx.comparisons.put([record], 100)
+    (entry,) = await plan.entries(limit=10)
+    assert [(read.place, read.expression, read.why) for read in entry.expressions] == [
+        (
+            "output.score",
+            "steps.first.output.data.score",
+            "The target's answer did not have data in 1 of 3 comparisons.",
+        ),
+        (
+            "output.text",
+            "steps.first.output.text",
+            "The target answered another value in 1 of 3 comparisons.",
+        ),
     ]
 
 

@@ -5,7 +5,8 @@ From what an agent said to the step's output.
     each only where present
 
 `text` and `data` come from the artifacts, else from the final status message, else from a Message, else from
-the last agent message of the history. `response` is that last agent message.
+the last agent message of the history; `protocols/outputs.py` has their rule. `response` is that last agent message,
+as it was sent.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from trunkline.protocols.a2a.common.parsed_result import ParsedResult, PartsHolder, PartsMessage, text_of
 from trunkline.protocols.a2a.common.states import is_agent
-from trunkline.protocols.outputs import StepOutput, json_in, usage_in
+from trunkline.protocols.outputs import StepOutput, text_and_data, usage_in
 
 
 def output_of(reading: ParsedResult[PartsMessage]) -> StepOutput:
@@ -25,13 +26,12 @@ def output_of(reading: ParsedResult[PartsMessage]) -> StepOutput:
         reading.artifacts,
         *([message] for message in (reading.status_message, reading.message, last) if message is not None),
     ]
-    text = _first_text(sources)
-    data = _first_data(sources)
+    text, data = text_and_data(_first_text(sources), _first_data(sources))
     response = text_of(last) or text_of(reading.status_message) or text_of(reading.message)
     has_artifacts = any(artifact.has_parts() for artifact in reading.artifacts)
     return StepOutput(
-        text=UNSET if text is None else text,
-        data=json_in(text) if data is UNSET and text is not None else data,
+        text=text,
+        data=data,
         artifacts=reading.artifacts_whole if has_artifacts else UNSET,
         response=response or UNSET,
         history=reading.history_whole or UNSET,

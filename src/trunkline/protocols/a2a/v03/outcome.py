@@ -52,5 +52,5 @@ def outcome_of_answer(
 
 def _succeeded_with_value(body: bytes, mode: OutputMode) -> Succeeded:
     value = raw_result(body)
-    shaped = output_from_value(value) if mode == "full" else None
+    shaped = output_from_value(value)
     return Succeeded(output=bytes(value) if shaped is None else encode_output(shaped, mode, []))
