@@ -14,7 +14,7 @@ Each only where the answer has it. The same content gives the same `text` and `d
 The text of an object is its string `text`, `result` or `response`. The text as it was sent stays in `artifacts`,
 `response` and `history`. `usage` is what a model has cost in tokens, in the agent's own words: the object
 `adk_usage_metadata` or `usage` in some metadata of the answer. `protocol_config.output_mode: data` makes `data`
-itself the output, or `text` where there is no data.
+itself the output, or `text` where data is missing.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def text_and_data(text: str | None, data: object) -> tuple[str | UnsetType, obje
 
 
 def _text_of(value: Raw) -> str | UnsetType:
-    """What a value says as text: an object's string `text`, `result` or `response`, a number as it is written."""
+    """What a value says as text: an object's string `text`, `result` or `response`, a number as text."""
     match _first_byte(value):
         case b"{":
             return _text_in_object(value)

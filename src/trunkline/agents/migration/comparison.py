@@ -4,7 +4,7 @@ Compares the answers of a migrating agent's two endpoints. Deterministic, no I/O
 Both are outputs in the one form that every dialect gives them (`protocols/outputs.py`), or the agent's own data where
 `output_mode` asks for that. What a workflow reads is compared, not how it was sent: `data` with `data`, `text` with
 `text` unless the data has it, files by their content. A source that only wraps a text, `{"result": "…"}`, says the same
-as a target that answers this text; what can then no longer be read is told apart (`only_in_source`).
+as a target that answers this text; `only_in_source` names what can then no longer be read.
 Metadata, history, conversations and protocols' own ids are left out. Two values that are both UUIDs, or both times,
 count as the same: each endpoint generates its own.
 """
