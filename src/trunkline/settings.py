@@ -142,6 +142,25 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65_535, description="Port to listen on. 0 picks a free port.")
+    max_connections: int = Field(
+        1_000,
+        ge=1,
+        description="Maximum number of connections to the API. Fewer are accepted if the limit of open files is low.",
+    )
+    max_connections_per_address: int = Field(
+        500,
+        ge=1,
+        description="Maximum number of connections to the API from one address, or from one /64 network with IPv6. "
+        "Behind a proxy, all connections have the proxy's address.",
+    )
+    tls_cert: Path | None = Field(
+        None,
+        description="Certificate of the API, as a PEM file. If set, the API uses TLS. A renewed file is read again.",
+    )
+    tls_key: Path | None = Field(
+        None,
+        description="Private key of the certificate, as a PEM file. If not set, the certificate's file contains it.",
+    )
     data: Path = Field(Path("trunkline-data"), description="Folder for the database and the key file.")
     store: SecretStr | None = Field(
         None,

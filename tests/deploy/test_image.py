@@ -28,6 +28,14 @@ OURS = {name: service for name, service in COMPOSE["services"].items() if "build
 NO_SETTINGS = {"TRUNKLINE_URL", "TRUNKLINE_API_KEY", "PGPASSWORD"}
 
 
+def test_the_production_guide_shows_the_unit_file() -> None:
+    guide = (DEPLOY.parent / "docs/guides/production.md").read_text()
+    (shown,) = re.findall(r"   ```ini\n(.*?)   ```\n", guide, re.DOTALL)
+    unit = (DEPLOY / "trunkline.service").read_text()
+    assert [line.strip() for line in shown.splitlines()] == unit.splitlines()
+    assert "LimitNOFILE=" in unit
+
+
 def from_files() -> set[str]:
     """The names that the entrypoint reads from files."""
     (names,) = re.findall(r"^for name in (.*); do$", ENTRYPOINT.read_text(), re.MULTILINE)

@@ -23,6 +23,7 @@ from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
 from tests.sabotage.rules_by_area.runs.transitions import TRANSITIONS
 from tests.sabotage.rules_by_area.security.api_access import API_ACCESS
+from tests.sabotage.rules_by_area.security.connections import CONNECTIONS
 from tests.sabotage.rules_by_area.security.secrets import SECRETS
 from tests.sabotage.rules_by_area.transports.aws_agentcore import AWS_AGENTCORE
 from tests.sabotage.rules_by_area.transports.http import HTTP
@@ -47,6 +48,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Routes during a migration": MIGRATION_ROUTING,
         "Answers": ANSWERS,
         "Access to the REST interface": API_ACCESS,
+        "Connections and file descriptors": CONNECTIONS,
         "Named secrets": SECRETS,
         "HTTP transport": HTTP,
         "AWS AgentCore transport": AWS_AGENTCORE,

@@ -10,9 +10,11 @@ from starlette.types import ASGIApp
 from trunkline.api.headers import choose_correlation_id
 from trunkline.api.problems import Kind
 from trunkline.api.problems import refusal as refusal_text
-from trunkline.serving import HttpConnection, base_url, listen
+from trunkline.serving import ConnectionLimits, HttpConnection, base_url, listen
 from trunkline.serving import serving as serving_with
 from trunkline.serving.connection import HttpRefusal
+from trunkline.serving.connection_limits import DEFAULT_LIMITS
+from trunkline.serving.tls import ServerTls
 
 __all__ = ["ApiConnection", "base_url", "listen", "serving"]
 
@@ -26,7 +28,12 @@ class ApiConnection(HttpConnection):
 
 
 def serving(
-    app: ASGIApp, listener: socket.socket, connection: type[HttpConnection] = ApiConnection
+    app: ASGIApp,
+    listener: socket.socket,
+    connection: type[HttpConnection] = ApiConnection,
+    *,
+    limits: ConnectionLimits = DEFAULT_LIMITS,
+    tls: ServerTls | None = None,
 ) -> AbstractAsyncContextManager[None]:
     """Serves while the block runs; at its end no request is taken any more, and those under way have ended."""
-    return serving_with(app, listener, connection)
+    return serving_with(app, listener, connection, limits=limits, tls=tls)

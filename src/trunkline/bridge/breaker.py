@@ -45,6 +45,7 @@ _FAILURES = frozenset(
 # Ours or the operator's: the agent was not asked.
 NOT_CAUSED_BY_AGENT = frozenset(
     {
+        "out_of_resources",
         "agent_unknown",
         "agent_address_forbidden",
         "agent_transport_unavailable",

@@ -25,7 +25,8 @@ from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
-# Below the transport's limit of connections, with room for cards and cancellations.
+# Connections of the transport that are not for calls, but for cards, tokens and cancellations.
+_OTHER_CONNECTIONS = 64
 MAX_CALLS = 960
 # Bounds the time for which one transaction holds the writer.
 MAX_CLAIMS_PER_TURN = 256
@@ -56,7 +57,9 @@ class TaskClaimer:
         *,
         pools: Collection[str | None] | None = None,
         heartbeat: Heartbeat | None = None,
+        max_connections: int = MAX_CALLS + _OTHER_CONNECTIONS,
     ) -> None:
+        """`max_connections`: how many the transport can have."""
         self._broker = broker
         self._calls = calls
         self._owner = owner
@@ -72,6 +75,8 @@ class TaskClaimer:
         self._next_poll: Instant | None = None
         self._more = False
         self._stopping = stopping
+        # A call must not wait for a connection: that would count as the agent's time.
+        self._max_calls = max(min(MAX_CALLS, max_connections - _OTHER_CONNECTIONS), max_connections // 2)
 
     async def take_tasks(self, tx: Transaction, messages: Sequence[TaskMessage]) -> None:
         """Takes messages from the broker in; a task that is known already is left alone."""
@@ -128,7 +133,7 @@ class TaskClaimer:
         # Those results wait in the inbox: the driver had its turn already.
         self._more = bool(queued)
         is_open = not self._stopping.is_set()
-        room = min(MAX_CLAIMS_PER_TURN, MAX_CALLS - self._calls.in_flight)
+        room = min(MAX_CLAIMS_PER_TURN, self._max_calls - self._calls.in_flight)
         self._claimed = await tx.tasks.claim(self._owner, room, self._pools) if is_open and room > 0 else []
         self._more = self._more or len(self._claimed) == MAX_CLAIMS_PER_TURN
         if self._unsure and is_open and self._heartbeat is not None:

@@ -47,6 +47,14 @@ class SettingFlags:
         The address to listen on. Default: 127.0.0.1.
     port
         The port to listen on; 0 takes a free one. Default: 8000.
+    max_connections
+        Maximum number of connections to the API. Default: 1000.
+    max_connections_per_address
+        Maximum number of connections to the API from one address. Default: 500.
+    tls_cert
+        Certificate of the API, as a PEM file: the API uses TLS then.
+    tls_key
+        Private key of the certificate, if its file does not contain it.
     data
         The folder of the database and the key file. Default: ./trunkline-data.
     store
@@ -126,6 +134,10 @@ class SettingFlags:
 
     host: str | None = None
     port: int | None = None
+    max_connections: int | None = None
+    max_connections_per_address: int | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
     data: str | None = None
     store: str | None = None
     broker: str | None = None

@@ -44,6 +44,10 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
     "blob_missing": ErrorCodeInfo(
         *_NOT_SENT, advice="Run the step again that made the file", command="trunkline runs retry RUN"
     ),
+    "out_of_resources": ErrorCodeInfo(
+        *_NOT_SENT,
+        advice="Raise the limit of open files where the bridge runs (LimitNOFILE=, ulimit -n), or give it more memory.",
+    ),
     "agent_transport_unavailable": ErrorCodeInfo(
         *_NOT_SENT,
         advice="Install or configure what the message names where the bridge runs, or change the agent's transport.",

@@ -49,6 +49,9 @@ class HttpConnection(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _refused = False
 
+    # Accepted only to be told that there is no room for it.
+    is_over_limit = False
+
     # As ASGI's TLS extension has it: what the client has shown of itself.
     _tls: dict[object, object] | None = None
 
@@ -56,10 +59,29 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_made(transport)
         self._tls = _tls_of(transport)
         self._timer = self.loop.call_later(self.idle_seconds, transport.close)
+        if self.is_over_limit:
+            self._refuse(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "too-many-connections",
+                "Too many requests are in progress, in total or from your address.",
+                "Try again later, or raise max_connections or max_connections_per_address.",
+            )
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
         super().connection_lost(exc)
+        self.on_closed()
+
+    def on_closed(self) -> None:
+        """Replaced by the code that counts connections."""
+
+    @property
+    def is_idle(self) -> bool:
+        """No request is in progress: none has arrived completely, or it has its response."""
+        return self.cycle is None or self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison] - before the first request
+
+    def close_idle(self) -> None:
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         if self._refused:

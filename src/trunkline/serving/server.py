@@ -6,16 +6,18 @@ import asyncio
 import gc
 import signal
 import socket
-import ssl
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from trunkline.errors import ConfigurationError
+from trunkline.serving.acceptor import Acceptor
 from trunkline.serving.body_draining import DrainsRequestBody
 from trunkline.serving.connection import HttpConnection
+from trunkline.serving.connection_limits import DEFAULT_LIMITS, ConnectionLimits
+from trunkline.serving.tls import ServerTls
 
 # Event streams and waiting calls have been told to end by then; whoever still holds a connection is cut.
 _GRACE_SECONDS = 1
@@ -50,11 +52,26 @@ def base_url(listener: socket.socket, scheme: str = "http") -> str:
 
 
 class _HttpServer(uvicorn.Server):
-    """Leaves the signals to the process, which has more to stop than this; told to stop, it does so at once."""
+    """
+    Leaves the signals to the process, which has more to stop than this; told to stop, it does so at once.
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    Its connections are accepted by `Acceptor`, not by a server of the event loop.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        connection: type[HttpConnection],
+        limits: ConnectionLimits,
+        tls: ServerTls | None,
+    ) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
+        self.servers = []
+        self._connection = connection
+        self._limits = limits
+        self._tls = tls
+        self._acceptors: list[Acceptor] = []
         self._told = asyncio.Event()
 
     def stop(self) -> None:
@@ -66,8 +83,17 @@ class _HttpServer(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        for listener in sockets or []:
+            acceptor = Acceptor(listener, self._make_connection, self._limits, self._tls)
+            acceptor.start()
+            self._acceptors.append(acceptor)
+        self.started = True
         self.ready.set()
+
+    def _make_connection(self) -> HttpConnection:
+        return self._connection(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
 
     async def main_loop(self) -> None:
         while not await self.on_tick(0):
@@ -76,8 +102,10 @@ class _HttpServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Where nothing is under way, without the tenth of a second that uvicorn waits before it looks."""
-        for listening in (*self.servers, *(sockets or [])):
-            listening.close()
+        for acceptor in self._acceptors:
+            acceptor.stop()
+        for listener in sockets or []:
+            listener.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
         for _ in range(_LOOKS):
@@ -93,7 +121,8 @@ async def serving(
     listener: socket.socket,
     connection: type[HttpConnection],
     *,
-    tls: ssl.SSLContext | None = None,
+    limits: ConnectionLimits = DEFAULT_LIMITS,
+    tls: ServerTls | None = None,
 ) -> AsyncGenerator[None]:
     """Serves while the block runs; at its end no request is taken any more, and those under way have ended."""
     config = uvicorn.Config(
@@ -108,9 +137,8 @@ async def serving(
         # Nobody before us is trusted to say who the caller is.
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        ssl_context_factory=None if tls is None else _given(tls),
     )
-    server = _HttpServer(config)
+    server = _HttpServer(config, connection, limits, tls)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
         await server.ready.wait()
@@ -118,14 +146,6 @@ async def serving(
             yield
         finally:
             server.stop()
-
-
-def _given(tls: ssl.SSLContext) -> Callable[[uvicorn.Config, Callable[[], ssl.SSLContext]], ssl.SSLContext]:
-    def context(config: uvicorn.Config, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-        del config, usual
-        return tls
-
-    return context
 
 
 def stop_signal() -> asyncio.Event:

@@ -56,6 +56,10 @@ SECRET_NOT_KNOWN = "secret_not_known"  # noqa: S105 - as above
 HTTP_REQUEST = "http_request"
 REQUEST_FAILED = "request_failed"
 ACCESS_REFUSED = "access_refused"
+CERTIFICATE_RELOADED = "certificate_reloaded"
+CERTIFICATE_NOT_RELOADED = "certificate_not_reloaded"
+CONNECTIONS_REFUSED = "connections_refused"
+CONNECTION_NOT_ESTABLISHED = "connection_not_established"
 
 # the broker
 BROKER_UNAVAILABLE = "broker_unavailable"
@@ -83,6 +87,8 @@ LEASE_LOST = "lease_lost"
 TOPIC_NARROW = "topic_narrow"
 WAITING_FOR_DEPENDENCY = "waiting_for_dependency"
 RUNS_DELETED = "runs_deleted"
+OUT_OF_RESOURCES = "out_of_resources"
+DESCRIPTORS_SHORT = "descriptors_short"
 STORE_UNAVAILABLE = "store_unavailable"
 TURN_FAILED = "turn_failed"
 

@@ -17,6 +17,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.settings import load_settings
 from trunkline.wiring import Interceptors, System, open_system
+from trunkline.wiring.descriptors import connection_limits
 
 _FINAL = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 
@@ -168,10 +169,11 @@ async def running_system(
 ) -> AsyncGenerator[RunningSystem]:
     """Starts it on `data`; `settings` are those of `trunkline up`."""
     flags = {"host": "127.0.0.1", "port": port, "data": data, "stop_timeout": "1s", **settings}
+    loaded = load_settings(flags)
     with listen("127.0.0.1", port) as listener:
         async with (
-            open_system(load_settings(flags), clock=clock, interceptors=interceptors) as embedded,
-            serving(embedded.app, listener),
+            open_system(loaded, clock=clock, interceptors=interceptors) as embedded,
+            serving(embedded.app, listener, limits=connection_limits(loaded)),
             aiohttp.ClientSession() as session,
         ):
             yield RunningSystem(base_url(listener), session, embedded)

@@ -29,6 +29,10 @@ FIXED_HEADERS: Mapping[str, str] = {
 SECRETS_SENT: ContextVar[tuple[str, ...]] = ContextVar("secrets_sent", default=())
 
 
+# The code of an error that the agent has no part in: this machine lacks file descriptors, memory or a local port.
+OUT_OF_RESOURCES = "out_of_resources"
+
+
 class TransportError(Exception):
     """
     No whole answer came. `code` is one of `messages.ERROR_CODES`, and tells whether the request was sent.

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import socket
 import ssl
+from ipaddress import ip_address
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
 from trunkline.protocols.base import AgentAnswer
-from trunkline.transports.base import TransportError
+from trunkline.transports.base import OUT_OF_RESOURCES, TransportError
 
 # What an exchange can end with, other than an answer and a cancellation.
 EXCHANGE_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
 _CERTIFICATE_ALERT = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)")
 # OpenSSL's reasons for bytes that are not TLS.
 _NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
+# Every local port is in use.
+_NO_PORT = errno.EADDRNOTAVAIL
+_OUR_LACKS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 _QUOTED_BYTES = re.compile(r"\bb['\"]")
 
 
@@ -29,7 +35,19 @@ def timed_out(seconds: float, partial: AgentAnswer | None) -> TransportError:
     return TransportError("agent_timeout", f"The agent did not answer within {within}.", partial=partial)
 
 
+def lacks_resources(error: BaseException | None) -> bool:
+    """Whether this machine lacks what a call needs: file descriptors, memory or a local port."""
+    return isinstance(error, OSError) and error.errno in _OUR_LACKS
+
+
+def out_of_resources(error: OSError) -> TransportError:
+    return TransportError(OUT_OF_RESOURCES, f"Trunkline cannot call the agent now: {_why(error)}.")
+
+
 def not_sent(exc: Exception) -> TransportError:
+    lack = _our_lack(exc)
+    if lack is not None:
+        return out_of_resources(lack)
     match exc:
         case aiohttp.ClientConnectorDNSError():
             return TransportError(
@@ -70,6 +88,33 @@ def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, si
             )
         case _:
             return TransportError("agent_connection_lost", "The agent closed the connection unanswered.")
+
+
+def _our_lack(exc: Exception) -> OSError | None:
+    error = exc.os_error if isinstance(exc, aiohttp.ClientConnectorError) else exc
+    if not isinstance(error, OSError):
+        return None
+    if error.errno == _NO_PORT and isinstance(exc, aiohttp.ClientConnectorError):
+        return error if _has_source_address(exc.host, exc.port) else None
+    return error if lacks_resources(error) else None
+
+
+def _has_source_address(host: str, port: int | None) -> bool:
+    """
+    Whether this machine could call an address if it had a port.
+
+    The same error means that it has no address of that family, as for `::1` without IPv6. UDP has ports of its own.
+    """
+    try:
+        family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((host, port or 1))
+    except ValueError:
+        # A name: it was looked up, and its addresses have been tried.
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _refused_certificate(exc: Exception) -> str | None:

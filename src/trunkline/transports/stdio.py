@@ -28,7 +28,7 @@ from trunkline.agents.stdio_programs import StdioProgram
 from trunkline.agents.transport_urls import parse_program
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
-from trunkline.transports.failures import timed_out
+from trunkline.transports.failures import lacks_resources, out_of_resources, timed_out
 from trunkline.transports.https import MAX_ANSWER_BYTES
 from trunkline.transports.program_process import ChildProcess, ProgramRequest, RequestKey, read_message_ids
 
@@ -174,6 +174,8 @@ class _SupervisedProgram:
         match start.exception():
             case None:
                 return start.result()
+            case OSError() as exc if lacks_resources(exc):
+                raise out_of_resources(exc) from exc
             case OSError() as exc:
                 reason = os.strerror(exc.errno) if exc.errno else str(exc)
                 message = (

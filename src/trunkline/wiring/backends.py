@@ -17,6 +17,7 @@ from trunkline.transports.aws_agentcore import AgentCoreTransport
 from trunkline.transports.https import HttpTransport
 from trunkline.transports.stdio import StdioTransport
 from trunkline.transports.transport_router import TransportRouter
+from trunkline.wiring.descriptors import current_shares
 
 _S3 = "s3://"
 
@@ -71,7 +72,7 @@ def open_blobs(settings: Settings) -> BlobStore | None:
 async def open_transports(settings: Settings, policy: AddressPolicy) -> AsyncGenerator[TransportRouter]:
     most_bytes = settings.max_answer_bytes
     async with (
-        HttpTransport(policy, max_answer_bytes=most_bytes) as https,
+        HttpTransport(policy, max_answer_bytes=most_bytes, limit=current_shares(settings).calls) as https,
         AgentCoreTransport(max_answer_bytes=most_bytes) as agentcore,
         StdioTransport(
             settings.stdio_commands,

@@ -39,6 +39,7 @@ from trunkline.services.runs.intake import Intake
 from trunkline.stores.base import InputsQueued, Notification, PollsDue, RunsChanged
 from trunkline.stores.port.operations import Process
 from trunkline.telemetry import log_events
+from trunkline.wiring.descriptors import current_shares
 from trunkline.wiring.messaging import Messaging
 from trunkline.wiring.process_context import ProcessContext
 from trunkline.wiring.services import agent_client, migrations
@@ -72,7 +73,13 @@ class BridgeRole:
         # Where everything is in one process, there is nobody else for the tasks of a pool.
         pools = (context.settings.pool,) if context.settings.uses_kafka else None
         self.claims = TaskClaimer(
-            messaging.broker, calls, self._owner, context.stopping, pools=pools, heartbeat=self.heartbeat
+            messaging.broker,
+            calls,
+            self._owner,
+            context.stopping,
+            pools=pools,
+            heartbeat=self.heartbeat,
+            max_connections=current_shares(context.settings).calls,
         )
         detached = DetachedCaller(client)
         self._shadow_calls = ShadowCalls(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
-from socket import socket
 
 import structlog
 import uvloop
@@ -18,11 +17,13 @@ import uvloop
 from trunkline.api.middleware.startup import StartupApp
 from trunkline.api.server import base_url, listen, serving
 from trunkline.api.services import OK
-from trunkline.errors import Unavailable, WrongSchema
+from trunkline.errors import ConfigurationError, Unavailable, WrongSchema
 from trunkline.serving import stop_signal, tune_garbage_collector
+from trunkline.serving.tls import ServerTls
 from trunkline.settings import Settings, is_loopback
 from trunkline.telemetry import log_events
 from trunkline.telemetry.logs import configure_logs
+from trunkline.wiring.descriptors import connection_limits, raise_descriptor_limit
 from trunkline.wiring.system import ALL_ROLES, Role, System, open_system
 
 log = structlog.stdlib.get_logger()
@@ -33,6 +34,7 @@ _RETRY_PAUSE = 1.0
 def run_up(settings: Settings) -> int:
     """Everything in one process, until SIGTERM or Ctrl-C; prints the base URL when it is ready to take work."""
     configure_logs(settings.log_level, settings.log_format)
+    raise_descriptor_limit()
     uvloop.run(_up(settings))
     return 0
 
@@ -40,27 +42,48 @@ def run_up(settings: Settings) -> int:
 def run_roles(settings: Settings, roles: Collection[Role]) -> int:
     """These roles, until SIGTERM or Ctrl-C; prints the base URL when it is ready to take work."""
     configure_logs(settings.log_level, settings.log_format)
+    raise_descriptor_limit()
     uvloop.run(_serve(settings, roles))
     return 0
 
 
+def server_tls(settings: Settings) -> ServerTls | None:
+    """None: plain HTTP. Raises `ConfigurationError`."""
+    if settings.tls_cert is None:
+        if settings.tls_key is not None:
+            raise ConfigurationError(
+                "TRUNKLINE_TLS_KEY is set, but there is no certificate.", fix="Set TRUNKLINE_TLS_CERT."
+            )
+        return None
+    return ServerTls(settings.tls_cert, settings.tls_key)
+
+
+def scheme_of(tls: ServerTls | None) -> str:
+    return "http" if tls is None else "https"
+
+
 async def _up(settings: Settings) -> None:
     stop = stop_signal()
+    tls, limits = server_tls(settings), connection_limits(settings)
     with listen(settings.host, settings.port) as listener:
-        async with open_system(settings, ALL_ROLES) as system, serving(system.app, listener):
-            await _announce_and_wait(listener, system, stop)
+        async with (
+            open_system(settings, ALL_ROLES) as system,
+            serving(system.app, listener, limits=limits, tls=tls),
+        ):
+            await _announce_and_wait(base_url(listener, scheme_of(tls)), system, stop)
 
 
 async def _serve(settings: Settings, roles: Collection[Role]) -> None:
     stop = stop_signal()
     gate = StartupApp(tells_why=is_loopback(settings.host))
+    tls, limits = server_tls(settings), connection_limits(settings)
     with listen(settings.host, settings.port) as listener:
-        async with AsyncExitStack() as stack, serving(gate, listener):
+        async with AsyncExitStack() as stack, serving(gate, listener, limits=limits, tls=tls):
             system = await _open_when_possible(stack, settings, roles, gate, stop)
             if system is None or not await _ready(system, gate, stop):
                 return
             gate.switch_to(system.app)
-            await _announce_and_wait(listener, system, stop)
+            await _announce_and_wait(base_url(listener, scheme_of(tls)), system, stop)
 
 
 async def _open_when_possible(
@@ -104,8 +127,7 @@ async def _pause(stop: asyncio.Event) -> None:
         return
 
 
-async def _announce_and_wait(listener: socket, system: System, stop: asyncio.Event) -> None:
-    url = base_url(listener)
+async def _announce_and_wait(url: str, system: System, stop: asyncio.Event) -> None:
     log.info(log_events.READY, url=url)
     print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
     tune_garbage_collector()

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trunkline.api.server import ApiConnection, listen, serving
+from trunkline.serving import ConnectionLimits
 
 # Nothing here has a store or a broker.
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
@@ -159,3 +160,30 @@ async def test_many_requests_are_answered_on_one_connection() -> None:
         for _ in range(1_500):
             writer.write(WHOLE)
             assert (await reader.readuntil(b"\r\n\r\nhi")).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_connection_too_many_is_refused_with_a_problem_while_requests_are_in_progress() -> None:
+    is_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        is_asked.set()
+        await may_answer.wait()
+        await Response(b"done")(scope, receive, send)
+
+    with listen("127.0.0.1", 0) as listener:
+        async with serving(wait, listener, limits=ConnectionLimits(1, 1)):
+            address = listener.getsockname()
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(WHOLE)
+            await is_asked.wait()
+            refused, _ = await asyncio.open_connection(*address)
+            assert_problem(await all_that_comes(refused), 503)
+            may_answer.set()
+            assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 ")
+            # It has its answer, and gives way.
+            later, asking = await asyncio.open_connection(*address)
+            asking.write(WHOLE)
+            assert (await later.readuntil(b"done")).startswith(b"HTTP/1.1 200 ")
+            assert await all_that_comes(reader) == b""
+            for each in (writer, asking):
+                each.close()

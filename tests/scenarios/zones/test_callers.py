@@ -23,7 +23,7 @@ from tests.scenarios.zones.zone_server import (
 
 from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.jsontypes import JsonObject
-from trunkline.serving.tls import server_tls
+from trunkline.serving.tls import ServerTls
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
 from trunkline.transports.https import HttpTransport
@@ -189,7 +189,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 async def test_a_certificate_is_as_good_as_a_token(tmp_path: Path, files: tuple[Path, Path]) -> None:
-    tls = server_tls(files[0], authority=files[1])
+    tls = ServerTls(files[0], authority=files[1])
     async with zone_server(zone_with(CERTIFIED), tmp_path / "data", tls) as url:
         known = await post(url, call(text="hello"), tls=tls_of(certified("verification.example")))
         assert known.body["result"] == {"status": "success", "response_text": "hello"}
@@ -204,7 +204,7 @@ async def test_a_certificate_is_as_good_as_a_token(tmp_path: Path, files: tuple[
 async def test_two_callers_with_certificates_do_not_see_each_others_calls(
     tmp_path: Path, files: tuple[Path, Path]
 ) -> None:
-    tls = server_tls(files[0], authority=files[1], required=True)
+    tls = ServerTls(files[0], authority=files[1], required=True)
     zone = zone_with({})
     id_ = str(uuid4())
     async with zone_server(zone, tmp_path / "data", tls) as url:

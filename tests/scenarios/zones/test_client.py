@@ -16,7 +16,7 @@ from tests.scenarios.zones.zone_server import BOT_TOKEN, PRIVATE, PUBLIC, zone_s
 
 from trunkline.jsontypes import JsonObject
 from trunkline.serving import base_url, listen, serving
-from trunkline.serving.tls import server_tls
+from trunkline.serving.tls import ServerTls
 from trunkline.telemetry import log_events
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.zones import Zone, ZoneCallFailed, open_zone_client
@@ -134,7 +134,7 @@ async def test_a_caller_with_a_certificate_calls_over_mutual_tls(tmp_path: Path)
     proof: JsonObject = {"certificate": certificate, "key": key, "authority": root[0]}
     desk = GatedZone({"callers": {"verification": {"certificates": ["verification.example"]}}})
     desk.gate.set()
-    tls = server_tls(tmp_path / "server.pem", authority=tmp_path / "root.pem", required=True)
+    tls = ServerTls(tmp_path / "server.pem", authority=tmp_path / "root.pem", required=True)
     async with zone_server(desk.opened(), tmp_path / "data", tls) as url, asyncio.timeout(PATIENCE_SECONDS):
         async with open_zone_client(url, auth_type="mtls", auth_config=proof) as link:
             assert (await link.execute_task(PARAMS))["response_text"] == "hello!"

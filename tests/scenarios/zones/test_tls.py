@@ -19,7 +19,7 @@ from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.errors import ConfigurationError
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.serving import base_url, listen, serving
-from trunkline.serving.tls import server_tls
+from trunkline.serving.tls import ServerTls
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
 from trunkline.transports.https import HttpTransport
@@ -51,7 +51,7 @@ async def names_seen(scope: Scope, receive: Receive, send: Send) -> None:
 @asynccontextmanager
 async def server(folder: Path, *, required: bool = False, authority: bool = True) -> AsyncGenerator[str]:
     certificate, key, root = files(folder, certificate=SERVER[0], key=SERVER[1], root=ROOT[0])
-    tls = server_tls(certificate, key, root if authority else None, required=required)
+    tls = ServerTls(certificate, key, root if authority else None, required=required)
     with listen("127.0.0.1", 0) as listener:
         async with serving(names_seen, listener, ZoneConnection, tls=tls):
             yield base_url(listener, "https")
@@ -116,7 +116,7 @@ async def test_a_certificate_that_the_authority_has_not_signed_gets_no_connectio
 
 def test_nothing_older_than_tls_1_2_is_spoken(tmp_path: Path) -> None:
     certificate, key = files(tmp_path, certificate=SERVER[0], key=SERVER[1])
-    assert server_tls(certificate, key).minimum_version == ssl.TLSVersion.TLSv1_2
+    assert ServerTls(certificate, key).context().minimum_version == ssl.TLSVersion.TLSv1_2
 
 
 @pytest.mark.anyio
@@ -134,10 +134,10 @@ async def test_what_is_no_http_is_answered_over_tls_too(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     certificate, key = files(tmp_path, certificate=SERVER[0], key=SERVER[1])
     with pytest.raises(ConfigurationError, match=r"Its key in .*none.pem cannot be read: No such file"):
-        server_tls(certificate, tmp_path / "none.pem")
+        ServerTls(certificate, tmp_path / "none.pem")
     (tmp_path / "der.pem").write_bytes(b"\x30\x82\xff")
     with pytest.raises(ConfigurationError, match=r"The server's certificate in .*der.pem cannot be read"):
-        server_tls(tmp_path / "der.pem", key)
+        ServerTls(tmp_path / "der.pem", key)
 
 
 @pytest.mark.parametrize(
@@ -156,4 +156,4 @@ def test_files_that_cannot_be_used_are_named(
 ) -> None:
     certificate, key, authority = files(tmp_path, certificate=texts[0], key=texts[1], authority=texts[2])
     with pytest.raises(ConfigurationError, match=message):
-        server_tls(certificate, key, authority)
+        ServerTls(certificate, key, authority)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from trunkline.agents.authentication.credentials import RequestSigner, TlsConfig
 from trunkline.agents.authentication.signed_tokens import signed_token
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.serving import base_url, listen, serving
+from trunkline.serving.tls import ServerTls
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
@@ -39,7 +39,7 @@ class ZoneAnswer(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def zone_server(zone: Zone, folder: Path, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
+async def zone_server(zone: Zone, folder: Path, tls: ServerTls | None = None) -> AsyncGenerator[str]:
     with listen("127.0.0.1", 0) as listener:
         async with zone.running(folder), serving(zone, listener, ZoneConnection, tls=tls):
             yield base_url(listener, "http" if tls is None else "https")

@@ -28,7 +28,7 @@ from trunkline.clock import Clock, Instant, after
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction
-from trunkline.transports.base import Transport, TransportError
+from trunkline.transports.base import OUT_OF_RESOURCES, Transport, TransportError
 
 log = structlog.stdlib.get_logger()
 
@@ -157,7 +157,9 @@ class TokenProvider:
             answer = await self._transport.post(client.token_url, body, headers, _SECONDS, client.tls)
         except TransportError as exc:
             message = f"No token for the agent can be had: {exc.message}"
-            failure = TransportError(UNAVAILABLE, Redaction.of(client.client_secret).text(message))
+            # Ours, not the token endpoint's.
+            code = exc.code if exc.code == OUT_OF_RESOURCES else UNAVAILABLE
+            failure = TransportError(code, Redaction.of(client.client_secret).text(message))
         if note is not None:
             note(
                 _auxiliary_request(

@@ -43,6 +43,14 @@ from trunkline.retry_policy import RetryPolicy
 from trunkline.services.agents.cache import AgentCache
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
 from trunkline.telemetry import log_events
+from trunkline.transports.base import OUT_OF_RESOURCES
+
+# Until a call is tried again for which this machine had no file descriptor, memory or port.
+_RESOURCE_PAUSE_SECONDS = 0.5
+
+
+class _OutOfResources(Exception):
+    """The request was never sent, for a reason of our own."""
 
 
 class AgentCaller:
@@ -136,13 +144,30 @@ class AgentCall:
         except AttachmentMissing as exc:
             return caller.failed(self._claim, exc.error, retry=agent.retry)
         route = await caller.route(agent, self._claim.task)
+        result = await self._call_when_possible(route)
+        if route.migration is not None:
+            result.route = route
+        return result
+
+    async def _call_when_possible(self, route: Route) -> CallResult:
+        """Waits while this machine lacks what a call needs: the agent has no part in it, so nothing has failed."""
+        while True:
+            try:
+                return await self._call_recorded(route)
+            except _OutOfResources as exc:
+                task_log(self._claim.task).warning(log_events.OUT_OF_RESOURCES, error=str(exc))
+            await asyncio.sleep(_RESOURCE_PAUSE_SECONDS)
+
+    async def _call_recorded(self, route: Route) -> CallResult:
         recorder = ExchangeRecorder(self._claim.task, self._context.limits.max_wire_bytes, route.notes)
         try:
-            result = await self._call(route, recorder)
+            return await self._call(route, recorder)
         except asyncio.CancelledError:
             # What was sent until then belongs into the wire record all the same.
             if recorder.exchanges:
                 self._report(CallExchanges(claim=self._claim, exchanges=recorder.exchanges))
+            raise
+        except _OutOfResources:
             raise
         except Exception as exc:
             told = recorder.without_secrets(exc)
@@ -150,9 +175,6 @@ class AgentCall:
                 raise
             # The code that logs it does not know what must not be shown.
             raise told from None
-        if route.migration is not None:
-            result.route = route
-        return result
 
     async def _load_files(self) -> None:
         task = self._claim.task
@@ -170,6 +192,7 @@ class AgentCall:
             return caller.failed(claim, mark_doubtful(unknown, claim), retry=retry)
         agent = await route.resolver.resolve(route.agent, recorder.add_auxiliary)
         if isinstance(agent, StepError):
+            _check_resources(agent)
             return caller.failed(claim, agent, retry=retry, exchanges=recorder.exchanges)
         if remote_task_id is None:
             timeout = timedelta(milliseconds=task.timeout_ms or route.agent.timeout_ms)
@@ -235,6 +258,8 @@ class AgentCall:
             if session.seconds_left() > 0:
                 return self._still_working(session, outcome)
             outcome = unfinished(outcome.state)
+        if isinstance(outcome, Failed):
+            _check_resources(outcome.error)
         if isinstance(outcome, Succeeded) and attachments.may_store_files(outcome):
             answered = outcome
             outcome = await retry_while_unavailable(
@@ -272,6 +297,11 @@ class AgentCall:
             result=result if claim.polls == 0 else None,
             exchanges=session.exchanges,
         )
+
+
+def _check_resources(error: StepError) -> None:
+    if error.code == OUT_OF_RESOURCES:
+        raise _OutOfResources(error.message)
 
 
 def _ignore(update: CallUpdate) -> None:

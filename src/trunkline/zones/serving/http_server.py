@@ -8,7 +8,6 @@ loopback addresses only, unless its operator says that a proxy authenticates the
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -20,7 +19,7 @@ import uvloop
 from trunkline.errors import ConfigurationError, NotAllowed
 from trunkline.serving import base_url, listen, serving, stop_signal, tune_garbage_collector
 from trunkline.serving.connection import HttpConnection, HttpRefusal
-from trunkline.serving.tls import server_tls
+from trunkline.serving.tls import ServerTls
 from trunkline.serving.write_coalescing import CoalescingTransport
 from trunkline.telemetry import log_events
 from trunkline.zones.access.policy import CallerRules, ZonePolicy
@@ -126,14 +125,14 @@ async def _serve(zone: Zone, options: ZoneServerOptions) -> None:
             await zone.drain()
 
 
-def _tls(policy: ZonePolicy, options: ZoneServerOptions) -> ssl.SSLContext | None:
+def _tls(policy: ZonePolicy, options: ZoneServerOptions) -> ServerTls | None:
     if options.certificate is None:
         if options.key is not None or options.client_ca is not None:
             raise ConfigurationError(
                 "There is no TLS without a certificate of the zone's own.", fix="Name it with --tls-cert."
             )
         return None
-    return server_tls(
+    return ServerTls(
         options.certificate, options.key, options.client_ca, required=_needs_certificates(policy.callers)
     )
 

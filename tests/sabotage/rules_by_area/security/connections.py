@@ -1,0 +1,58 @@
+"""Rules of connections: what strangers can use up, and what that costs runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.sabotage.mutation import Change
+from tests.sabotage.rule import Rule
+
+_SLOTS = "tests/unit/serving/test_acceptor.py"
+_EXHAUSTED = "tests/scenarios/hostile/test_exhausted_descriptors.py"
+_CONNECTIONS = "tests/scenarios/api/test_connections.py"
+
+CONNECTIONS: Sequence[Rule] = (
+    Rule(
+        name="connections-in-total",
+        breaks="Connections from many addresses use up every file descriptor, and runs fail.",
+        symbol="trunkline.serving.connection_limits:ConnectionSlots.take",
+        change=Change("condition", 3, of=3, becomes="False"),
+        caught_by=(
+            f"{_SLOTS}::test_busy_connections_fill_the_total",
+            f"{_SLOTS}::test_the_oldest_idle_connection_goes_for_a_new_one",
+        ),
+    ),
+    Rule(
+        name="connections-of-one-address",
+        breaks="One address takes every connection, and all other clients are refused.",
+        symbol="trunkline.serving.connection_limits:ConnectionSlots.take",
+        change=Change("condition", 1, of=3, becomes="False"),
+        caught_by=(f"{_SLOTS}::test_busy_connections_fill_what_one_address_may_have",),
+    ),
+    Rule(
+        name="requests-keep-their-connection",
+        breaks="Anybody who connects often enough ends the requests of others.",
+        symbol="trunkline.serving.connection:HttpConnection.is_idle",
+        change=Change("return value", 1, of=1, becomes="True"),
+        caught_by=(
+            f"{_CONNECTIONS}::test_a_connection_too_many_is_refused_with_a_problem_while_requests_are_in_progress[embedded]",
+        ),
+        shows="",
+    ),
+    Rule(
+        name="own-lack-costs-no-attempt",
+        breaks="Strangers who hold connections open make the steps of running runs fail.",
+        symbol="trunkline.bridge.calls.agent_call:_check_resources",
+        change=Change("condition", 1, of=1, becomes="False"),
+        caught_by=(f"{_EXHAUSTED}::test_a_call_without_a_descriptor_waits_and_costs_no_attempt",),
+    ),
+    Rule(
+        name="descriptors-for-calls",
+        breaks="Connections of clients take the file descriptors that calls and the store need.",
+        symbol="trunkline.wiring.descriptors:descriptor_shares",
+        change=Change("keyword", 1, of=2, becomes="max_connections"),
+        caught_by=(
+            "tests/unit/wiring/test_descriptors.py::test_connections_and_calls_leave_descriptors_for_the_store",
+        ),
+    ),
+)

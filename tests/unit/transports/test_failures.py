@@ -1,0 +1,36 @@
+"""What a call that was not made failed of: the agent, or this machine."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import aiohttp
+import pytest
+from aiohttp.client_reqrep import ConnectionKey
+
+from trunkline.transports.failures import not_sent
+
+
+def failed_to_connect(number: int, host: str = "127.0.0.1") -> aiohttp.ClientConnectorError:
+    key = ConnectionKey(
+        host, 8080, is_ssl=False, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None
+    )
+    return aiohttp.ClientConnectorError(key, OSError(number, os.strerror(number)))
+
+
+@pytest.mark.parametrize(
+    "number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL]
+)
+def test_a_lack_of_this_machine_is_not_the_agents(number: int) -> None:
+    assert not_sent(failed_to_connect(number)).code == "out_of_resources"
+
+
+@pytest.mark.parametrize("number", [errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH])
+def test_an_agent_that_is_not_there_is_unreachable(number: int) -> None:
+    assert not_sent(failed_to_connect(number)).code == "agent_unreachable"
+
+
+def test_an_address_that_this_machine_can_never_call_is_unreachable() -> None:
+    # Like ::1 on a machine without IPv6.
+    assert not_sent(failed_to_connect(errno.EADDRNOTAVAIL, "255.255.255.255")).code == "agent_unreachable"
