@@ -124,7 +124,7 @@ def test_what_waits_in_kafka_is_shown_until_somebody_takes_it(
         fleet.write(topic, b"{}", b"%d" % number)
     expect(row.get_by_test_id("waiting")).to_have_text("3")
     expect(page.get_by_test_id("consumers-trouble")).to_have_count(0)
-    expect(page.get_by_test_id("warnings")).to_contain_text("no bridge of the pool gpu is alive")
+    expect(page.get_by_test_id("warnings")).to_contain_text("no bridge of the pool gpu is running")
     look_at(page, "system-lag")
     page.set_viewport_size({"width": 390, "height": 800})
     look_at(page, "system-lag-phone")

@@ -300,7 +300,7 @@ async def test_a_store_that_has_anything_takes_nothing(
         case _:
             await send(store, message(7))
     before = await everything(store)
-    with pytest.raises(Conflict, match=f"has {table} already"):
+    with pytest.raises(Conflict, match=f"already contains {table}"):
         await import_store(store, tmp_path / "file", no_progress)
     assert await everything(store) == before
 

@@ -116,7 +116,7 @@ async def test_without_a_broker_a_replay_is_a_conflict_with_its_reason(
     (letter_id,) = await put(tmp_path / "data", b"a")
     answer = await system.call("POST", f"/dead-letters/{letter_id}/replay")
     assert answer.status == 409
-    assert "no topic" in str(answer.json["detail"])
+    assert "no message broker" in str(answer.json["detail"])
     assert (await system.call("GET", f"/dead-letters/{letter_id}")).status == 200
 
 

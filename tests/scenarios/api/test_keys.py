@@ -156,7 +156,7 @@ async def test_a_key_made_beside_the_running_server_opens_it(tmp_path: Path) -> 
 
 
 async def test_without_a_key_in_use_the_door_does_not_open(tmp_path: Path) -> None:
-    with pytest.raises(NotAllowed, match="without a key"):
+    with pytest.raises(NotAllowed, match="without an API key"):
         async with running_system(tmp_path, host="0.0.0.0"):
             pass
     await create_key(tmp_path, name="gone")

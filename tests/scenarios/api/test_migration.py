@@ -149,7 +149,7 @@ async def test_when_the_old_side_is_given_up_the_agent_is_its_new_side(tmp_path:
         outcome = read_resource(MigrationOutcome, back.body)
         assert (outcome["changed"], outcome["refused"]) == ([], [])
         (left,) = outcome["left_alone"]
-        assert (left["agent"], "is gone" in left["message"]) == ("Kit", True)
+        assert (left["agent"], "no longer exists" in left["message"]) == ("Kit", True)
         assert (await system.call("DELETE", "/agents/Kit")).status == 204
         known = await system.call("GET", "/migration/events?agent=Kit")
         assert objects_in(known.json["items"])[0]["id"] == finished["event"]["id"]

@@ -68,7 +68,7 @@ async def test_only_a_bridge_of_the_pool_takes_its_tasks(pool: str, kafka: Topic
         assert not far.calls
         waiting = await until_waiting(system, kafka, {"tasks": 0, "tasks.gpu": 2, "results": 0})
         (warning,) = waiting["warnings"]
-        assert warning.startswith(f"2 messages wait on {kafka.topics.tasks_of(pool)}")
+        assert warning.startswith(f"2 messages are waiting on {kafka.topics.tasks_of(pool)}")
         assert warning.endswith("trunkline serve --role bridge --pool gpu.")
         async with serving_roles("bridge", pool=pool):
             for run in (first, second):

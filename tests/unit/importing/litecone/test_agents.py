@@ -97,7 +97,7 @@ def test_an_address_keeps_all_but_its_secrets() -> None:
     ("agent", "message"),
     [
         ({"url": "javascript:alert(1)"}, "url: cannot be called"),
-        ({"name": "A\nB"}, "name: must not contain a control character"),
+        ({"name": "A\nB"}, "name: must not contain control characters"),
         ({"name": "A/B"}, "name: must not contain '/'"),
         ({"protocol": "smoke-signals"}, "Unsupported protocol"),
         ({"timeout_ms": 10**9}, "timeout_ms: must be from 1 to"),
