@@ -227,6 +227,11 @@ class Settings(BaseSettings):
     max_answer_bytes: int = Field(
         16 * 1024 * 1024, gt=0, description="Maximum size of an agent's response, in bytes."
     )
+    process_header: bool = Field(
+        False,
+        description="Send the header X-Trunkline-Process, with the host name and the process id of the caller, to "
+        "agents. Their logs then show which process made a call.",
+    )
     stdio_commands: Programs = Field(
         default_factory=dict,
         description="Programs that agents can run as (stdio:NAME): a JSON object of commands by name.",

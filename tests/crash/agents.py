@@ -19,6 +19,7 @@ from typing import Literal, Self, TypeAlias, cast
 import msgspec
 from aiohttp import web
 
+from trunkline.bridge.agents.resolver import PROCESS_HEADER
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 CallKind: TypeAlias = Literal["send", "poll", "cancel"]
@@ -72,8 +73,8 @@ class Request(msgspec.Struct, kw_only=True):
 
 class CrashTestAgents:
     """
-    `life` is the number of the life that is under way; whoever starts one sets it. Where several are at once,
-    `whose` finds out which of them is at the other end of a connection.
+    `life` is the number of the process that runs now; the code that starts one sets it. If several run at once,
+    `life_of` finds the caller's by the name that it sends with each request (`process_header` of the settings).
     """
 
     def __init__(self) -> None:
@@ -84,7 +85,7 @@ class CrashTestAgents:
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         self._address = ""
         self.life = 0
-        self.whose: Callable[[asyncio.BaseTransport | None], int] | None = None
+        self.life_of: Callable[[str], int] | None = None
         self.calls: list[ReceivedCall] = []
         # Told of each call before it is answered, and after.
         self.on_received: Callable[[], None] = _nothing
@@ -128,7 +129,7 @@ class CrashTestAgents:
         """Before a new case."""
         self.calls = []
         self.life = 0
-        self.whose = None
+        self.life_of = None
         self.gate = asyncio.Event()
         self.on_received = self.on_answered = _nothing
 
@@ -172,7 +173,7 @@ class CrashTestAgents:
             task_id=str(body.get("id", body.get("task_id"))),
             message_id=cast("str | None", message.get("messageId")),
             body=raw,
-            life=self.life if self.whose is None else self.whose(request.transport),
+            life=self.life if self.life_of is None else self.life_of(request.headers.get(PROCESS_HEADER, "")),
             at=monotonic(),
         )
         self.calls.append(call)

@@ -70,10 +70,6 @@ class ChaosRun:
         self._over = 0
         self._began = monotonic()
 
-    @property
-    def ghosts(self) -> int:
-        return self._fleet.lives.ghosts
-
     async def rage(self) -> SystemHistory:
         """Until everything that can be over is; then what the checker wants to see."""
         async with asyncio.TaskGroup() as group:
@@ -90,6 +86,7 @@ class ChaosRun:
         await quiet(self.client)
         history = await read_history(self.client, self.wanted, self._agents.calls, self._fleet.lives.endings)
         history.lost_at = self._fleet.lives.lost_at
+        history.lapsed = self._fleet.lives.lapsed()
         history.commits_in_doubt = self._fleet.database_crashes > 0
         return history
 

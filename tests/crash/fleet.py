@@ -13,20 +13,22 @@ import secrets
 import signal
 from asyncio.subprocess import PIPE, Process
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from math import inf
+from datetime import datetime
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
+from typing import cast
 
 from deploy.local.kafka import KafkaProcess
 from deploy.local.postgres import PostgresCluster
 from deploy.local.processes import Guard
-from tests.crash.calling_processes import ConnectionOwners
-from tests.crash.history_checker import Ending
+from tests.crash.history_checker import Ending, LeaseLapse
 from tests.crash.server import PROGRAM, free_port
 from tests.services import private_kafka, private_postgres
 
+from trunkline.jsontypes import JsonObject, decode
+from trunkline.telemetry.log_events import LEASE_LOST
 from trunkline.wiring import Role
 
 TWO_OF_EACH: Mapping[Role, int] = {"api": 2, "executor": 2, "bridge": 2}
@@ -34,8 +36,6 @@ TWO_OF_EACH: Mapping[Role, int] = {"api": 2, "executor": 2, "bridge": 2}
 _DATABASE = "migrated"
 # Only a process that hangs takes so long.
 _PATIENCE_SECONDS = 90
-# How late a request may be seen that was sent before its sender died, by a busy test.
-_ARRIVAL_SECONDS = 5
 
 
 class ProcessLog:
@@ -43,40 +43,40 @@ class ProcessLog:
 
     def __init__(self) -> None:
         self._last = 0
-        self.by_pid: dict[int, int] = {}
+        self._logs: dict[int, Path] = {}
+        # Also of processes that have ended: their last requests may arrive later.
+        self._by_pid: dict[int, int] = {}
         self.endings: dict[int, Ending] = {}
         self.lost_at: dict[int, float] = {}
-        self.ghosts = 0
-        # When the last process died that calls agents.
-        self._caller_died_at = -inf
 
-    def begin(self, pid: int) -> int:
+    def begin(self, pid: int, log: Path) -> int:
         self._last += 1
-        self.by_pid[pid] = self._last
+        self._by_pid[pid] = self._last
+        self._logs[self._last] = log
         return self._last
 
-    def ghost(self) -> int:
-        """Somebody who was gone before it could be seen; one that has just died, if any has."""
-        self.ghosts += 1
-        self._last += 1
-        has_died = monotonic() - self._caller_died_at < _ARRIVAL_SECONDS
-        self.lose(self._last, "killed" if has_died else "gone")
-        return self._last
+    def of(self, process: str) -> int:
+        """The number of a process, by the name that it sends to agents."""
+        return self._by_pid[int(process.rpartition(":")[2])]
 
-    def caller_dies(self) -> None:
-        """Its calls may arrive before its end is known."""
-        self._caller_died_at = monotonic()
-
-    def end(self, pid: int, life: int, ending: Ending) -> None:
-        if self.by_pid.get(pid) == life:
-            del self.by_pid[pid]
-        self.lose(life, ending)
+    def lapsed(self) -> dict[int, list[LeaseLapse]]:
+        """When each process was late to renew its lease, as its log says."""
+        clocks_apart = time() - monotonic()
+        return {life: list(_lapses(log, clocks_apart)) for life, log in self._logs.items()}
 
     def lose(self, life: int, ending: Ending) -> None:
         # What was paused once stays under suspicion.
         if life not in self.endings:
             self.endings[life] = ending
             self.lost_at[life] = monotonic()
+
+
+def _lapses(log: Path, clocks_apart: float) -> Iterator[LeaseLapse]:
+    for line in log.read_bytes().splitlines():
+        if f'"{LEASE_LOST}"'.encode() in line:
+            entry = cast("JsonObject", decode(line))
+            renewed_at = datetime.fromisoformat(str(entry["timestamp"])).timestamp() - clocks_apart
+            yield LeaseLapse(last_beat_at=renewed_at - cast("float", entry["seconds"]), renewed_at=renewed_at)
 
 
 class FleetMember:
@@ -89,6 +89,7 @@ class FleetMember:
         self.name = name
         self.url: str | None = None
         self._env = env
+        self._starts = 0
         self._log = folder / f"{name}.stderr"
         self._folder = folder
         self._lives = lives
@@ -110,13 +111,15 @@ class FleetMember:
     async def begin(self) -> None:
         """Starts the process, and does not wait for anything."""
         assert self._process is None, "one life at a time"
+        self._starts += 1
+        self._log = self._folder / f"{self.name}-{self._starts}.stderr"
         with self._log.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
                 str(PROGRAM), "serve", "--role", self.role, "--port", str(self._port), "--log-level", "info",
                 cwd=self._folder, env=dict(self._env), stdout=PIPE, stderr=errors, start_new_session=True,
             )  # fmt: skip
         self._guard = Guard(self._process.pid, signal.SIGKILL)
-        self._life = self._lives.begin(self._process.pid)
+        self._life = self._lives.begin(self._process.pid, self._log)
         if self._port:
             self.url = f"http://127.0.0.1:{self._port}"
 
@@ -141,8 +144,6 @@ class FleetMember:
         if self._process is not None:
             if self._process.returncode is None:
                 self._process.kill()
-                if self.role == "bridge":
-                    self._lives.caller_dies()
             await self._end("killed")
 
     def pause(self) -> None:
@@ -168,7 +169,7 @@ class FleetMember:
             code = await process.wait()
         self._process = None
         self.is_paused = False
-        self._lives.end(process.pid, self._life, ending)
+        self._lives.lose(self._life, ending)
         if self._guard is not None:
             self._guard.dismiss()
         return code
@@ -192,11 +193,10 @@ class Fleet:
             # The tests' own agents.
             "TRUNKLINE_ALLOWED_NETWORKS": "127.0.0.0/8",
             "TRUNKLINE_TOPIC_PARTITIONS": "8",
+            # So that the agents know who calls.
+            "TRUNKLINE_PROCESS_HEADER": "true",
             **settings,
         }
-
-    def callers(self) -> ConnectionOwners:
-        return ConnectionOwners(self.lives.by_pid, self.lives.ghost)
 
     def add(self, role: Role) -> FleetMember:
         number = 1 + len(self.of(role))

@@ -21,13 +21,19 @@ from trunkline.jsontypes import Json, JsonObject, decode
 
 # How a life ended. Calls under way at a graceful stop end first, unless they take longer than they may. One that was
 # paused for longer than its lease does not know that others have taken its tasks: it may be late, and call too.
-# `gone`: it hung up before anybody could see who it was, and nobody had died; it may have waited long enough.
-Ending: TypeAlias = Literal["killed", "stopped", "abandoned", "paused", "gone"]
+Ending: TypeAlias = Literal["killed", "stopped", "abandoned", "paused"]
 
 # Why an agent was called again for the same task.
-Reason: TypeAlias = Literal["caller died", "caller paused", "no answer", "none"]
+Reason: TypeAlias = Literal["caller died", "caller paused", "lease lapsed", "no answer", "none"]
 
 _STEP_ENDS = frozenset({"StepCompleted", "StepFailed", "StepSkipped", "StepCancelled"})
+
+
+class LeaseLapse(msgspec.Struct, kw_only=True):
+    """A bridge that lived, but renewed its lease too late, by the clock of the calls: others may call for it."""
+
+    last_beat_at: float
+    renewed_at: float
 
 
 class RequestedRun(msgspec.Struct, kw_only=True):
@@ -75,6 +81,8 @@ class SystemHistory(msgspec.Struct, kw_only=True):
     lives: dict[int, Ending]
     # When they were killed or paused, by the clock of the calls; where that is not known, it was in time.
     lost_at: dict[int, float] = {}
+    # Of processes that were neither killed nor paused: starved, or cut off from the store.
+    lapsed: dict[int, list[LeaseLapse]] = {}
     # Whoever asked for a commit may not know whether it happened, and writes again what it had to say.
     commits_in_doubt: bool = False
     without_wake_reason: float = 0
@@ -290,6 +298,10 @@ def _reason(before: ReceivedCall, after: ReceivedCall, history: SystemHistory) -
     died = history.lives.get(before.life) in {"killed", "abandoned"}
     if died and before.life != after.life and history.lost_at.get(before.life, 0) <= after.at:
         return "caller died"
+    # Called before the lease was renewed, and again after it may have lapsed.
+    for lapse in history.lapsed.get(before.life, ()):
+        if before.at <= lapse.renewed_at and lapse.last_beat_at <= after.at:
+            return "lease lapsed"
     return "none"
 
 

@@ -45,7 +45,6 @@ def _figures(plan: ChaosPlan, chaos: ChaosRun, history: SystemHistory) -> dict[s
         "crashes of the database": plan.database_crashes,
         **{f"pauses of {role}": number for role, number in sorted(chaos.pauses.items())},
         "calls of agents": len(sends),
-        "calls whose caller had hung up when they arrived": chaos.ghosts,
         **{f"second calls: {reason}": number for reason, number in sorted(second_calls(history).items())},
         **_recovery(recoveries(history)),
         "rows without a wake reason": int(history.without_wake_reason),

@@ -8,7 +8,14 @@ from copy import deepcopy
 import pytest
 from tests.crash.agents import CallKind, ReceivedCall
 from tests.crash.client import RunEvent
-from tests.crash.history_checker import RequestedRun, RunHistory, SystemHistory, second_calls, violations
+from tests.crash.history_checker import (
+    LeaseLapse,
+    RequestedRun,
+    RunHistory,
+    SystemHistory,
+    second_calls,
+    violations,
+)
 
 from trunkline.jsontypes import Json, JsonObject, encode
 
@@ -71,6 +78,27 @@ def test_a_process_that_was_paused_for_long_may_call_again(excuse: Callable[[Sys
     excuse(history)
     assert violations(history) == []
     assert second_calls(history) == {"caller paused": 1}
+
+
+def _lapse(last_beat_at: float, renewed_at: float) -> Callable[[SystemHistory], None]:
+    """The first process lived on, and was late to renew its lease; it called at 10, the second one at 20."""
+
+    def change(history: SystemHistory) -> None:
+        history.lives = {}
+        history.calls[0].at, history.calls[1].at = 10.0, 20.0
+        history.lapsed = {1: [LeaseLapse(last_beat_at=last_beat_at, renewed_at=renewed_at)]}
+
+    return change
+
+
+@pytest.mark.parametrize(("last_beat_at", "renewed_at"), [(5.0, 21.0), (12.0, 27.5), (5.0, 19.0)])
+def test_the_task_of_a_process_whose_lease_lapsed_may_be_called_again(
+    last_beat_at: float, renewed_at: float
+) -> None:
+    history = _good()
+    _lapse(last_beat_at, renewed_at)(history)
+    assert violations(history) == []
+    assert second_calls(history) == {"lease lapsed": 1}
 
 
 def _lose_the_run(history: SystemHistory) -> None:
@@ -209,6 +237,8 @@ def _insert(history: SystemHistory, place: int, kind: str, data: dict[str, Json]
         (_stop_gracefully_before_the_second_call, "without a reason"),
         (_die_after_the_second_call, "without a reason"),
         (_pause_after_the_second_call, "without a reason"),
+        (_lapse(21.0, 36.0), "without a reason"),
+        (_lapse(-6.0, 9.0), "without a reason"),
         (_change_the_message_id, "with the message ids"),
         (_change_the_body, "different bodies"),
         (_change_the_task, "though its message was to stay the same"),

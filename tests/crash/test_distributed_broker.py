@@ -139,7 +139,7 @@ async def scenario(
     await topics.make(names.tasks, names.results, names.events, partitions=partitions)
     agents.forget()
     # A cancellation travels too: whoever is called meanwhile is called rightly.
-    agents.whose = lambda _transport: 0
+    agents.life_of = lambda _process: 0
     with fresh_database(postgres) as url:
         for name, value in {
             "STORE": url,

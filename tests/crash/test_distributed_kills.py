@@ -37,7 +37,7 @@ async def test_nothing_is_lost_when_everything_is_killed_again_and_again(
 ) -> None:
     agents.forget()
     async with killable_fleet(tmp_path) as fleet:
-        agents.whose = fleet.callers()
+        agents.life_of = fleet.lives.of
         chaos = ChaosRun(PLAN, fleet, agents, patient_session)
         await furnish(chaos.client, agents, SLOW_AGENTS)
         history = await chaos.rage()

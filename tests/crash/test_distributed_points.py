@@ -132,7 +132,7 @@ def scenario_of(
             }
             story = RestartScenario(kinds, tmp_path / name, agents, starter, session, settings)
             # A cancellation travels too: whoever is called meanwhile is called rightly.
-            agents.whose = lambda _transport: agents.life
+            agents.life_of = lambda _process: agents.life
             return story
 
         yield begin

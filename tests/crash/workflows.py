@@ -106,7 +106,7 @@ async def _cancel(watched: WatchedRun) -> None:
     if (await watched.client.run(watched.run_id)).get("cancel_requested_at") is None:
         await watched.client.wish(f"/runs/{watched.run_id}/cancel")
         # Of several lives at once none is the later one.
-        if watched.agents.whose is None:
+        if watched.agents.life_of is None:
             watched.want.cancelled_in = watched.agents.life
 
 

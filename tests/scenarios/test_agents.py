@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from trunkline.bridge.agents.resolver import PROCESS_HEADER
 from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, running_system, simple_success
 from trunkline.testing.agents import Reply
 from trunkline.testing.system import error_of, step_of
@@ -69,6 +71,19 @@ async def test_every_request_has_the_headers_that_were_promised(system: RunningS
     assert headers["Accept"] == "application/json"
     assert headers["X-Correlation-ID"]
     assert "A2A-Version" not in headers
+    assert PROCESS_HEADER not in headers
+
+
+@pytest.mark.embedded_only
+async def test_requests_name_the_calling_process_where_that_is_wanted(tmp_path: Path) -> None:
+    async with (
+        running_system(tmp_path / "data", process_header=True) as system,
+        ScriptedAgent(jsonrpc_task("", state="working"), jsonrpc_task("ok")) as agent,
+    ):
+        await system.register("Agent", agent.url, protocol="jsonrpc-2.0")
+        await system.save(ONE)
+        await system.run("one")
+    assert [call.headers[PROCESS_HEADER] for call in agent.calls] == [PROCESS_NAME] * 2
 
 
 class ConcurrentAgent:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from trunkline.bridge.agents.negotiation import DialectNegotiator
-from trunkline.bridge.agents.resolver import AgentResolver
+from trunkline.bridge.agents.resolver import PROCESS_HEADER, AgentResolver
 from trunkline.bridge.agents.routes import AgentRouter
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.calls.batches import BatchSender
@@ -22,6 +22,7 @@ from trunkline.services.agents.push_notifications import PushNotifications, Push
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.services.migration.routing_table import RoutingTable
+from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault, load_key
@@ -97,14 +98,15 @@ async def open_process_context(
         registry = AgentRegistry(store, vault, agent_cache, drift_recorder)
         tokens = TokenProvider(transport, clock)
         routes = RoutingTable(store.agent_events, clock)
+        call_headers = {PROCESS_HEADER: PROCESS_NAME} if settings.process_header else {}
         async with (
             BatchSender(transport) as batches,
             DialectNegotiator(transport, registry, clock, tokens) as negotiator,
             AgentRouter(
-                agent_resolver := AgentResolver(negotiator, registry, tokens),
+                agent_resolver := AgentResolver(negotiator, registry, tokens, call_headers),
                 routes,
                 lambda dialect_store: DialectNegotiator(transport, dialect_store, clock, tokens),
-                lambda negotiator: AgentResolver(negotiator, registry, tokens),
+                lambda negotiator: AgentResolver(negotiator, registry, tokens, call_headers),
             ) as agent_routes,
         ):
             yield ProcessContext(

@@ -24,6 +24,9 @@ from trunkline.telemetry.redaction import Redaction
 
 _MAX_CACHED = 10_000
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+_NO_HEADERS: Mapping[str, str] = {}
+# Which process has made a call, for agents' logs; sent only if the settings ask for it.
+PROCESS_HEADER = "X-Trunkline-Process"
 
 
 class ResolvedAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,10 +78,18 @@ class ResolvedAgent(msgspec.Struct, frozen=True, kw_only=True):
 class AgentResolver:
     """Resolves the agents of the registry, or the target of one agent."""
 
-    def __init__(self, dialects: DialectNegotiator, registry: AgentRegistry, tokens: TokenProvider) -> None:
+    def __init__(
+        self,
+        dialects: DialectNegotiator,
+        registry: AgentRegistry,
+        tokens: TokenProvider,
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> None:
+        """`headers` are sent to every agent."""
         self._negotiator = dialects
         self._registry = registry
         self._tokens = tokens
+        self._headers = {**_HEADERS, **headers}
         self._cache: dict[str, ResolvedAgent] = {}
 
     async def resolve(self, agent: Agent, note: AuxiliaryRecorder | None = None) -> ResolvedAgent | StepError:
@@ -170,7 +181,7 @@ class AgentResolver:
             adapter=adapter,
             credentials=opened,
             address=opened.add_to(dialect.url),
-            headers={**_HEADERS, **opened.headers},
+            headers={**self._headers, **opened.headers},
             redaction=self._tokens.redaction(opened),
             tokens=self._tokens,
             resolver=self,
