@@ -1,5 +1,6 @@
 """
-Streams of server-sent events: a run's history while it grows, and a doorbell for lists of runs.
+Streams: a run's history while it grows, a doorbell for lists of runs (both as server-sent events), and the audit log
+as JSON lines.
 
 The streams read what is committed; they take no part in the work. A client that goes away ends its stream and nothing
 else, and comes back; to a history with the last `id` it has seen.
@@ -15,14 +16,17 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from trunkline.api.resources.runs import event_resource
+from trunkline.api.resources.system import audit_entry
 from trunkline.api.services import Services
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.state import FINAL_RUN_STATUSES
+from trunkline.services.operations.audit_log import AuditFollower
 from trunkline.stores.base import EventRecord
 
 EVENT_STREAM = "text/event-stream"
+JSON_LINES = "application/x-ndjson"
 # Proxies commonly cut connections that are silent for 30 to 60 seconds.
 PING_AFTER_SECONDS = 15.0
 # The doorbell may be lost or ring in another process; looking once a second is the guarantee.
@@ -47,6 +51,8 @@ class _Stream(Response):
     """Chunks of text, until there are no more, the client goes away, or the process is asked to stop."""
 
     media_type = EVENT_STREAM
+    # Headers travel with the first body: a client sees that it is connected before the first event.
+    greeting = b": hello\n\n"
 
     def __init__(self, stopping: asyncio.Event, ping_after: float) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
@@ -58,8 +64,7 @@ class _Stream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        # Headers travel with the first body: a client sees that it is connected before the first event.
-        await send({"type": "http.response.body", "body": b": hello\n\n", "more_body": True})
+        await send({"type": "http.response.body", "body": self.greeting, "more_body": True})
         sending = asyncio.ensure_future(self._send_events(send))
         leaving = [
             asyncio.ensure_future(_gone(receive)),
@@ -152,3 +157,41 @@ class EventStream(_Stream):
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+class AuditStream(_Stream):
+    """Entries of the audit log, one JSON object a line; an empty line shows that the connection is alive."""
+
+    media_type = JSON_LINES
+    greeting = b""
+
+    def __init__(
+        self,
+        stopping: asyncio.Event,
+        entries: AuditFollower,
+        *,
+        follow: bool,
+        ping_after: float = PING_AFTER_SECONDS,
+    ) -> None:
+        super().__init__(stopping, ping_after)
+        self._entries = entries
+        self._follow = follow
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        now = asyncio.get_running_loop().time
+        ping_at = now() + self._ping_after
+        while True:
+            try:
+                async for batch in self._entries.read():
+                    ping_at = now() + self._ping_after
+                    yield b"".join(encode(audit_entry(entry)) + b"\n" for entry in batch)
+            except Unavailable:
+                if not self._follow:
+                    raise
+                # The stream waits with the work, and goes on when the store is back.
+            if not self._follow:
+                return
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+            if now() >= ping_at:
+                ping_at = now() + self._ping_after
+                yield b"\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
@@ -20,6 +20,7 @@ import msgspec
 from starlette.requests import Request
 
 from trunkline.api.headers import find_header
+from trunkline.clock import Instant
 from trunkline.errors import Finding, Invalid
 
 Place = Literal["path", "query", "header"]
@@ -34,6 +35,8 @@ _BOOLEANS = {
     **dict.fromkeys(("true", "1", "on", "yes", "t", "y"), True),
     **dict.fromkeys(("false", "0", "off", "no", "f", "n"), False),
 }
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]", re.IGNORECASE)
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -49,6 +52,11 @@ P = TypeVar("P", bound=Parameters)
 def in_header(name: str) -> dict[str, str]:
     """`extra` of a parameter that is sent as the header `name`."""
     return {_HEADER: name}
+
+
+def instant(time: datetime | None) -> Instant | None:
+    """A parameter of time as stores have it."""
+    return None if time is None else Instant((time - _EPOCH) // _MICROSECOND)
 
 
 class Parameter(NamedTuple):

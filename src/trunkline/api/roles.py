@@ -93,6 +93,7 @@ ROLES: dict[str, KeyRole | None] = {
     # the system itself
     "GET /api/v1/system": "viewer",
     "GET /api/v1/audit": "viewer",
+    "GET /api/v1/audit/export": "viewer",
     "GET /api/v1/me": "viewer",
     # dead letters
     "GET /api/v1/dead-letters": "viewer",

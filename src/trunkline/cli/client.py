@@ -292,6 +292,18 @@ class Client:
         """The newest changes first."""
         return cast("Page[AuditEntryResource]", self._list("/audit", query, limit, cursor))
 
+    def audit_lines(self, query: Mapping[str, object]) -> Iterator[AuditEntryResource]:
+        """
+        The oldest changes first. With `follow` in the query there is no end until the connection is cut.
+
+        Raises `ServerAway`, also for a response that was cut off.
+        """
+        request = RestRequest("GET", with_query(f"{API}/audit/export", query))
+        with self._http.open(request, timeout=STREAM_SILENCE_SECONDS) as response:
+            for line in self._http.lines(response):
+                if line.strip():
+                    yield cast("AuditEntryResource", json.loads(line))
+
     # What happens in a run
 
     def follow(self, run_id: str, *, seconds: float | None = None) -> Iterator[EventResource]:

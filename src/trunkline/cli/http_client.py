@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import SplitResult, urlencode, urlsplit
@@ -91,6 +91,15 @@ class HttpClient:
             yield response
         finally:
             connection.close()
+
+    def lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
+        """The body line by line; raises `ServerAway` when it is cut off."""
+        while True:
+            with self._reached():
+                line = response.readline()
+            if not line:
+                return
+            yield line
 
     @contextmanager
     def _reached(self) -> Generator[None]:

@@ -97,6 +97,7 @@ class ChildRuns:
                 parent=ParentStep(parent.id, effect.step),
                 depth=parent.depth + 1,
                 routing_version=parent.routing_version,
+                started_by=parent.started_by,
             )
         )
         return QueuedInput(effect.run_id, START, encode_input(RunRequested()))

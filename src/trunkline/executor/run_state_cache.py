@@ -72,6 +72,7 @@ class RunStateCache:
             parent=record.parent,
             depth=record.depth,
             routing_version=record.routing_version,
+            started_by=record.started_by,
             failure=failure,
         )
         restore(state, steps)

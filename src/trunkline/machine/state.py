@@ -144,6 +144,8 @@ class RunState(msgspec.Struct, kw_only=True):
     depth: int = 0
     # The last agent event that was known when the run was accepted: by it each agent's side is chosen.
     routing_version: int = 0
+    # For the runs that it starts.
+    started_by: str | None = None
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])

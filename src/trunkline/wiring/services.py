@@ -96,6 +96,7 @@ def api_services(
         ),
         agent_activity=AgentActivityReader(context.store, context.registry, context.clock),
         test_calls=AgentTestCalls(
+            context.store,
             context.registry,
             AgentTestCaller(DetachedCaller(agent_client(context)), context.agent_routes, context.clock),
         ),

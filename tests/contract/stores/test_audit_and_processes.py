@@ -13,7 +13,15 @@ from trunkline.clock import Instant, after
 from trunkline.id_generation import new_id
 from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import Store
-from trunkline.stores.port.operations import AuditEntry, AuditKind, NewAuditEntry, Process, SeenProcess
+from trunkline.stores.port.operations import (
+    AuditEntry,
+    AuditFilter,
+    AuditKind,
+    AuditPlace,
+    NewAuditEntry,
+    Process,
+    SeenProcess,
+)
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -190,3 +198,23 @@ async def test_queues_are_counted_up_to_the_bound(store: Store) -> None:
     assert found.runs["COMPLETED"] == 0
     assert (found.dead_letters, found.outbox, found.inbox, found.timers_due) == (3, 1, 0, 0)
     assert (await store.backlog.queues(100)).runs["PENDING"] == 5
+
+
+async def test_entries_are_read_by_their_times_oldest_first(store: Store, clock: FakeClock) -> None:
+    await put(store, entry(5), entry(2))
+    clock.advance(timedelta(seconds=1))
+    await put(store, entry(1, who="ann", kind="key", subject="k"), entry(9))
+    later = after(NOW, timedelta(seconds=1))
+    written = [
+        entry(2).written(NOW),
+        entry(5).written(NOW),
+        entry(1, who="ann", kind="key", subject="k").written(later),
+        entry(9).written(later),
+    ]
+    begin = AuditPlace(Instant(0), "")
+    assert await store.audit.page_by_time(limit=10, after=begin) == written
+    assert await store.audit.page_by_time(limit=2, after=begin) == written[:2]
+    assert await store.audit.page_by_time(limit=10, after=AuditPlace(NOW, entry(2).id)) == written[1:]
+    assert await store.audit.page_by_time(limit=10, after=AuditPlace(later, "")) == written[2:]
+    for where in (AuditFilter(who="ann"), AuditFilter(kind="key"), AuditFilter(subject="k", who="ann")):
+        assert await store.audit.page_by_time(limit=10, after=begin, where=where) == [written[2]]

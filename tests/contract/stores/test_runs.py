@@ -94,6 +94,7 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
         parent=ParentStep(run_id(8), "call"),
         depth=3,
         routing_version=7,
+        started_by="ann",
     )
     await insert(store, run)
     assert await store.runs.get(run_id(1)) == (
@@ -113,6 +114,7 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
             parent=ParentStep(run_id(8), "call"),
             depth=3,
             routing_version=7,
+            started_by="ann",
         ),
         [],
     )

@@ -69,7 +69,9 @@ async def fill(store: Store) -> None:
             ApiKey(id=id_of("key"), name="ci", role="admin", digest=b"digest", created_at=NOW)
         )
     second = msgspec.structs.replace(new_run(2), retry_of=run_id(1), correlation_id=ODD, trace=TRACE)
-    child = msgspec.structs.replace(new_run(3), parent=ParentStep(run_id(1), ODD), depth=1, routing_version=7)
+    child = msgspec.structs.replace(
+        new_run(3), parent=ParentStep(run_id(1), ODD), depth=1, routing_version=7, started_by="ann"
+    )
     await insert(store, new_run(1, key="once", digest=b"\x00\x01"), second, child)
     # Begun in this order.
     steps = [StepState(name=name, status="RUNNING", attempts=2, context_id=ODD) for name in ("b", "c", "a")]

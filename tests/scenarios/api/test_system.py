@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+import aiohttp
 import pytest
 from tests.resources import read_resource
 from tests.scenarios.api.test_dead_letters import put
 from tests.scenarios.api.test_keys import EVERY_ROLE, bearer, create_key, guarded_system, keys_of
 
 from trunkline import __version__
-from trunkline.api.resources.system import AuditPage, CallerResource, SystemState
+from trunkline.api.resources.system import AuditEntryResource, AuditPage, CallerResource, SystemState
 from trunkline.brokers.base import ConsumerGroup, Lag
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.operations.system_status import Deployment, SystemMonitor
 from trunkline.stores.base import KeyRole, Store
 from trunkline.stores.port.operations import Process
@@ -27,6 +29,7 @@ from trunkline.testing import (
     jsonrpc_task,
     simple_success,
 )
+from trunkline.testing.agents import Call
 
 pytestmark = pytest.mark.anyio
 
@@ -166,6 +169,63 @@ async def test_dead_letters_and_moves_of_agents_are_noted(system: RunningSystem,
     assert await changes(system, "&kind=dead_letter") == [("dead_letter", "discard", letter)]
     assert await changes(system, "&kind=migration") == [("migration", "attest", "A")]
     assert await changes(system, "&who=me") == [("migration", "attest", "A")]
+
+
+async def test_messages_that_people_send_to_agents_are_noted(system: RunningSystem) -> None:
+    """They can make an agent act, though they change nothing here."""
+    async with ScriptedAgent(simple_success({"text": "hi"})) as agent:
+        await system.register("A", agent.url, protocol="simple-a2a")
+        assert (await system.call("POST", "/agents/A/try", {"text": "a-secret-message"})).status == 200
+        assert (await system.call("POST", "/agents/A/check", {"active": True})).status == 200
+        # Sends nothing that an agent takes for work.
+        assert (await system.call("POST", "/agents/A/check")).status == 200
+    assert await changes(system, "&kind=agent") == [
+        ("agent", "create", "A"),
+        ("agent", "try", "A"),
+        ("agent", "check", "A"),
+    ]
+    audit = await system.call("GET", "/audit")
+    assert b"a-secret-message" not in audit.body
+
+
+async def test_a_message_is_noted_even_if_its_sender_dies_before_the_answer(system: RunningSystem) -> None:
+    gate = asyncio.Event()
+
+    async def answer_later(call: Call) -> Json:
+        await gate.wait()
+        return simple_success({})(call)
+
+    async with ScriptedAgent(answer_later) as agent, asyncio.TaskGroup() as group:
+        await system.register("A", agent.url, protocol="simple-a2a")
+        group.create_task(system.call("POST", "/agents/A/try", {"text": "hello"}))
+        await agent.called()
+        noted = await changes(system)
+        gate.set()
+    assert noted[-1] == ("agent", "try", "A")
+
+
+async def test_the_audit_log_is_exported_as_json_lines_oldest_first(system: RunningSystem) -> None:
+    for name in ("A", "B", "C"):
+        await system.register(name, "http://127.0.0.1:9/")
+    answer = await system.call("GET", "/audit/export")
+    assert answer.headers["Content-Type"].startswith("application/x-ndjson")
+    entries = [read_resource(AuditEntryResource, line) for line in answer.body.splitlines()]
+    assert [entry["subject"] for entry in entries] == ["A", "B", "C"]
+    only = await system.call("GET", f"/audit/export?subject=B&since={entries[1]['at']}")
+    assert [read_resource(AuditEntryResource, line) for line in only.body.splitlines()] == [entries[1]]
+    assert (await system.call("GET", "/audit/export?since=2100-01-01T00:00:00Z")).body == b""
+    assert (await system.call("GET", "/audit/export?since=yesterday")).status == 422
+
+
+async def test_the_audit_log_can_be_followed(system: RunningSystem) -> None:
+    await system.register("A", "http://127.0.0.1:9/")
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{system.url}/api/v1/audit/export?follow=true") as stream,
+    ):
+        assert read_resource(AuditEntryResource, await stream.content.readline())["subject"] == "A"
+        await system.register("B", "http://127.0.0.1:9/")
+        assert read_resource(AuditEntryResource, await stream.content.readline())["subject"] == "B"
 
 
 async def test_changes_are_listed_page_by_page(system: RunningSystem) -> None:

@@ -175,6 +175,14 @@ class RunFacts(TypedDict):
     agents: Annotated[Sequence[str], Meta(description="Those that its workflow's steps call, each once.")]
     error: StepFailure | None
     correlation_id: str
+    started_by: Annotated[
+        str | None,
+        Meta(
+            description="The name of the API key that started it; `kafka:TOPIC` for a command from Kafka. A child"
+            " run has its parent's. Null: no keys were in use.",
+            examples=["ci"],
+        ),
+    ]
     created_at: Timestamp
     started_at: Timestamp | None
     finished_at: Timestamp | None
@@ -377,6 +385,7 @@ def run_resource(view: RunView, *, step_payloads: bool = True) -> RunResource:
         "output": stored_json(record.output),
         "error": None if record.error is None else step_failure(record.error),
         "correlation_id": record.correlation_id,
+        "started_by": record.started_by,
         "created_at": rfc3339(record.created_at),
         "started_at": time_or_none(record.started_at),
         "finished_at": time_or_none(record.finished_at),
@@ -396,6 +405,7 @@ def run_summary(run: ListedRun, *, payloads: bool) -> RunSummary:
         "agents": run.agents,
         "error": None if record.error is None else step_failure(record.error),
         "correlation_id": record.correlation_id,
+        "started_by": record.started_by,
         "created_at": rfc3339(record.created_at),
         "started_at": time_or_none(record.started_at),
         "finished_at": time_or_none(record.finished_at),

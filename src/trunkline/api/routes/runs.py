@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from trunkline.api.event_streams import EVENT_STREAM, EventStream, RunsChangedStream
 from trunkline.api.paging import NumberPageParameters, TextPageParameters, decode_cursor, page
-from trunkline.api.parameters import MAX_ATTEMPT, Parameters, in_header
+from trunkline.api.parameters import MAX_ATTEMPT, Parameters, in_header, instant
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.exchanges import WirePage, exchange_resources
 from trunkline.api.resources.runs import (
@@ -30,7 +30,6 @@ from trunkline.api.resources.runs import (
 )
 from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
-from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.machine.state import RunStatus, StepStatus
@@ -45,8 +44,6 @@ RUNS = "/api/v1/runs"
 _MAX_SEQ = 10**18 - 1
 _LONGEST_TEXT = 200
 _OF_CHILDREN = "A child run counts with the run above all others that has begun it."
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 RunIdParameter = Annotated[str, Meta(description="The run's id.")]
 Payloads = Annotated[bool, Meta(description="`false`: without input and output, which may be long.")]
@@ -125,8 +122,8 @@ class ListRunsParameters(TextPageParameters, frozen=True, kw_only=True):
             workflow=self.workflow,
             agent=self.agent,
             text=self.q,
-            since=_instant(self.since),
-            until=_instant(self.until),
+            since=instant(self.since),
+            until=instant(self.until),
             parent=None if self.parent is None else RunId(self.parent),
             with_children=self.children,
         )
@@ -307,10 +304,6 @@ class RunRoutes:
 async def _error_codes(_request: Request) -> Response:
     """Every code that the error of a step or a run can have."""
     return json_response(error_codes())
-
-
-def _instant(time: datetime | None) -> Instant | None:
-    return None if time is None else Instant((time - _EPOCH) // _MICROSECOND)
 
 
 def run_operations(services: Services) -> list[Operation]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trunkline.api.event_streams import JSON_LINES, AuditStream
 from trunkline.api.middleware.auth import caller_of, role_of
 from trunkline.api.paging import TextPageParameters, decode_cursor, page
+from trunkline.api.parameters import Parameters, instant
 from trunkline.api.problems import KINDS, problem
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.system import (
@@ -25,7 +28,8 @@ from trunkline.api.routing import JSON, Operation, ResponseSpec, json_response, 
 from trunkline.api.services import OK, Probes, Services
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import encode
-from trunkline.stores.port.operations import AuditKind
+from trunkline.services.operations.audit_log import BEGINNING
+from trunkline.stores.port.operations import AuditFilter, AuditKind
 from trunkline.system_clock import SystemClock
 
 SYSTEM = "/api/v1/system"
@@ -39,6 +43,18 @@ class AuditParameters(TextPageParameters, frozen=True, kw_only=True):
     who: Annotated[str, Meta(description="Only what the key of this name has changed.")] | None = None
     kind: Annotated[AuditKind, Meta(description="Only changes of this kind of thing.")] | None = None
     subject: Annotated[str, Meta(description="Only changes of this one.")] | None = None
+
+
+class ExportAuditParameters(Parameters, frozen=True, kw_only=True):
+    who: Annotated[str, Meta(description="Only what the key of this name has changed.")] | None = None
+    kind: Annotated[AuditKind, Meta(description="Only changes of this kind of thing.")] | None = None
+    subject: Annotated[str, Meta(description="Only changes of this one.")] | None = None
+    since: (
+        Annotated[datetime, Meta(tz=True, description="Only entries written at this time or later.")] | None
+    ) = None
+    follow: Annotated[
+        bool, Meta(description="`true`: the response does not end. New entries follow as they are written.")
+    ] = False
 
 
 class ProbeRoutes:
@@ -108,6 +124,20 @@ class SystemRoutes:
         entries, next_cursor = page(found, given.limit, lambda entry: entry.id)
         return json_response(page_of([audit_entry(entry) for entry in entries], next_cursor))
 
+    async def export_audit(self, _request: Request, given: ExportAuditParameters) -> Response:
+        """
+        The audit log as JSON lines, oldest entry first.
+
+        Each line is an entry as in the list. With `follow`, an empty line every 15 seconds shows that the connection is
+        alive. To continue after an interruption, set `since` to one minute before the `at` of the last entry you have,
+        and skip the ids that you know: entries of different processes can appear in another order than their times.
+        """
+        entries = self._services.audit.follow(
+            instant(given.since) or BEGINNING,
+            AuditFilter(who=given.who, kind=given.kind, subject=given.subject),
+        )
+        return AuditStream(self._services.stopping, entries, follow=given.follow)
+
     async def me(self, request: Request) -> Response:
         """Whose key this is, and what it may do."""
         caller: CallerResource = {"name": caller_of(request.scope), "role": role_of(request.scope)}
@@ -142,6 +172,11 @@ def system_operations(services: Services) -> list[Operation]:
         operation(
             f"GET {AUDIT}", routes.audit, AuditParameters, name="list_audit", tag="system",
             responses={200: ResponseSpec("A page of changes.", AuditPage)}, problems=(422,),
+        ),
+        operation(
+            f"GET {AUDIT}/export", routes.export_audit, ExportAuditParameters, name="export_audit", tag="system",
+            responses={200: ResponseSpec("The entries.", content={JSON_LINES: {"type": "string"}})},
+            problems=(422,),
         ),
         operation(
             f"GET {ME}", routes.me, name="get_caller", tag="system",

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import deque
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
+from trunkline.cli.client import RECONNECT_PAUSE_SECONDS, RECONNECT_SECONDS, Client
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.options import HERE, Count, Server
-from trunkline.cli.rendering.output import harmless, note, note_next_page, print_json, print_table
-from trunkline.cli.rendering.times import date_time
+from trunkline.cli.failures import CliError, ServerAway
+from trunkline.cli.options import HERE, Count, Flag, Server
+from trunkline.cli.rendering.output import (
+    harmless,
+    note,
+    note_next_page,
+    print_json,
+    print_now,
+    print_table,
+)
+from trunkline.cli.rendering.times import date_time, parse_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from trunkline.api.resources.system import AuditEntryResource
     from trunkline.jsontypes import Json
 
 Kind = Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter"]
+# Entries of different processes can appear in another order than their times, by at most this.
+_OVERLAP = timedelta(minutes=1)
+# More than are written in that time, except by a very busy system, whose entries then come twice after an interruption.
+_REMEMBERED = 10_000
+# What a follower is shown of the time before.
+_SHOWN_BEFORE = 10
 
 
 def audit(
@@ -22,14 +42,18 @@ def audit(
     who: str | None = None,
     kind: Kind | None = None,
     subject: str | None = None,
+    since: str | None = None,
     limit: Count = 50,
     cursor: str | None = None,
+    follow: Flag = False,
+    export: Flag = False,
     server: Server = HERE,
 ) -> int:
     """
     List what people have changed, newest first.
 
-    Starting a run is no entry: the run itself is. Calls that a zone has refused: trunkline zone audit
+    Starting a run is not an entry: the run itself says who started it. Calls that a zone has refused: trunkline zone
+    audit
 
     Parameters
     ----------
@@ -39,21 +63,89 @@ def audit(
         Only changes of this kind of thing.
     subject
         Only changes of this one: a run's or a dead letter's id, or a name.
+    since
+        With --follow or --export: start at this time, e.g. 2026-03-01T12:00:00Z.
     limit
         At most this many.
     cursor
         Go on where an earlier list ended: its next_cursor.
+    follow
+        Print the last entries, oldest first, then each new one until you press Ctrl-C. With --json, one JSON object a
+        line.
+    export
+        Print all entries as JSON lines, oldest first. With --follow, go on with each new one.
     """
     asked = {"who": who, "kind": kind, "subject": subject}
+    if follow or export:
+        if cursor is not None:
+            raise CliError(
+                "--cursor does not go with --follow and --export",
+                fix="Use --since TIME.",
+                exit_code=Exit.USAGE,
+            )
+        entries = (
+            _followed(server.client(), asked, since, whole=export)
+            if follow
+            else _exported(server, asked, since)
+        )
+        for entry in entries:
+            print_now(
+                json.dumps(entry, ensure_ascii=False) if export or server.json else "  ".join(_row(entry))
+            )
+        return Exit.OK
+    if since is not None:
+        raise CliError("--since goes with --follow or --export", fix="Add one of them.", exit_code=Exit.USAGE)
     page = server.client().audit(asked, limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
         return Exit.OK
     print_table(("AT", "WHO", "KIND", "ACTION", "SUBJECT", "DETAIL"), [_row(entry) for entry in page.items])
     if not page.items:
-        note("Nobody has changed anything like this.")
+        note("No matching entries.")
     note_next_page(("audit",), asked, page.next_cursor)
     return Exit.OK
+
+
+def _exported(
+    server: Server, asked: Mapping[str, str | None], since: str | None
+) -> Iterator[AuditEntryResource]:
+    return server.client().audit_lines({**asked, "since": since})
+
+
+def _followed(
+    client: Client, asked: Mapping[str, str | None], since: str | None, *, whole: bool
+) -> Iterator[AuditEntryResource]:
+    """
+    Each entry once, whatever happens to the connection: after an interruption the last minute is read again.
+
+    `whole`: from the first entry on, unless `since` says otherwise. Raises `ServerAway` when the server stays away.
+    """
+    known: deque[str] = deque(maxlen=_REMEMBERED)
+    if since is None and not whole:
+        for entry in reversed(client.audit(asked, limit=_SHOWN_BEFORE).items):
+            since = entry["at"]
+            known.append(entry["id"])
+            yield entry
+    away_since: float | None = None
+    while True:
+        try:
+            for entry in client.audit_lines({**asked, "since": since, "follow": "true"}):
+                away_since = None
+                if entry["id"] not in known:
+                    known.append(entry["id"])
+                    yield entry
+                since = _resume_at(entry["at"])
+        except ServerAway:
+            now = time.monotonic()
+            away_since = away_since or now
+            if now - away_since > RECONNECT_SECONDS:
+                raise
+        time.sleep(RECONNECT_PAUSE_SECONDS)
+
+
+def _resume_at(at: str) -> str:
+    read = parse_time(at)
+    return at if read is None else (read - _OVERLAP).isoformat()
 
 
 def _row(entry: AuditEntryResource) -> list[str]:

@@ -118,10 +118,11 @@ def list_runs(
             status_cell(run["status"]),
             date_time(run["created_at"]),
             duration_between(run["started_at"], run["finished_at"]),
+            harmless(run.get("started_by") or ""),
         ]
         for run in page.items
     ]
-    print_table(("RUN", "WORKFLOW", "STATUS", "CREATED", "TIME"), rows)
+    print_table(("RUN", "WORKFLOW", "STATUS", "CREATED", "TIME", "STARTED BY"), rows)
     if not page.items:
         note("There are no such runs. Start one with: trunkline run FILE|NAME")
     note_next_page(("runs", "list"), {**asked, "no-children": not children}, page.next_cursor)

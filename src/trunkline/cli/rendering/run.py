@@ -94,6 +94,7 @@ def _fields(run: RunResource) -> list[tuple[str, object]]:
         ("retry of", run.get("retry_of")),
         ("parent", _parent(run)),
         ("correlation id", run["correlation_id"]),
+        ("started by", run.get("started_by")),
         ("created", date_time(run["created_at"])),
         ("started", date_time(run["started_at"])),
         ("finished", date_time(run["finished_at"])),

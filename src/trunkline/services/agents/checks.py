@@ -14,6 +14,7 @@ from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, Che
 from trunkline.errors import NotFound
 from trunkline.services.agents.drift import KEPT_CHECKS, DriftRecorder
 from trunkline.services.agents.registry import AgentRegistry
+from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import CheckRecord
 
@@ -58,6 +59,10 @@ class Checks:
         target = None
         if protocol is not None and protocol != agent.protocol:
             target = CheckTarget(url=agent.url, protocol=protocol)
+        if active:
+            # Before the check: the agent may act on its messages whether we live to see the report or not.
+            async with self._store.transaction() as tx:
+                await tx.audit.put([audit_entry("agent", "check", agent.name, protocol=protocol)])
         report = await self._check(agent, target, active=active, sample=sample)
         return await self._drifts.record_check(agent, report, target)
 

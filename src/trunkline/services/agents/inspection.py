@@ -1,8 +1,9 @@
 """
 Looking at one agent: its card as it is now, and test calls.
 
-A test call is one message to an agent, sent as a step would send it. It is not a run: nothing is stored or retried, and
-it does not count for the agent's limits and breaker. The composition root passes in the functions that reach the agent.
+A test call is one message to an agent, sent as a step would send it. It is not a run: nothing but the audit entry is
+stored, nothing is retried, and it does not count for the agent's limits and breaker. The composition root passes in the
+functions that reach the agent.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import Json
 from trunkline.messages import Question, StepError
 from trunkline.services.agents.registry import AgentRegistry
+from trunkline.services.operations.audit_log import audit_entry
+from trunkline.stores.base import Store
 from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
@@ -72,7 +75,8 @@ class SendTestCall(Protocol):
 
 
 class AgentTestCalls:
-    def __init__(self, registry: AgentRegistry, try_agent: SendTestCall) -> None:
+    def __init__(self, store: Store, registry: AgentRegistry, try_agent: SendTestCall) -> None:
+        self._store = store
         self._registry = registry
         self._send = try_agent
 
@@ -84,6 +88,9 @@ class AgentTestCalls:
         minute. Raises `NotFound`.
         """
         agent = await self._registry.get(name)
+        # Before the call: the agent may act on it whether we live to see the answer or not.
+        async with self._store.transaction() as tx:
+            await tx.audit.put([audit_entry("agent", "try", agent.name, correlation_id=correlation_id)])
         own = timedelta(milliseconds=agent.timeout_ms)
         result = await self._send(
             agent, message, longest=min(longest or own, MAX_TEST_CALL), correlation_id=correlation_id

@@ -22,6 +22,7 @@ from trunkline.messages.codec import UnreadableMessage
 from trunkline.messages.commands import idempotency_key, read_command
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE
 from trunkline.services.messaging.dead_letters import dead_letter
+from trunkline.services.operations.audit_log import acting
 from trunkline.services.runs.runs import Runs
 from trunkline.stores.base import Store
 from trunkline.telemetry import log_events
@@ -92,12 +93,16 @@ class StartCommandConsumer:
     async def _start(self, record: BrokerRecord) -> _Outcome:
         try:
             command = read_command(record)
-            with self._traces.begin(
-                f"start {command.workflow}",
-                "CONSUMER",
-                _trace_of(record),
-                {"messaging.system": "kafka", "messaging.destination.name": record.topic},
-            ) as segment:
+            with (
+                # The name of an API key contains no colon.
+                acting(f"kafka:{record.topic}"),
+                self._traces.begin(
+                    f"start {command.workflow}",
+                    "CONSUMER",
+                    _trace_of(record),
+                    {"messaging.system": "kafka", "messaging.destination.name": record.topic},
+                ) as segment,
+            ):
                 await self._runs.execute(
                     command.workflow,
                     command.version,

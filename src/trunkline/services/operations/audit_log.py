@@ -7,28 +7,49 @@ changed, and never holds what was sent.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import timedelta
 
 from msgspec import UNSET, UnsetType
 
+from trunkline.clock import Instant
+from trunkline.clock import after as later
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, encode
 from trunkline.stores.base import Store
-from trunkline.stores.port.operations import AuditEntry, AuditKind, NewAuditEntry
+from trunkline.stores.port.operations import (
+    ANY_ENTRY,
+    AuditEntry,
+    AuditFilter,
+    AuditKind,
+    AuditPlace,
+    NewAuditEntry,
+)
+
+# How much later than others of its time an entry can appear: longer than any transaction takes.
+LATE = timedelta(minutes=1)
+_BATCH = 500
+BEGINNING = Instant(0)
 
 _who: ContextVar[str | None] = ContextVar("who", default=None)
 
 
 @contextmanager
 def acting(who: str | None) -> Generator[None]:
-    """What is changed while the block runs is changed by the key of this name; None: no keys are in use."""
+    """Whatever the block changes or starts is recorded under this name: an API key's; None: no keys are in use."""
     before = _who.set(who)
     try:
         yield
     finally:
         _who.reset(before)
+
+
+def current_actor() -> str | None:
+    """The name that `acting` was given last."""
+    return _who.get()
 
 
 def audit_entry(
@@ -61,3 +82,60 @@ class AuditLog:
     ) -> Sequence[AuditEntry]:
         """Newest first; `before` is the last id seen."""
         return await self._store.audit.page(limit=limit, before=before, who=who, kind=kind, subject=subject)
+
+    async def export(
+        self, since: Instant = BEGINNING, where: AuditFilter = ANY_ENTRY
+    ) -> AsyncGenerator[Sequence[AuditEntry]]:
+        """All entries from a time on, in the order of their times."""
+        place = AuditPlace(since, "")
+        while True:
+            batch = await self._store.audit.page_by_time(limit=_BATCH, after=place, where=where)
+            if batch:
+                yield batch
+            if len(batch) < _BATCH:
+                return
+            place = AuditPlace(batch[-1].at, batch[-1].id)
+
+    def follow(self, since: Instant = BEGINNING, where: AuditFilter = ANY_ENTRY) -> AuditFollower:
+        return AuditFollower(self, since, where)
+
+
+class AuditFollower:
+    """
+    Every entry from a time on, each once, also those that others have yet to write.
+
+    Processes write side by side, so an entry can appear after one with a later time. The entries of the last minute are
+    read again until a minute has passed without a new one.
+    """
+
+    def __init__(
+        self,
+        log: AuditLog,
+        since: Instant,
+        where: AuditFilter,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._log = log
+        self._since = since
+        self._where = where
+        self._monotonic = monotonic
+        # The time of each entry that can come again.
+        self._seen: dict[str, Instant] = {}
+        self._newest = since
+        self._newest_read_at = monotonic()
+
+    async def read(self) -> AsyncGenerator[Sequence[AuditEntry]]:
+        """What is new since the last call."""
+        async for batch in self._log.export(self._start(), self._where):
+            new = [entry for entry in batch if entry.id not in self._seen]
+            self._seen.update({entry.id: entry.at for entry in new})
+            if new and new[-1].at >= self._newest:
+                self._newest, self._newest_read_at = new[-1].at, self._monotonic()
+            if new:
+                yield new
+        start = self._start()
+        self._seen = {entry_id: at for entry_id, at in self._seen.items() if at >= start}
+
+    def _start(self) -> Instant:
+        waited = timedelta(seconds=self._monotonic() - self._newest_read_at)
+        return max(self._since, self._newest if waited > LATE else later(self._newest, -LATE))

@@ -28,7 +28,7 @@ from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState
 from trunkline.machine.steps.for_each import MAX_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
-from trunkline.services.operations.audit_log import audit_entry
+from trunkline.services.operations.audit_log import audit_entry, current_actor
 from trunkline.services.runs.inbox import inbox_item_id
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries
@@ -122,6 +122,7 @@ class Runs:
             retry_of=retry_of,
             trace=trace,
             routing_version=await self._routing.current_version(),
+            started_by=current_actor(),
         )
         existing = await self._intake.start(run, request, audit)
         if existing is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -37,6 +37,24 @@ class AuditEntry(NewAuditEntry, frozen=True, kw_only=True):
     """Something that a person has changed; entries are added and, in time, deleted, and never changed."""
 
     at: Instant
+
+
+class AuditPlace(NamedTuple):
+    """Where an entry stands among those in the order of their times."""
+
+    at: Instant
+    id: str
+
+
+class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry must have all that is given."""
+
+    who: str | None = None
+    kind: AuditKind | None = None
+    subject: str | None = None
+
+
+ANY_ENTRY = AuditFilter()
 
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +136,16 @@ class AuditReads(Protocol):
         subject: str | None = None,
     ) -> list[AuditEntry]:
         """Newest first; `before` is the last id seen."""
+        ...
+
+    async def page_by_time(
+        self, *, limit: int, after: AuditPlace, where: AuditFilter = ANY_ENTRY
+    ) -> list[AuditEntry]:
+        """
+        In the order of their times, oldest first, without the entry at `after`.
+
+        The time of an entry is the one at which its transaction began, so an entry can appear among older ones.
+        """
         ...
 
 

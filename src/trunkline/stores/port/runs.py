@@ -33,6 +33,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     depth: int = 0
     # The last agent event that was known when it was accepted: by it each agent's side is chosen.
     routing_version: int = 0
+    # The name of an API key, or `kafka:` and a topic; None: it is not known.
+    started_by: str | None = None
 
 
 class ExistingRun(msgspec.Struct, frozen=True):
@@ -68,6 +70,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     parent: ParentStep | None = None
     depth: int = 0
     routing_version: int = 0
+    started_by: str | None = None
 
 
 class EventRecord(msgspec.Struct, frozen=True):

@@ -62,7 +62,7 @@ RUNS = TransferTable(
         "id", "workflow_id", "workflow_name", "workflow_version", "status", "version", "seq", "input", "output",
         "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
         "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent", "tracestate",
-        "parent_id", "parent_step", "depth", "routes",
+        "parent_id", "parent_step", "depth", "routes", "started_by",
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of", "parent_id"}),
 )  # fmt: skip

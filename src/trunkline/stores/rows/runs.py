@@ -38,7 +38,7 @@ def workflow_version_values(version: WorkflowVersion) -> tuple[Value, ...]:
 def new_run_values(run: NewRun) -> tuple[Value, ...]:
     """
     Id, workflow id, name and version, input, correlation id, idempotency key, request digest, retry_of, created_at,
-    traceparent, tracestate, parent id and step, depth, routes.
+    traceparent, tracestate, parent id and step, depth, routes, started_by.
     """
     return (
         run.id,
@@ -55,6 +55,7 @@ def new_run_values(run: NewRun) -> tuple[Value, ...]:
         *(run.parent or (None, None)),
         run.depth,
         run.routing_version,
+        run.started_by,
     )
 
 
@@ -76,6 +77,7 @@ def record_of_new_run(run: NewRun) -> RunRecord:
         parent=run.parent,
         depth=run.depth,
         routing_version=run.routing_version,
+        started_by=run.started_by,
     )
 
 
@@ -83,7 +85,7 @@ def run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
-        tracestate, parent_id, parent_step, depth, routes,
+        tracestate, parent_id, parent_step, depth, routes, started_by,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -108,6 +110,7 @@ def run_record(row: Row) -> RunRecord:
         parent=None if parent_id is None else ParentStep(parent_id, parent_step),
         depth=depth,
         routing_version=routes,
+        started_by=started_by,
     )
 
 

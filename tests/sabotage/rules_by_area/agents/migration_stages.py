@@ -118,7 +118,7 @@ MIGRATION_STAGES: Sequence[Rule] = (
         name="run-stamped-when-accepted",
         breaks="Runs never hear of a cutover, and go on calling the old side.",
         symbol="trunkline.services.runs.runs:Runs._start",
-        change=Change("keyword", 12, of=18, becomes="0"),
+        change=Change("keyword", 12, of=19, becomes="0"),
         caught_by=(f"{_REST}::test_a_cutover_outlives_the_process_that_was_asked_for_it[embedded]",),
     ),
     Rule(

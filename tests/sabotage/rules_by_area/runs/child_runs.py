@@ -89,7 +89,7 @@ CHILD_RUNS: Sequence[Rule] = (
         name="child-keeps-the-sides-of-agents",
         breaks="An agent that is being moved is called on the other side in the middle of a run.",
         symbol="trunkline.executor.child_runs:ChildRuns._begin",
-        change=Drop("keyword", 11, of=11),
+        change=Drop("keyword", 11, of=12),
         caught_by=(f"{_EXECUTOR}::test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted",),
     ),
     Rule(

@@ -163,5 +163,48 @@ def test_the_audit_is_asked_for_by_key_kind_and_subject_a_page_at_a_time(
     assert (code, json.loads(out)) == (0, listed)
     server.on("GET /api/v1/audit?kind=key&limit=50", page())
     _, _, err = run(capsys, server, "audit", "--kind", "key")
-    assert err == "Nobody has changed anything like this.\n"
+    assert err == "No matching entries.\n"
     assert run(capsys, server, "audit", "--kind", "keys")[0] == 2
+
+
+def change(number: int, at: str = AT) -> dict[str, object]:
+    known = {"who": "ann", "kind": "agent", "action": "try", "subject": f"A{number}", "detail": {}}
+    return {**known, "id": f"e{number}", "at": at}
+
+
+def lines(*entries: object) -> bytes:
+    return b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+
+
+def test_the_audit_is_exported_as_json_lines(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = "GET /api/v1/audit/export?kind=agent&since=2026-03-01T00%3A00%3A00Z"
+    server.on(asked, lines(change(1), change(2)))
+    arguments = ("audit", "--export", "--kind", "agent", "--since", "2026-03-01T00:00:00Z")
+    code, out, err = run(capsys, server, *arguments)
+    assert (code, err) == (0, "")
+    assert [json.loads(line) for line in out.splitlines()] == [change(1), change(2)]
+
+
+def test_a_followed_audit_shows_each_entry_once_however_often_the_connection_ends(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.on("GET /api/v1/audit?limit=10", page(change(2), change(1)))
+    followed = "GET /api/v1/audit/export?since={}&follow=true"
+    server.on(followed.format("2026-03-01T12%3A00%3A00Z"), b"\n" + lines(change(2), change(3)))
+    again = followed.format("2026-03-01T11%3A59%3A00%2B00%3A00")
+    server.on(again, lines(change(2), change(3), change(4, "2026-03-01T12:05:00Z")))
+    code, out, _ = run(capsys, server, "audit", "--follow", "--json")
+    # The server does not know the third request, which begins a minute before the last entry.
+    assert server.seen[-1].path.endswith("?since=2026-03-01T12%3A04%3A00%2B00%3A00&follow=true")
+    assert code == 3
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["e1", "e2", "e3", "e4"]
+
+
+@pytest.mark.parametrize("arguments", [("--since", AT), ("--follow", "--cursor", "n")])
+def test_options_that_do_not_go_together_are_refused(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert run(capsys, server, "audit", *arguments)[0] == 2
+    assert server.seen == []

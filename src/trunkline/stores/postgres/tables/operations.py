@@ -11,8 +11,11 @@ from trunkline.clock import Instant, after
 from trunkline.machine.state import RUN_STATUSES
 from trunkline.stores.agent_limits import breakers_of
 from trunkline.stores.port.operations import (
+    ANY_ENTRY,
     AuditEntry,
+    AuditFilter,
     AuditKind,
+    AuditPlace,
     Backlog,
     NewAuditEntry,
     Process,
@@ -21,7 +24,13 @@ from trunkline.stores.port.operations import (
 )
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Value, columns
-from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored, restored_row
+from trunkline.stores.postgres.database.text_encoding import (
+    HIGHEST_UUID,
+    LOWEST_UUID,
+    as_uuid,
+    restored,
+    restored_row,
+)
 from trunkline.stores.postgres.tables.task_claims import CANNOT_BE_CALLED
 from trunkline.stores.rows.operations import audit_entry, audit_values, process_record, process_values
 
@@ -126,6 +135,18 @@ class PostgresAuditReads(PostgresReads):
                 values.append(value)
                 conditions.append(f"{column} = ${len(values)}")
         sql = f"SELECT {_ENTRY} FROM audit WHERE {' AND '.join(conditions)} ORDER BY audit.id DESC LIMIT $2"  # noqa: S608 - as above
+        return [audit_entry(restored_row(row)) for row in await self._rows(sql, *values)]
+
+    async def page_by_time(
+        self, *, limit: int, after: AuditPlace, where: AuditFilter = ANY_ENTRY
+    ) -> list[AuditEntry]:
+        conditions = ["(at, audit.id) > ($1, $2::uuid)"]
+        values: list[Value] = [after.at, as_uuid(after.id) or LOWEST_UUID, limit]
+        for name, value in msgspec.structs.asdict(where).items():
+            if value is not None:
+                values.append(value)
+                conditions.append(f"{name} = ${len(values)}")
+        sql = f"SELECT {_ENTRY} FROM audit WHERE {' AND '.join(conditions)} ORDER BY at, audit.id LIMIT $3"  # noqa: S608 - as above
         return [audit_entry(restored_row(row)) for row in await self._rows(sql, *values)]
 
 

@@ -24,7 +24,8 @@ RUN_COLUMNS = """
     runs.id::text, runs.workflow_id::text, runs.workflow_name, runs.workflow_version, runs.status, runs.version,
     runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
     runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
-    runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes
+    runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes,
+    runs.started_by
 """
 _COLUMNS_WITHOUT_PAYLOADS = RUN_COLUMNS.replace("runs.input", "''::bytea").replace(
     "runs.output", "NULL::bytea"

@@ -9,13 +9,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from trunkline.clock import Clock, Instant, after
 from trunkline.machine.state import RUN_STATUSES
 from trunkline.stores.agent_limits import breakers_of
 from trunkline.stores.port.operations import (
+    ANY_ENTRY,
     AuditEntry,
+    AuditFilter,
     AuditKind,
+    AuditPlace,
     Backlog,
     NewAuditEntry,
     Process,
@@ -83,6 +87,15 @@ class SqliteAuditReads(SqliteReads):
                 values.append(value)
         sql = f"SELECT {_ENTRY} FROM audit WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"  # noqa: S608 - as above
         return [audit_entry(row) for row in rows(self._db, sql, [*values, limit])]
+
+    async def page_by_time(
+        self, *, limit: int, after: AuditPlace, where: AuditFilter = ANY_ENTRY
+    ) -> list[AuditEntry]:
+        given = [(name, value) for name, value in msgspec.structs.asdict(where).items() if value is not None]
+        conditions = "".join(f" AND {name} = ?" for name, _ in given)
+        sql = f"SELECT {_ENTRY} FROM audit WHERE (at, id) > (?, ?){conditions} ORDER BY at, id LIMIT ?"  # noqa: S608 - as above
+        found = rows(self._db, sql, [*after, *(value for _, value in given), limit])
+        return [audit_entry(row) for row in found]
 
 
 class SqliteAuditWrites(SqliteWrites):
