@@ -17,6 +17,7 @@ from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.stores.base import KeyRole
+from trunkline.testing.agents import simple_success
 
 NAMES: dict[KeyRole, str] = {"viewer": "vera", "operator": "otto", "admin": "ann"}
 
@@ -133,6 +134,22 @@ def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guard
     page.get_by_test_id("tab-audit").click()
     entry = page.get_by_test_id("audit-entry").filter(has_text="threw the dead letter away")
     expect(entry).to_contain_text("otto")
+
+
+def test_a_run_says_who_started_it(page: Page, guarded: GuardedServer) -> None:
+    admin = Client(guarded.url, api_key=guarded.keys["admin"])
+    agent = guarded.agents.start(simple_success({"text": "done"}))
+    admin.create_agent({"name": "Worker", "url": agent.url, "protocol": "simple-a2a"})
+    admin.save_workflow(b"{name: work, steps: {do: {agent: Worker}}}")
+    run = Client(guarded.url, api_key=guarded.keys["operator"]).execute("work", {})["id"]
+    page.goto("/runs")
+    enter(page, guarded.keys["viewer"])
+    shown = page.locator(f"[data-testid=run][data-run='{run}']")
+    expect(shown.get_by_test_id("run-started-by")).to_have_text("by otto")
+    look_at(page, "runs-started-by")
+    page.goto(f"/runs/{run}")
+    expect(page.get_by_test_id("started-by")).to_have_text("otto")
+    look_at(page, "run-started-by")
 
 
 def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(

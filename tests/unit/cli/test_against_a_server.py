@@ -145,13 +145,16 @@ def test_a_server_that_breaks_off_is_not_said_to_be_missing() -> None:
 
 
 def test_runs_are_listed_as_aligned_text(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
-    server.on("GET /api/v1/runs?limit=50", page(a_run("COMPLETED", finished_at="2026-03-01T12:00:02Z")))
+    server.on(
+        "GET /api/v1/runs?limit=50",
+        page(a_run("COMPLETED", finished_at="2026-03-01T12:00:02Z", started_by="ann")),
+    )
     code, out, err = run(capsys, server, "runs", "list")
     assert (code, err) == (0, "")
     header, row = out.splitlines()
-    assert header.split() == ["RUN", "WORKFLOW", "STATUS", "CREATED", "TIME"]
+    assert header.split() == ["RUN", "WORKFLOW", "STATUS", "CREATED", "TIME", "STARTED", "BY"]
     assert row.startswith("r1   report v1  COMPLETED")
-    assert row.endswith("2.0 s")
+    assert row.endswith("2.0 s  ann")
 
 
 def test_a_list_that_goes_on_says_how_to_ask_for_the_rest(

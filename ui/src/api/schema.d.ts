@@ -288,6 +288,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Audit
+         * @description The audit log as JSON lines, oldest entry first.
+         *
+         *     Each line is an entry as in the list. With `follow`, an empty line every 15 seconds shows that the connection is
+         *     alive. To continue after an interruption, set `since` to one minute before the `at` of the last entry you have,
+         *     and skip the ids that you know: entries of different processes can appear in another order than their times.
+         */
+        get: operations["export_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dead-letters": {
         parameters: {
             query?: never;
@@ -2974,6 +2998,11 @@ export interface components {
             /** @description The run that this one repeats. */
             retry_of?: string | null;
             started_at: string | null;
+            /**
+             * @description The name of the API key that started it; `kafka:TOPIC` for a command from Kafka. A child run has its parent's. Null: no keys were in use.
+             * @example ci
+             */
+            started_by: string | null;
             /** @enum {string} */
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
             steps: components["schemas"]["Step"][];
@@ -3014,6 +3043,11 @@ export interface components {
             /** @description The run that this one repeats. */
             retry_of?: string | null;
             started_at: string | null;
+            /**
+             * @description The name of the API key that started it; `kafka:TOPIC` for a command from Kafka. A child run has its parent's. Null: no keys were in use.
+             * @example ci
+             */
+            started_by: string | null;
             /** @enum {string} */
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
             /** @description Of the trace that it is part of; left out: nobody traces it. */
@@ -5018,6 +5052,86 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not valid; `errors` say where. */
+            422: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_audit: {
+        parameters: {
+            query?: {
+                /** @description Only what the key of this name has changed. */
+                who?: string;
+                /** @description Only changes of this kind of thing. */
+                kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
+                /** @description Only changes of this one. */
+                subject?: string;
+                /** @description Only entries written at this time or later. */
+                since?: string;
+                /** @description `true`: the response does not end. New entries follow as they are written. */
+                follow?: boolean;
+            };
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description A key is needed, and none that is in use was sent. */

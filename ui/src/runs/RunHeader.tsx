@@ -7,6 +7,7 @@ import { memo, type ReactNode } from "react";
 import type { Problem } from "../api/problem.ts";
 import type { components } from "../api/schema.d.ts";
 import type { Connection } from "../api/stream.ts";
+import { escapeBidi } from "../app/bidi.ts";
 import { AnchorLink } from "../app/links.tsx";
 import { lasting, Timestamp } from "../app/Timestamp.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
@@ -62,6 +63,11 @@ export const RunHeader = memo(function RunHeader({
         <Fact name="Started">
           <Timestamp at={run.started_at ?? run.created_at} />
         </Fact>
+        {run.started_by !== null && (
+          <Fact name="Started by">
+            <span data-testid="started-by">{escapeBidi(run.started_by)}</span>
+          </Fact>
+        )}
         <Fact name={model.startedAt !== null && model.finishedAt === null ? "Running for" : "Took"}>
           <Elapsed model={model} />
         </Fact>

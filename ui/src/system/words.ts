@@ -58,6 +58,8 @@ const DEEDS: Record<string, string> = {
   "agent.change": "changed the agent",
   "agent.delete": "removed the agent",
   "agent.reset": "reset the agent",
+  "agent.try": "sent a test message to the agent",
+  "agent.check": "sent the messages of a check to the agent",
   "migration.attest": "attested that the agent is ready to move",
   "migration.shadow": "shadowed the agent",
   "migration.canary": "put runs on the agent's new side",

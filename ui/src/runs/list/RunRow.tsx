@@ -89,6 +89,11 @@ export const RunRow = memo(function RunRow({
       </td>
       <td role="cell" className={classes["started"]}>
         <Timestamp at={run.started_at ?? run.created_at} />
+        {run.started_by !== null && (
+          <div className={classes["detail"]} title={`Started by ${run.started_by}`} data-testid="run-started-by">
+            by {escapeBidi(run.started_by)}
+          </div>
+        )}
       </td>
       <td role="cell" className={classes["id"]}>
         <AnchorLink
