@@ -168,7 +168,13 @@ def test_the_audit_is_asked_for_by_key_kind_and_subject_a_page_at_a_time(
 
 
 def change(number: int, at: str = AT) -> dict[str, object]:
-    known = {"who": "ann", "kind": "agent", "action": "try", "subject": f"A{number}", "detail": {}}
+    known: dict[str, object] = {
+        "who": "ann",
+        "kind": "agent",
+        "action": "try",
+        "subject": f"A{number}",
+        "detail": {},
+    }
     return {**known, "id": f"e{number}", "at": at}
 
 
