@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 import structlog
 
-from trunkline.errors import Invalid, NotFound
+from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.ids import RunId
 from trunkline.jsontypes import decode
 from trunkline.machine.effects import SendRunInput, StartChildRun
@@ -123,7 +123,11 @@ def _key(child: RunId) -> str:
 
 
 def _unfit(workflow: CompiledWorkflow, effect: StartChildRun) -> StepError | None:
-    findings = workflow.check_input(decode(effect.input))
+    try:
+        findings = workflow.check_input(decode(effect.input))
+    except RecursionError:
+        # An exception here would end the transaction of every other run, again after each restart.
+        findings = [Finding(path="input", message="is nested too deeply to be checked")]
     if not findings:
         return None
     more = len(findings) - _MAX_FINDINGS_SHOWN

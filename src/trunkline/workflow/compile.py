@@ -125,6 +125,11 @@ class CompiledWorkflow:
     def deadline(self) -> timedelta | None:
         return self.definition.deadline
 
+    @property
+    def input_schema_problem(self) -> str | None:
+        """Why the input schema cannot check any input."""
+        return None if self._input_schema is None else self._input_schema.too_complex
+
     def check_input(self, value: Json) -> list[Finding]:
         """What is wrong with a run's input; empty when it is right or the workflow does not say."""
         return [] if self._input_schema is None else self._input_schema.check(value)

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
-import jsonschema_rs
 from jsonschema_rs import ValidationErrorKind
 from msgspec import UNSET, UnsetType
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.workflow.bounded_schema import BoundedSchema, SchemaError, SchemaTooComplex, ValueTooComplex
 from trunkline.workflow.document.locations import path_text
 from trunkline.workflow.validation_report import MAX_FINDINGS, ValidationReport
-
-# A pattern that needs more steps back than this is an attack, or will be one.
-_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 
 _LONGEST_MESSAGE = 300
 
 
 class InputSchema:
+    """Checks run inputs; `too_complex` says why it refuses all of them, for a schema that has no bounded cost."""
+
     def __init__(self, schema: JsonObject) -> None:
-        # Offline: a $ref must not make us fetch anything.
-        self._validator = jsonschema_rs.validator_for(schema, offline=True, pattern_options=_PATTERNS)
+        """Raises `ValueError` if it is not a valid JSON Schema."""
+        self.too_complex: str | None = None
+        self._schema: BoundedSchema | None = None
+        try:
+            self._schema = BoundedSchema(schema)
+        except SchemaTooComplex as exc:
+            self.too_complex = f"the input schema is too complex: {exc}"
 
     def check(self, value: Json) -> list[Finding]:
         """What is wrong with an input; empty when it is right."""
-        errors = islice(self._validator.iter_errors(value), MAX_FINDINGS)
+        if self._schema is None:
+            return [Finding(path="input", message=self.too_complex or "")]
+        try:
+            if self._schema.is_valid(value):
+                return []
+        except ValueTooComplex as exc:
+            return [Finding(path="input", message=str(exc))]
+        errors = self._schema.errors(value, MAX_FINDINGS)
+        if errors is None:
+            return [Finding(path="input", message="does not match the schema; it is too large to say where")]
         # A message quotes the value that is wrong, whatever its size.
         return [
             Finding(
@@ -38,7 +49,7 @@ class InputSchema:
         ]
 
 
-def _missing(error: jsonschema_rs.ValidationError) -> str | UnsetType:
+def _missing(error: SchemaError) -> str | UnsetType:
     match error.kind:
         case ValidationErrorKind.Required(property=name):
             return str(name)
@@ -47,11 +58,14 @@ def _missing(error: jsonschema_rs.ValidationError) -> str | UnsetType:
 
 
 def compile_input_schema(schema: JsonObject | None, report: ValidationReport) -> InputSchema | None:
+    """A schema that is too complex is not reported: versions with one were saved before there was a limit."""
     if schema is None:
         return None
     try:
         return InputSchema(schema)
-    except jsonschema_rs.ValidationError as exc:
+    except SchemaError as exc:
         message = f"the input schema is not valid JSON Schema: {exc.message[:_LONGEST_MESSAGE]}"
         report.error(("input", *exc.instance_path), message)
-        return None
+    except ValueError as exc:
+        report.error(("input",), f"the input schema is not valid JSON Schema: {str(exc)[:_LONGEST_MESSAGE]}")
+    return None

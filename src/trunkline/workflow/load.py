@@ -43,7 +43,9 @@ def load_workflow(
         document.value, KnownNames(known_agents, known_error_codes, known_workflows, circles), report
     )
     if definition is not None:
-        compile_definition(definition, report)
+        problem = compile_definition(definition, report).input_schema_problem
+        if problem is not None:
+            report.error(("input",), problem)
     places = locate_values(document.text) if report.errors or report.warnings else {}
     found = [*document.problems, *to_findings(report.errors, document.text, places)]
     if definition is None or found:

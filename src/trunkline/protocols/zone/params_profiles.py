@@ -15,22 +15,19 @@ import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.resources import files
-from itertools import islice
 
-import jsonschema_rs
 import msgspec
 from jsonschema_rs import ValidationErrorKind
 
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.workflow.bounded_schema import BoundedSchema, SchemaError, SchemaTooComplex, ValueTooComplex
 from trunkline.workflow.document.locations import path_text
 
 BUILT_IN = ("slack", "any")
 
 NAME_RULE = "letters, digits, '.', '_' and '-', beginning with a letter or a digit, at most 64 in all"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# A pattern that needs more steps back than this is an attack, or will be one.
-_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 _MOST_FINDINGS = 20
 _LONGEST_MESSAGE = 300
 # Names come from whoever is wrong, too.
@@ -51,9 +48,9 @@ class ParamsProfile:
         self.name = name
         self.schema = schema
         try:
-            self._validator = jsonschema_rs.validator_for(
-                schema, mask="the value", offline=True, pattern_options=_PATTERNS
-            )
+            self._checked = BoundedSchema(schema, mask="the value")
+        except SchemaTooComplex as exc:
+            raise InvalidProfile(f"it is too complex: {exc}") from exc
         except ValueError as exc:
             raise InvalidProfile(f"it is not valid JSON Schema: {_reason(exc)}") from exc
         properties = schema.get("properties")
@@ -67,15 +64,18 @@ class ParamsProfile:
         """What is wrong with params; empty: they can be sent, or taken."""
         if not isinstance(params, dict):
             return [Finding(path="", message="the params must be an object: they travel by name")]
-        if self._validator.is_valid(params):
-            return []
-        if self._validator.is_valid(params):
-            return []
-        found = islice(self._validator.iter_errors(params), _MOST_FINDINGS)
+        try:
+            if self._checked.is_valid(params):
+                return []
+        except ValueTooComplex as exc:
+            return [Finding(path="", message=str(exc))]
+        found = self._checked.errors(params, _MOST_FINDINGS)
+        if found is None:
+            return [Finding(path="", message="does not match the schema; it is too large to say where")]
         return [finding for error in found for finding in _findings(error)][:_MOST_FINDINGS]
 
 
-def _findings(error: jsonschema_rs.ValidationError) -> list[Finding]:
+def _findings(error: SchemaError) -> list[Finding]:
     match error.kind:
         case ValidationErrorKind.Required(property=name):
             return [_finding((*error.instance_path, str(name)), "is required")]
@@ -90,7 +90,7 @@ def _finding(path: Sequence[str | int], message: str) -> Finding:
 
 
 def _reason(exc: ValueError) -> str:
-    if not isinstance(exc, jsonschema_rs.ValidationError):
+    if not isinstance(exc, SchemaError):
         return str(exc)[:_LONGEST_MESSAGE]
     place = path_text(tuple(exc.instance_path))
     return (f"{place}: {exc.message}" if place else exc.message)[:_LONGEST_MESSAGE]

@@ -10,6 +10,7 @@ from tests.sabotage.rule import Rule
 _MACHINE = "tests/unit/machine/steps/test_child.py"
 _EXECUTOR = "tests/unit/executor/test_child_runs.py"
 _STORE = "tests/contract/stores/test_child_runs.py"
+_SCHEMAS = "tests/unit/workflow/test_bounded_schema.py"
 
 CHILD_RUNS: Sequence[Rule] = (
     Rule(
@@ -18,6 +19,20 @@ CHILD_RUNS: Sequence[Rule] = (
         symbol="trunkline.executor.child_runs:ChildRuns.write",
         change=Change("condition", 4, of=6, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_the_end_of_a_child_lets_its_parent_go_on",),
+    ),
+    Rule(
+        name="cost-of-a-schema-is-bounded",
+        breaks="A short schema whose parts refer to one another keeps the process busy for ever.",
+        symbol="trunkline.workflow.schema_cost:SchemaGraph.size",
+        change=Change("condition", 3, of=4, becomes="False"),
+        caught_by=(f"{_SCHEMAS}::test_a_schema_that_doubles_at_each_level_is_refused",),
+    ),
+    Rule(
+        name="cost-of-descriptions-is-bounded",
+        breaks="Describing what is wrong with a large value takes memory in proportion to all of its errors.",
+        symbol="trunkline.workflow.bounded_schema:BoundedSchema.errors",
+        change=Change("condition", becomes="False"),
+        caught_by=(f"{_SCHEMAS}::test_errors_of_a_large_value_are_not_described",),
     ),
     Rule(
         name="child-is-taken-up-at-once",
