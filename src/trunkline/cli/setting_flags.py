@@ -99,6 +99,8 @@ class SettingFlags:
         Networks (CIDR) or host names that agents may have beside public ones, separated by commas.
     max_answer_bytes
         The longest answer that is taken from an agent.
+    process_header
+        Send the name of the calling process to agents, in the header X-Trunkline-Process.
     stdio_commands
         The programs that agents may be (stdio:NAME), as JSON: {"NAME": ["program", "argument"]}.
     profiles
@@ -160,6 +162,7 @@ class SettingFlags:
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     allowed_networks: str | None = None
     max_answer_bytes: int | None = None
+    process_header: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     stdio_commands: str | None = None
     profiles: str | None = None
     line_timeout: str | None = None
