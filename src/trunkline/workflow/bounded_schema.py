@@ -5,8 +5,9 @@ Values come from agents and strangers, schemas from everyone who may save a work
 checks run inside a transaction. So validity comes first, and only if its cost is bounded. Errors are described only
 if there can be few.
 
-The cost of validity was measured: at most 100 ns for each part of the schema and each node of the value. Describing
-an error takes about 25 µs for each visit, because every alternative that does not match is described in full.
+The cost of validity was measured: about 100 ns for each part of the schema and each node of the value, and more where
+references double inside a recursion (35 ms for 8,190 parts and two nodes). Describing an error takes about 25 µs for
+each visit, because every alternative that does not match is described in full.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ ZONE_CALLS: Sequence[Rule] = (
         name="params-are-never-quoted",
         breaks="A secret among the params is in the error that says what is wrong with them.",
         symbol="trunkline.protocols.zone.params_profiles:ParamsProfile.__init__",
-        change=Drop("keyword", 1, of=3),
+        change=Drop("keyword"),
         caught_by=(
             f'{_PROFILES}::test_no_kind_of_finding_quotes_a_value[{{"properties":{{"a":{{"maxLength":2}}}}}}]',
             "tests/unit/zones/test_params.py::test_no_value_is_repeated",
