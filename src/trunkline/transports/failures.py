@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import ssl
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
@@ -23,6 +23,8 @@ _NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"
 # Every local port is in use.
 _NO_PORT = errno.EADDRNOTAVAIL
 _OUR_LACKS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+_LOOPBACK_V4 = IPv4Address("127.0.0.1")
+_LOOPBACK_V6 = IPv6Address("::1")
 _QUOTED_BYTES = re.compile(r"\bb['\"]")
 
 
@@ -106,12 +108,18 @@ def _has_source_address(host: str, port: int | None) -> bool:
     The same error means that it has no address of that family, as for `::1` without IPv6. UDP has ports of its own.
     """
     try:
-        family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, port or 1))
+        addresses = [ip_address(host)]
     except ValueError:
-        # A name: it was looked up, and its addresses have been tried.
-        return True
+        # A name: which of its addresses were tried is not known, so both families must be there.
+        addresses = [_LOOPBACK_V4, _LOOPBACK_V6]
+    return all(_can_reach(address, port or 1) for address in addresses)
+
+
+def _can_reach(address: IPv4Address | IPv6Address, port: int) -> bool:
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), port))
     except OSError:
         return False
     return True
