@@ -37,6 +37,8 @@ CONFIG = """
 "path.run" = "{run}"
 "path.step" = "asks"
 "query.wait" = "0"
+# Otherwise the response does not end.
+"query.follow" = "false"
 
 [generation]
 # A query or header that nobody has heard of is ignored, as everywhere on the web.

@@ -72,8 +72,8 @@ async def test_a_field_that_becomes_the_text_loses_nothing_of_the_rest(
         ("out_empty_string", "", {"text": ""}),
         ("out_empty_object", {}, {"data": {}}),
         ("out_empty_list", [], {"data": []}),
-        ("out_zero", 0, {"data": 0}),
-        ("out_json_text", '{"a": 1}', {"text": '{"a": 1}', "data": {"a": 1}}),
+        ("out_zero", 0, {"text": "0", "data": 0}),
+        ("out_json_text", '{"a": 1}', {"data": {"a": 1}}),
     ],
 )
 async def test_an_empty_output_is_an_output(

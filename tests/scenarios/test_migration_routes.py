@@ -208,6 +208,7 @@ async def test_a_shadow_answers_no_run_and_its_differences_are_kept(shared_syste
         "old_protocol": "simple-a2a",
         "new_protocol": "jsonrpc-2.0",
         "differences": [{"path": "/text", "old": '"sunny"', "new": '"rainy"'}],
+        "only_in_old": ["/data"],
     }
     simple, rpc = (next(call for call in calls if is_new(call) is new) for new in (False, True))
     assert rpc.headers["Authorization"] == simple.headers["Authorization"] == "Bearer t-0-p"

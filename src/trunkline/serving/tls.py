@@ -7,7 +7,6 @@ from pathlib import Path
 
 import structlog
 
-from trunkline.agents.authentication.certificates import validate_tls
 from trunkline.errors import ConfigurationError, Finding
 from trunkline.jsontypes import Json
 from trunkline.telemetry import log_events
@@ -65,6 +64,9 @@ class ServerTls:
         return tuple(_version(path) for path in self._paths.values())
 
     def _load(self) -> ssl.SSLContext:
+        # It loads cryptography, which a server without TLS does not need.
+        from trunkline.agents.authentication.certificates import validate_tls  # noqa: PLC0415
+
         paths = self._paths
         texts: dict[str, Json] = {name: _text(name, path) for name, path in paths.items()}
         findings = validate_tls(texts, "tls")
