@@ -17,7 +17,7 @@ from tests.crash.chaos import SLOW_AGENTS, ChaosPlan, ChaosRun
 from tests.crash.conftest import furnish
 from tests.crash.fleet import killable_fleet
 from tests.crash.history_checker import second_calls, violations
-from tests.crash.report import write_report
+from tests.crash.report import figures_of, write_figures
 
 pytestmark = pytest.mark.anyio
 
@@ -45,8 +45,13 @@ async def test_nothing_is_lost_when_everything_is_killed_again_and_again(
             "SELECT count(*) FROM dispatches JOIN runs ON runs.id = dispatches.run_id"
             " WHERE runs.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')"
         )
-    report = write_report(PLAN, chaos, history)
-    chaos.say(f"the report is in {report}")
+    harm = {
+        **{f"kills of {role}": number for role, number in sorted(chaos.kills.items())},
+        "kills of the broker": fleet.broker_kills,
+        "crashes of the database": fleet.database_crashes,
+        **{f"pauses of {role}": number for role, number in sorted(chaos.pauses.items())},
+    }
+    write_figures(figures_of(history, harm))
 
     assert violations(history) == [], f"seed {PLAN.seed}"
     assert history.accepted == PLAN.runs

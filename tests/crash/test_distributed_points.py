@@ -3,7 +3,7 @@ On Kafka and PostgreSQL: the process ends at every point where it can hurt, is s
 stuck or doubled. So it is when a commit happens and nobody is told.
 
 All roles are in one process; the messages travel all the same. TRUNKLINE_CHAOS_POINTS says how many occurrences of
-each point are tried.
+each point are tried, TRUNKLINE_CHAOS_SHARE=2/6 the second sixth of the points.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ pytestmark = pytest.mark.anyio
 TellStory = Callable[[Sequence[WorkflowKind], str], RestartScenario]
 
 OCCURRENCES = int(os.environ.get("TRUNKLINE_CHAOS_POINTS", "1"))
+SHARE, SHARES = (int(number) for number in os.environ.get("TRUNKLINE_CHAOS_SHARE", "1/1").split("/"))
 
 POINTS = (
     *COMMIT_POINTS,
@@ -60,6 +61,7 @@ POINTS = (
     "post.after",
     *AGENT_POINTS,
 )
+POINTS_OF_RECOVERY = (*RECOVERY_POINTS, "produce.before", "settle.before", "bridge.commit.after")
 # They come once or twice in a story, or not at all unless something has been lost; a lease is held, and tasks are
 # reclaimed, every few seconds.
 SELDOM = {
@@ -146,7 +148,7 @@ def _occurrences(point: str) -> Sequence[int]:
 
 
 @pytest.mark.timeout(300 * OCCURRENCES)
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", POINTS[SHARE - 1 :: SHARES])
 async def test_runs_survive_the_end_of_the_process(
     point: str, scenario_of: TellStory, starter: ProcessStarter
 ) -> None:
@@ -163,9 +165,7 @@ async def test_runs_survive_the_end_of_the_process(
 
 
 @pytest.mark.timeout(300 * OCCURRENCES)
-@pytest.mark.parametrize(
-    "point", [*RECOVERY_POINTS, "produce.before", "settle.before", "bridge.commit.after"]
-)
+@pytest.mark.parametrize("point", POINTS_OF_RECOVERY[SHARE - 1 :: SHARES])
 async def test_runs_survive_another_end_while_they_recover(
     point: str, scenario_of: TellStory, starter: ProcessStarter
 ) -> None:

@@ -1,8 +1,7 @@
 """
 `trunkline up`, killed with -9 again and again while clients start runs and wait for them.
 
-Larger: TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 pytest tests/crash/test_kill_loop.py; a failure names
-the seed of its moments, which TRUNKLINE_CHAOS_SEED sets.
+`make chaos` makes it large; a failure names the seed of its moments, which TRUNKLINE_CHAOS_SEED sets.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from tests.crash.client import ServerGone, TrunklineClient
 from tests.crash.conftest import furnish
 from tests.crash.history_checker import Ending, RequestedRun, violations
 from tests.crash.history_reader import read_history
+from tests.crash.report import figures_of, write_figures
 from tests.crash.server import KillableServer, server_on
 from tests.crash.workflows import KINDS, WatchedRun, WorkflowKind
 
@@ -128,6 +128,7 @@ async def test_nothing_is_lost_when_the_process_is_killed_again_and_again(
                 client.cancel()
         history = await read_history(chaos.client, chaos.wanted, agents.calls, chaos.endings)
 
+    write_figures(figures_of(history, {"kills of the only process": len(chaos.endings)}))
     assert violations(history) == [], f"seed {SEED}"
     assert history.accepted == RUNS
     again = Counter(call.task_id for call in agents.calls if call.kind == "send")
