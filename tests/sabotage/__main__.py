@@ -1,11 +1,11 @@
 """
-Takes each safety rule away, in a copy of the tree, and demands that its tests notice: `make sabotage`.
+Removes each safety rule in a copy of the tree, and checks that its tests fail: `make sabotage`.
 
     python -m tests.sabotage [--only NAME] [--jobs N]
     python -m tests.sabotage --show NAME
 
-The copy is the working tree as it is now, with what is not committed yet. First all tests must pass on the untouched
-copy. The exit code is 1 if a rule could be taken away unnoticed.
+The copy includes uncommitted changes. First all tests must pass in the unchanged copy. The exit code is 1 if a rule
+can be removed without a failing test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
 
 def _why_not_sound(trial: TestReport, tests: Sequence[str]) -> str | None:
-    """Why the untouched copy is no measure."""
+    """Why the unchanged copy cannot serve as the baseline."""
     if trial.trouble:
         return trial.trouble
     for test in tests:
@@ -112,29 +112,34 @@ def _show(rule: Rule) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.sabotage", description="Take safety rules away.")
-    parser.add_argument(
-        "--only", action="append", metavar="NAME", help="this rule; may be given several times"
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.sabotage",
+        description="Remove safety rules one at a time, and check that their tests fail.",
     )
-    parser.add_argument("--show", metavar="NAME", help="print how this rule is taken away, and run nothing")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many at a time (2)")
+    parser.add_argument("--only", action="append", metavar="NAME", help="only this rule; can be repeated")
+    parser.add_argument(
+        "--show", metavar="NAME", help="print the change that removes this rule, without running it"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="number of rules to try in parallel (default: 2)"
+    )
     arguments = parser.parse_args()
     wanted: list[str] | None = [arguments.show] if arguments.show else arguments.only
     rules = [rule for rule in RULES if wanted is None or rule.name in wanted]
     unknown = set(wanted or ()) - {rule.name for rule in rules}
     if unknown:
-        parser.error(f"no such rule: {', '.join(sorted(unknown))}")
+        parser.error(f"unknown rule: {', '.join(sorted(unknown))}")
     if arguments.show:
         _show(rules[0])
         return 0
     with copies(max(1, min(arguments.jobs, len(rules)))) as ready:
         tests = sorted({test for rule in rules for test in rule.caught_by})
-        _say(f"The untouched copy: {len(tests)} tests ...")
+        _say(f"Running {len(tests)} tests in the unchanged copy ...")
         unsound = _why_not_sound(ready[0].run(tests), tests)
         if unsound:
-            _say(f"The untouched copy is no measure: {unsound}")
+            _say(f"The tests fail in the unchanged copy: {unsound}")
             return 1
-        _say(f"All pass. Taking {len(rules)} rules away, one at a time ...")
+        _say(f"All pass. Removing {len(rules)} rules, one at a time ...")
         findings = _try_all(rules, ready)
     _table(findings)
     return 0 if all(finding.outcome == _CAUGHT for finding in findings) else 1

@@ -1,4 +1,4 @@
-"""All safety rules that can be taken away; `docs/sabotage.md` is made from this list."""
+"""All safety rules; `docs/sabotage.md` is generated from this list."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-How a safety rule is taken away: a small change to the syntax tree of one symbol.
+How a safety rule is removed: a small change to the syntax tree of one symbol.
 
 A change names the part by its kind and its number among the parts of this kind ("the second of five conditions"),
 never by its text, so that a rename does not touch it. `of` is checked: when a symbol gets another condition, its
@@ -33,7 +33,7 @@ PartKind: TypeAlias = Literal[
     "f-string",
     "raised",
     "pattern",
-    # A call that stands alone.
+    # A call that is a statement.
     "call statement",
     "assignment",
     "if statement",
@@ -47,7 +47,7 @@ _PLACEHOLDER = "it"
 
 
 class MutationError(LookupError):
-    """The change does not fit the symbol any more."""
+    """The change no longer matches the symbol."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Change:
-    """The part becomes an expression, or statements; `it` in them is the part as it was."""
+    """Replaces the part with an expression or statements; `it` in them stands for the original part."""
 
     part: PartKind
     nth: int = 1
@@ -100,7 +100,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Drop:
-    """The part is not there any more."""
+    """Removes the part."""
 
     part: PartKind
     nth: int = 1
@@ -119,7 +119,7 @@ class Drop:
 
 @dataclass(frozen=True)
 class ReplaceText:
-    """Text inside the string constants of the symbol, where it occurs once: SQL, a status, a header."""
+    """Replaces a text that occurs once in the string constants of the symbol: SQL, a status, a header."""
 
     old: str
     new: str
@@ -158,7 +158,7 @@ def _find(symbol: ast.AST, part: PartKind, nth: int, of: int) -> Slot:
 
 
 def parts(symbol: ast.AST, part: PartKind) -> list[Slot]:
-    """Those of one kind, in the order of the text."""
+    """The parts of one kind, in source order."""
     is_one = _KINDS[part]
     return [slot for slot in _slots(symbol) if is_one(slot.parent, slot.field, slot.node)]
 
@@ -168,7 +168,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def _slots(symbol: ast.AST, *, is_root: bool = True) -> Generator[Slot]:
     """
-    All places below a node, in the order of the text.
+    All places below a node, in source order.
 
     The functions and classes inside a class or a module are symbols of their own; those inside a function belong to it.
     """
@@ -217,7 +217,7 @@ def _is_element(parent: ast.AST, field: str, _: ast.AST) -> bool:
 
 
 def _is_call_statement(_parent: ast.AST, _field: str, node: ast.AST) -> bool:
-    # A docstring is an expression that stands alone, too.
+    # A docstring is an expression statement, too.
     return isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
 
 
@@ -247,7 +247,7 @@ _KINDS: dict[PartKind, _IsOne] = {
 
 
 def _with_placeholders(written: Sequence[ast.AST], replaced: ast.AST) -> list[ast.AST]:
-    """What was written, with the parts of the replaced node where it says `it`, `it.body` or `it.args[0]`."""
+    """The written nodes, with `it`, `it.body` or `it.args[0]` replaced by the parts of the original node."""
     return [_Placeholders(replaced).visit(node) for node in written]
 
 

@@ -1,4 +1,4 @@
-"""One safety rule, how to take it away, and the tests that notice."""
+"""A safety rule: how to remove it, and the tests that must then fail."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.sabotage.symbols import Located, locate
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     name: str
-    # What happens without it, to an operator's eye.
+    # What an operator would observe without the rule.
     breaks: str
-    # Of the function, method, class or constant that holds it: `trunkline.machine.decide:decide`.
+    # The function, method, class or constant that implements it: `trunkline.machine.decide:decide`.
     symbol: str
     change: Mutation | tuple[Mutation, ...]
-    # Each of them fails without the rule; with its parameters where only some of them do.
+    # Each of these tests fails without the rule; named with its parameters if only some of them fail.
     caught_by: tuple[str, ...]
-    # What each of the failures says: an assertion's words, not those of a program that does not run any more.
+    # A text that each failure contains: that of an assertion, not that of a program that no longer runs.
     shows: str = "assert"
 
     @property

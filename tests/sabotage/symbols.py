@@ -23,8 +23,8 @@ def locate(root: Path, symbol: str) -> Located:
     """
     Find a function, method, class or constant by `module:qualified.name`, or a module by its name alone.
 
-    A symbol that is not in its module any more is found in the only other module that defines it, so that moving
-    code needs no change of the rules.
+    If the symbol is no longer in its module, the only other module that defines it is used, so that moving code
+    does not require changing the rules.
     """
     module, _, name = symbol.partition(":")
     path = _path(root, module)
@@ -56,7 +56,7 @@ def _in_file(root: Path, path: str, name: str) -> Located | None:
     module = ast.parse((root / path).read_text())
     node: ast.AST = module
     for part in name.split(".") if name else ():
-        # The last one is what the name means: those before it are overloads.
+        # The last definition counts: those before it are overloads.
         defined = [child for child in _defined_in(node) if _name_of(child) == part]
         if not defined:
             return None

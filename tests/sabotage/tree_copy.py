@@ -1,4 +1,4 @@
-"""A copy of the tree, tests that run against the copy's program, and what they say."""
+"""A copy of the tree, and the reports of tests that run in it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import NamedTuple
 from tests.sabotage.report_plugin import REPORT_VARIABLE
 
 ROOT = Path(__file__).parents[2]
-# A test that waits for something that the missing rule would have brought is given up; it has not noticed anything.
+# A test that hangs without the rule is stopped; a timeout does not count as noticing.
 _TEST_SECONDS = 120
 _TESTS_FAILED = 1
 
 
 class TestOutcome(NamedTuple):
-    """What one test said: `passed`, `failed` or `skipped`, and its words."""
+    """The outcome of one test: `passed`, `failed` or `skipped`, with its output."""
 
     test: str
     outcome: str
@@ -33,11 +33,11 @@ class TestOutcome(NamedTuple):
 class TestReport(NamedTuple):
     exit_code: int
     verdicts: Sequence[TestOutcome]
-    # What kept tests from running at all.
+    # Why the tests could not run at all.
     trouble: str | None
 
     def of(self, test: str) -> list[TestOutcome]:
-        """Those of a test, with all of its parameters unless it is named with some."""
+        """The outcomes of a test, for all its parameters unless some are named."""
         return [each for each in self.verdicts if each.test == test or each.test.startswith(f"{test}[")]
 
     @property
@@ -46,7 +46,7 @@ class TestReport(NamedTuple):
 
 
 class TreeCopy:
-    """The working tree elsewhere: what git knows and what is new, as it is now, committed or not."""
+    """A copy of the working tree: tracked and new files, with uncommitted changes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -63,7 +63,7 @@ class TreeCopy:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
-        # Kafka's jars, which nobody changes.
+        # Kafka's jars never change.
         (folder / ".services").symlink_to(ROOT / ".services", target_is_directory=True)
 
     @contextmanager
@@ -95,7 +95,7 @@ class TreeCopy:
             env=os.environ
             | {
                 "PYTHONPATH": f"{self.folder / 'src'}{os.pathsep}{self.folder}",
-                # A file that is changed and changed back within a second would keep its old bytecode.
+                # A file that is changed and restored within a second would keep its old bytecode.
                 "PYTHONDONTWRITEBYTECODE": "1",
                 REPORT_VARIABLE: str(report),
             },
@@ -122,7 +122,7 @@ class TreeCopy:
     ) -> str | None:
         programs = [line["file"] for line in told if line["kind"] == "program"]
         if not programs:
-            return f"pytest did not begin: {(ended.stdout + ended.stderr)[-2000:]}"
+            return f"pytest did not start: {(ended.stdout + ended.stderr)[-2000:]}"
         if not Path(programs[0]).is_relative_to(self.folder / "src"):
             return f"the program that was tested is not the copy: {programs[0]}"
         for line in told:
@@ -136,6 +136,6 @@ class TreeCopy:
 @contextmanager
 def copies(number: int) -> Generator[list[TreeCopy]]:
     with tempfile.TemporaryDirectory(prefix="trunkline-sabotage-") as folder:
-        # Whoever runs PostgreSQL for root must be able to come here.
+        # The user that runs PostgreSQL on behalf of root must be able to read this folder.
         Path(folder).chmod(0o755)
         yield [TreeCopy(Path(folder) / str(each)) for each in range(number)]

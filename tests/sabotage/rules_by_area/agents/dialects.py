@@ -1,4 +1,4 @@
-"""Rules of the choice of a dialect: what is no proof, and where a card may lead."""
+"""Rules of choosing a dialect: what counts as proof, and which hosts a card may name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REGISTRY = "tests/unit/services/agents/test_registry.py"
 DIALECTS: Sequence[Rule] = (
     Rule(
         name="card-of-its-own-origin",
-        breaks="A card can have the agent's credentials sent to any host.",
+        breaks="An agent card can make Trunkline send the agent's credentials to any host.",
         symbol="trunkline.protocols.negotiate:_is_approved",
         change=Drop("operand", 2, of=2),
         caught_by=(
@@ -25,7 +25,7 @@ DIALECTS: Sequence[Rule] = (
     ),
     Rule(
         name="secret-again-for-another-origin",
-        breaks="Whoever may change an agent can have its secret sent to a host of theirs.",
+        breaks="A client that may change an agent can have the agent's secret sent to another host.",
         symbol="trunkline.services.agents.registry:_origins",
         change=Change("assigned value", 2, of=2, becomes="(it.elts[0],)"),
         caught_by=(
@@ -35,7 +35,7 @@ DIALECTS: Sequence[Rule] = (
     ),
     Rule(
         name="another-dialect-only-after-proof",
-        breaks="An agent that has taken a task and then fails gets it once more in every dialect.",
+        breaks="An agent that accepted a task and then fails gets it again in every dialect.",
         symbol="trunkline.bridge.calls.session:AgentSession.send",
         change=Drop("operand", 2, of=4),
         caught_by=(
@@ -44,8 +44,8 @@ DIALECTS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="a-pinned-dialect-is-never-left",
-        breaks="An agent is spoken to in another dialect than the operator has said.",
+        name="pinned-dialect-is-kept",
+        breaks="An agent is called in a dialect other than the one that the operator pinned.",
         symbol="trunkline.bridge.agents.negotiation:DialectNegotiator.alternatives",
         change=Drop("if statement"),
         caught_by=(f"{_DIALECTS}::test_a_pinned_dialect_is_never_left[embedded]",),

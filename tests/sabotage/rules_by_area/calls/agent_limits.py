@@ -1,4 +1,4 @@
-"""Rules about how fast an agent may be called, and when it is left alone."""
+"""Rules of agent limits: how fast an agent may be called, and when calls stop."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _WATCH = "tests/unit/bridge/test_breaker.py"
 
 AGENT_LIMITS: Sequence[Rule] = (
     Rule(
-        name="tokens-kept-sqlite",
-        breaks="An agent is called faster than its rate.",
+        name="rate-tokens-kept-sqlite",
+        breaks="An agent is called faster than its rate limit.",
         symbol="trunkline.stores.sqlite.tables.agent_limits:ClaimBudget.write",
         change=Change("argument", 2, of=4, becomes="{}"),
         caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[sqlite]",),
     ),
     Rule(
-        name="tokens-kept-postgres",
-        breaks="An agent is called faster than its rate.",
+        name="rate-tokens-kept-postgres",
+        breaks="An agent is called faster than its rate limit.",
         symbol="trunkline.stores.postgres.tables.task_claims:PostgresTaskClaims.claim",
         change=Change("argument", 24, of=27, becomes="{}"),
         caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[postgres]",),
     ),
     Rule(
         name="open-breaker-waits",
-        breaks="An agent that fails is called on, and its tasks use up their attempts.",
+        breaks="A failing agent is still called, and its tasks use up their attempts.",
         symbol="trunkline.agents.call_limits.breaker:calls_allowed",
         change=Change("return value", 3, of=3, becomes="it.body if it.test else it.body.args[1].left"),
         caught_by=(
@@ -40,7 +40,7 @@ AGENT_LIMITS: Sequence[Rule] = (
     ),
     Rule(
         name="lost-probe-replaced",
-        breaks="A bridge that dies with a probe in its hands leaves the breaker half-open for ever.",
+        breaks="A bridge that dies during a probe leaves the circuit breaker half-open forever.",
         symbol="trunkline.agents.call_limits.breaker:calls_allowed",
         change=Change("condition", 2, of=3, becomes="it and it.args[0].status == 'open'"),
         caught_by=(
@@ -51,21 +51,21 @@ AGENT_LIMITS: Sequence[Rule] = (
     ),
     Rule(
         name="failures-of-all-bridges",
-        breaks="Failures that two bridges note at once are counted once, and the breaker opens late or never.",
+        breaks="Failures that two bridges record at the same time count once, and the breaker opens late or never.",
         symbol="trunkline.stores.postgres.tables.agent_limits:lock_states",
         change=(Change("argument", 4, of=5, becomes="_READ"), Drop("call statement", 1)),
         caught_by=(f"{_TOGETHER}::test_failures_that_are_noted_at_once_add_up[after another failure]",),
     ),
     Rule(
         name="state-in-other-hands",
-        breaks="A bridge takes an agent for fresh while another one is about to open its breaker.",
+        breaks="A bridge treats an agent as healthy while another bridge is opening its breaker.",
         symbol="trunkline.stores.postgres.tables.agent_limits:try_to_lock_states",
         change=Change("ternary", becomes="INITIAL_STATE if it.test else it.orelse"),
         caught_by=(f"{_TOGETHER}::test_who_claims_does_not_wait_for_who_notes",),
     ),
     Rule(
         name="held-back-task-wakes",
-        breaks="A task that an agent's limits hold back goes a second late, or when something else happens.",
+        breaks="A task that waits for an agent's limits starts a second late, or when something else happens.",
         symbol="trunkline.stores.agent_limits:CallAllowances.next_begin",
         change=Change("return value", becomes="None"),
         caught_by=(
@@ -74,8 +74,8 @@ AGENT_LIMITS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="questions-do-not-count",
-        breaks="A long task that is asked often closes a breaker, or opens it.",
+        name="polls-do-not-count",
+        breaks="Frequent polls of a long task close a breaker, or open it.",
         symbol="trunkline.bridge.breaker:_noted",
         change=Drop("operand", 2, of=2),
         caught_by=(f"{_WATCH}::test_a_call_that_goes_on_and_a_question_how_it_stands_count_for_nothing",),

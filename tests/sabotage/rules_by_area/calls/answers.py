@@ -1,4 +1,4 @@
-"""Rules of answers: what is one, and what is too much to be one."""
+"""Rules of answers: when an answer is complete, and when it is too large."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _JSON = "tests/unit/protocols/test_answer_json.py"
 
 ANSWERS: Sequence[Rule] = (
     Rule(
-        name="reset-is-no-end",
-        breaks="A stream that was cut passes for one that has ended.",
+        name="reset-is-not-the-end",
+        breaks="An interrupted stream counts as complete.",
         symbol="trunkline.transports.http_response:StreamedResponse._next",
         change=Drop("if statement", 1, of=2),
         caught_by=(f"{_STREAMS}::test_a_reset_in_the_middle_is_a_lost_connection",),
     ),
     Rule(
         name="values-are-counted",
-        breaks="Fifteen megabytes of an answer take a gigabyte, and half a minute.",
+        breaks="An answer of 15 MB takes a gigabyte of memory and half a minute.",
         symbol="trunkline.protocols.answer_json:JsonReader._read",
         change=Change("operand", 3, of=6, becomes="False"),
         caught_by=(f"{_JSON}::test_more_values_than_anybody_can_use_are_refused_unread",),

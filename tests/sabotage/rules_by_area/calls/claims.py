@@ -1,4 +1,4 @@
-"""Rules that the two stores keep about tasks: who may have them, and whose answer counts."""
+"""Rules of claims in both stores: which process may hold a task, and whose answer counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _BROKER = "tests/contract/test_broker.py"
 CLAIMS: Sequence[Rule] = (
     Rule(
         name="epoch-sqlite",
-        breaks="A zombie's answer to a task that somebody else has claimed since counts.",
+        breaks="The answer of a bridge that has lost its claim is accepted, although another bridge has claimed the "
+        "task.",
         symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
         change=ReplaceText("epoch = ?3", "epoch < ?3 + 1000"),
         caught_by=(
@@ -27,7 +28,8 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="epoch-postgres",
-        breaks="A zombie's answer to a task that somebody else has claimed since counts.",
+        breaks="The answer of a bridge that has lost its claim is accepted, although another bridge has claimed the "
+        "task.",
         symbol="trunkline.stores.postgres.tables.tasks:_ANSWER",
         change=ReplaceText("new.attempt AND tasks.epoch = new.epoch", "new.attempt"),
         caught_by=(
@@ -37,42 +39,42 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="owner-sqlite",
-        breaks="Anybody can answer a task that another process holds.",
+        breaks="Any process can answer a task that another one holds.",
         symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
         change=ReplaceText("owner = ?15", "?15 <> ''"),
         caught_by=(f"{_TASKS}::test_the_answer_of_a_zombie_writes_nothing[sqlite-other owner]",),
     ),
     Rule(
         name="owner-postgres",
-        breaks="Anybody can answer a task that another process holds.",
+        breaks="Any process can answer a task that another one holds.",
         symbol="trunkline.stores.postgres.tables.tasks:_ANSWER",
         change=ReplaceText("tasks.owner = $1", "$1::text <> ''"),
         caught_by=(f"{_TASKS}::test_the_answer_of_a_zombie_writes_nothing[postgres-other owner]",),
     ),
     Rule(
         name="one-answer-sqlite",
-        breaks="A second answer to a task that has ended begins it anew.",
+        breaks="A second answer to a finished task starts it again.",
         symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
         change=ReplaceText("?15 AND status IN ('claimed', 'in_doubt')", "?15"),
         caught_by=(f"{_TASKS}::test_a_second_answer_to_the_same_claim_writes_nothing[sqlite]",),
     ),
     Rule(
         name="one-answer-postgres",
-        breaks="A second answer to a task that has ended begins it anew.",
+        breaks="A second answer to a finished task starts it again.",
         symbol="trunkline.stores.postgres.tables.tasks:_ANSWER",
         change=ReplaceText("$1 AND tasks.status IN ('claimed', 'in_doubt')", "$1"),
         caught_by=(f"{_TASKS}::test_a_second_answer_to_the_same_claim_writes_nothing[postgres]",),
     ),
     Rule(
-        name="late-answer-resolves-the-doubt-sqlite",
-        breaks="The answer to a call that was given up for lost is thrown away.",
+        name="late-answer-resolves-an-unknown-outcome-sqlite",
+        breaks="The late answer to a call with an unknown outcome is discarded.",
         symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
         change=ReplaceText("IN ('claimed', 'in_doubt')", "= 'claimed'"),
         caught_by=(f"{_LEASES}::test_the_late_answer_to_a_task_in_doubt_counts_once[sqlite]",),
     ),
     Rule(
-        name="late-answer-resolves-the-doubt-postgres",
-        breaks="The answer to a call that was given up for lost is thrown away.",
+        name="late-answer-resolves-an-unknown-outcome-postgres",
+        breaks="The late answer to a call with an unknown outcome is discarded.",
         symbol="trunkline.stores.postgres.tables.tasks:_ANSWER",
         change=ReplaceText("IN ('claimed', 'in_doubt')", "= 'claimed'"),
         caught_by=(f"{_LEASES}::test_the_late_answer_to_a_task_in_doubt_counts_once[postgres]",),
@@ -93,21 +95,21 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="no-task-of-an-ended-run-sqlite",
-        breaks="A task that is sent late calls an agent for a run that is over.",
+        breaks="A late task calls an agent for a run that has ended.",
         symbol="trunkline.stores.sqlite.tables.tasks:SqliteTaskWrites.put",
         change=Drop("assignment", 6, of=7),
         caught_by=(f"{_OUTBOX}::test_a_task_of_a_run_that_has_ended_or_is_gone_is_dropped[sqlite]",),
     ),
     Rule(
         name="no-task-of-an-ended-run-postgres",
-        breaks="A task that is sent late calls an agent for a run that is over.",
+        breaks="A late task calls an agent for a run that has ended.",
         symbol="trunkline.stores.postgres.tables.tasks:_PUT",
         change=ReplaceText("runs.status NOT IN", "'' NOT IN"),
         caught_by=(f"{_OUTBOX}::test_a_task_of_a_run_that_has_ended_or_is_gone_is_dropped[postgres]",),
     ),
     Rule(
         name="tombstone-sqlite",
-        breaks="A stop that overtakes its task is forgotten, and the agent is called all the same.",
+        breaks="A stop that overtakes its task is forgotten, and the agent is called anyway.",
         symbol="trunkline.stores.sqlite.tables.tasks:SqliteTaskWrites._stop",
         change=Drop("call statement", 1, of=4),
         caught_by=(
@@ -117,28 +119,28 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="tombstone-postgres",
-        breaks="A stop that overtakes its task is forgotten, and the agent is called all the same.",
+        breaks="A stop that overtakes its task is forgotten, and the agent is called anyway.",
         symbol="trunkline.stores.postgres.tables.tasks:_TOMBSTONES",
         change=ReplaceText("= new.run_id", "= new.run_id AND new.attempt < 0"),
         caught_by=(f"{_TASKS}::test_a_stop_that_comes_before_its_task_leaves_a_tombstone[postgres]",),
     ),
     Rule(
         name="stop-outlives-the-caller-sqlite",
-        breaks="A task that was to end is called again after its caller has died.",
+        breaks="A task that was stopped is called again after its bridge dies.",
         symbol="trunkline.stores.sqlite.tables.tasks:_END_CLAIMED",
         change=ReplaceText("SET stopping = 1", "SET stopping = 0"),
         caught_by=(f"{_TASKS}::test_that_a_task_is_to_end_is_remembered_over_a_crash[sqlite]",),
     ),
     Rule(
         name="stop-outlives-the-caller-postgres",
-        breaks="A task that was to end is called again after its caller has died.",
+        breaks="A task that was stopped is called again after its bridge dies.",
         symbol="trunkline.stores.postgres.tables.tasks:_STOP",
         change=ReplaceText("CASE status WHEN 'queued' THEN 0 ELSE 1 END", "0"),
         caught_by=(f"{_TASKS}::test_that_a_task_is_to_end_is_remembered_over_a_crash[postgres]",),
     ),
     Rule(
         name="at-most-once-sqlite",
-        breaks="A call that must not be made twice is made twice when its caller dies.",
+        breaks="A call that must not be repeated is repeated when its bridge dies.",
         symbol="trunkline.stores.sqlite.tables.tasks:_DOUBT",
         change=ReplaceText("at_most_once = 1", "at_most_once = 2"),
         caught_by=(
@@ -147,7 +149,7 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="at-most-once-postgres",
-        breaks="A call that must not be made twice is made twice when its caller dies.",
+        breaks="A call that must not be repeated is repeated when its bridge dies.",
         symbol="trunkline.stores.postgres.tables.task_claims:_RECLAIM",
         change=ReplaceText("WHEN at_most_once = 1 THEN 'in_doubt'\n            ELSE", "ELSE"),
         caught_by=(
@@ -156,15 +158,15 @@ CLAIMS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="remote-task-asked-for-sqlite",
-        breaks="What an agent works on when its caller dies is given up for lost instead of being asked for.",
+        name="remote-task-is-polled-sqlite",
+        breaks="When a bridge dies, its remote tasks end as outcome unknown instead of being polled.",
         symbol="trunkline.stores.sqlite.tables.tasks:SqliteTaskWrites.reclaim",
         change=Drop("call statement", 2, of=3),
         caught_by=(f"{_TASKS}::test_what_the_agent_has_taken_goes_on_being_asked_for[sqlite-True]",),
     ),
     Rule(
-        name="remote-task-asked-for-postgres",
-        breaks="What an agent works on when its caller dies is given up for lost instead of being asked for.",
+        name="remote-task-is-polled-postgres",
+        breaks="When a bridge dies, its remote tasks end as outcome unknown instead of being polled.",
         symbol="trunkline.stores.postgres.tables.task_claims:_RECLAIM",
         change=ReplaceText(
             "remote_task_id IS NOT NULL THEN 'remote'\n            WHEN at_most_once", "at_most_once"
@@ -173,7 +175,7 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="reclaim-waits-for-the-lease",
-        breaks="A bridge that lives has its calls taken away, and they are made twice.",
+        breaks="A live bridge loses its claims, and the calls are made twice.",
         symbol="trunkline.stores.postgres.tables.task_claims:_DELETE_PASSED_LEASES",
         change=ReplaceText("until <= $2", "until <= $2::bigint + 60000000"),
         caught_by=(
@@ -183,7 +185,7 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="claim-needs-a-lease",
-        breaks="A bridge that counts as dead claims tasks, which the others take from it at once.",
+        breaks="A bridge without a lease claims tasks, and the other bridges take them away at once.",
         symbol="trunkline.stores.postgres.tables.task_claims:_LIVES",
         change=ReplaceText("until > $2", "$2::bigint > 0"),
         caught_by=(
@@ -193,21 +195,22 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="grace-after-a-restart-of-the-database",
-        breaks="After the database was away every bridge takes the others for dead, and calls are made twice.",
+        breaks="After a database outage every bridge assumes that the others are dead, and calls are made twice.",
         symbol="trunkline.stores.postgres.tables.task_claims:PostgresTaskClaims.reclaim",
         change=Change("argument", 2, of=15, becomes="it * 0"),
         caught_by=(f"{_POSTGRES}::test_nothing_is_reclaimed_while_the_database_has_not_been_up_for_long",),
     ),
     Rule(
         name="slots-sqlite",
-        breaks="An agent gets more calls at a time than it allows.",
+        breaks="An agent gets more concurrent calls than its limit allows.",
         symbol="trunkline.stores.sqlite.tables.tasks:SqliteTaskWrites._claim_queued",
         change=Change("ternary", 1, of=2, becomes="it.body if it.test else it.test.left"),
         caught_by=(f"{_TASKS}::test_an_agent_is_called_by_no_more_tasks_at_a_time_than_it_allows[sqlite]",),
     ),
     Rule(
         name="slots-of-new-tasks-sqlite",
-        breaks="An agent gets more calls at a time than it allows, when tasks are claimed in the turn that made them.",
+        breaks="An agent gets more concurrent calls than its limit allows when tasks are claimed in the turn that "
+        "created them.",
         symbol="trunkline.stores.sqlite.tables.deferred_tasks:DeferredTasks._within_slots",
         change=Change("ternary", becomes="it.body"),
         caught_by=(
@@ -216,35 +219,37 @@ CLAIMS: Sequence[Rule] = (
     ),
     Rule(
         name="slots-postgres",
-        breaks="An agent gets more calls at a time than it allows.",
+        breaks="An agent gets more concurrent calls than its limit allows.",
         symbol="trunkline.stores.postgres.tables.task_claims:_CLAIM_QUEUED",
         change=ReplaceText("share.slots - coalesce(busy.number, 0)", "share.slots"),
         caught_by=(f"{_TASKS}::test_an_agent_is_called_by_no_more_tasks_at_a_time_than_it_allows[postgres]",),
     ),
     Rule(
         name="slots-over-all-bridges",
-        breaks="Two bridges give the same slot of an agent away.",
+        breaks="Two bridges use the same slot of an agent.",
         symbol="trunkline.stores.postgres.tables.task_claims:_LOOK",
         change=ReplaceText("name FOR NO KEY UPDATE SKIP LOCKED", "name"),
         caught_by=(f"{_POSTGRES}::test_a_bridge_that_finds_an_agent_locked_looks_again_at_once",),
     ),
     Rule(
-        name="early-ring-kept-sqlite",
-        breaks="An agent that rings before its task is known to be its own is asked much later.",
+        name="early-push-notification-kept-sqlite",
+        breaks="A push notification that arrives before its remote task is stored is lost, and the task is polled "
+        "much later.",
         symbol="trunkline.stores.sqlite.tables.tasks:_POLL_SOON",
         change=ReplaceText("IN ('claimed', 'remote')", "= 'remote'"),
         caught_by=(f"{_RINGS}::test_a_ring_before_the_agents_own_task_is_known_is_not_lost[sqlite]",),
     ),
     Rule(
-        name="early-ring-kept-postgres",
-        breaks="An agent that rings before its task is known to be its own is asked much later.",
+        name="early-push-notification-kept-postgres",
+        breaks="A push notification that arrives before its remote task is stored is lost, and the task is polled "
+        "much later.",
         symbol="trunkline.stores.postgres.tables.tasks:_POLL_SOON",
         change=ReplaceText("IN ('claimed', 'remote')", "= 'remote'"),
         caught_by=(f"{_RINGS}::test_a_ring_before_the_agents_own_task_is_known_is_not_lost[postgres]",),
     ),
     Rule(
-        name="ring-heard-while-asking",
-        breaks="A task that moves on while its agent is asked is asked for much later.",
+        name="push-notification-during-a-poll",
+        breaks="A task that changes while it is being polled is polled again much later.",
         symbol="trunkline.stores.postgres.tables.tasks:_ANSWER",
         change=ReplaceText("least(new.poll_at, tasks.poll_at)", "new.poll_at"),
         caught_by=(f"{_RINGS}::test_a_ring_while_the_agent_is_asked_lets_it_be_asked_once_more[postgres]",),

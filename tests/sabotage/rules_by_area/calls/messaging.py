@@ -1,4 +1,4 @@
-"""Rules of what travels between executor and bridge: outbox, relay, consumers, resends."""
+"""Rules of the messages between executor and bridge: outbox, relay, consumers, resends."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _LANES = "tests/unit/brokers/kafka/test_partitions.py"
 MESSAGING: Sequence[Rule] = (
     Rule(
         name="offset-after-the-commit",
-        breaks="Records whose transaction fails are gone: the broker does not bring them again.",
+        breaks="Records whose transaction fails are lost: the broker does not deliver them again.",
         symbol="trunkline.services.messaging.deliveries:Deliveries.work",
         change=Change("assignment", 1, of=3, becomes="it\nit.value.func.value.settle(it.targets[0])"),
         caught_by=(f"{_DELIVERIES}::test_when_the_store_is_away_the_same_records_wait",),
     ),
     Rule(
-        name="offset-passes-nobody",
-        breaks="A record that is settled out of turn takes those before it along.",
+        name="offset-skips-no-record",
+        breaks="A record that is settled out of order commits the records before it.",
         symbol="trunkline.brokers.kafka.partitions:AssignedPartition.committable",
         change=Change("return value", becomes="it.args[1]"),
         caught_by=(f"{_LANES}::test_an_offset_does_not_pass_a_record_that_is_not_settled",),
     ),
     Rule(
         name="offset-by-hand",
-        breaks="What was handed out and not stored is gone when the consumer leaves.",
+        breaks="Records that were delivered but not stored are lost when the consumer leaves.",
         symbol="trunkline.brokers.kafka.consumer_thread:ConsumerThread._consumer",
         change=(Change("keyword", 6, of=11, becomes="True"), Drop("keyword", 7, of=11)),
         caught_by=(
@@ -43,7 +43,7 @@ MESSAGING: Sequence[Rule] = (
     ),
     Rule(
         name="outbox-until-it-is-sent",
-        breaks="What a relay has taken and could not send is lost.",
+        breaks="Messages that a relay has read but could not send are lost.",
         symbol="trunkline.services.messaging.relay:Relay._publish_all",
         change=Change(
             "with statement",
@@ -55,15 +55,15 @@ MESSAGING: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="undelivered-goes-back",
-        breaks="What the broker refused is lost.",
+        name="undelivered-stays-in-the-outbox",
+        breaks="A message that the broker rejects is lost.",
         symbol="trunkline.services.messaging.relay:Relay._send",
         change=Change("assigned value", 5, of=5, becomes="it.elts[0].value"),
         caught_by=(f"{_RELAY}::test_what_was_not_delivered_stays_and_the_rest_goes",),
     ),
     Rule(
         name="task-remembered",
-        breaks="A task that is lost on its way is never sent again: its run waits for ever.",
+        breaks="A task that is lost on its way is never sent again, and its run waits forever.",
         symbol="trunkline.brokers.kafka.broker:KafkaBroker.publish_tasks",
         change=Change("condition", 2, of=3, becomes="False"),
         caught_by=(
@@ -73,7 +73,7 @@ MESSAGING: Sequence[Rule] = (
     ),
     Rule(
         name="task-sent-again",
-        breaks="A task that is lost on its way is never sent again: its run waits for ever.",
+        breaks="A task that is lost on its way is never sent again, and its run waits forever.",
         symbol="trunkline.executor.task_resending:TaskResender.work",
         change=Change("condition", 2, of=3, becomes="False"),
         caught_by=(
@@ -83,35 +83,35 @@ MESSAGING: Sequence[Rule] = (
     ),
     Rule(
         name="task-settled-by-its-last-result",
-        breaks="A task is forgotten when its agent begins to work: if the end is lost, the run waits for ever.",
+        breaks="A task is forgotten when its agent starts to work: if the final result is lost, the run waits forever.",
         symbol="trunkline.executor.input_sources:_NOT_THE_END",
         change=Change("assigned value", becomes="it.func({})"),
         caught_by=(f"{_ARRIVED}::test_a_task_is_sent_again_until_its_last_result_is_here",),
     ),
     Rule(
         name="task-settled",
-        breaks="A task whose result is here is sent again for ever.",
+        breaks="A task whose result has arrived is sent again forever.",
         symbol="trunkline.executor.input_sources:queue_delivered_results",
         change=Change("condition", 2, of=2, becomes="False"),
         caught_by=(f"{_ARRIVED}::test_a_result_wakes_its_run_and_its_task_is_not_sent_again",),
     ),
     Rule(
-        name="result-into-the-inbox",
-        breaks="A result is settled at the broker and never reaches its run.",
+        name="result-into-the-input-queue",
+        breaks="A result is settled at the broker but never reaches its run.",
         symbol="trunkline.executor.input_sources:queue_delivered_results",
         change=Drop("call statement", 1, of=2),
         caught_by=(f"{_ARRIVED}::test_a_result_wakes_its_run_and_its_task_is_not_sent_again",),
     ),
     Rule(
         name="result-by-its-key",
-        breaks="A result that is delivered twice is taken in twice.",
+        breaks="A result that is delivered twice is applied twice.",
         symbol="trunkline.executor.input_sources:_key",
         change=Change("return value", becomes="f'{it}/{id(it.values[0].value.value)}'"),
         caught_by=(f"{_BROKER}::test_what_is_published_twice_counts_once[sqlite-memory]",),
     ),
     Rule(
         name="result-kept",
-        breaks="A result that is lost on its way exists nowhere any more.",
+        breaks="A result that is lost on its way cannot be recovered.",
         symbol="trunkline.bridge.answer_writer:AnswerWriter._stored_answer",
         change=Change("operand", 3, of=3, becomes="True"),
         caught_by=(
@@ -121,7 +121,7 @@ MESSAGING: Sequence[Rule] = (
     ),
     Rule(
         name="result-without-a-call-kept",
-        breaks="That a call is in doubt is told once, and if that is lost, its run waits for ever.",
+        breaks="An unknown outcome is published once: if the message is lost, the run waits forever.",
         symbol="trunkline.bridge.task_claimer:TaskClaimer._publish",
         change=Change("condition", 2, of=2, becomes="it.operand"),
         caught_by=(
@@ -130,7 +130,7 @@ MESSAGING: Sequence[Rule] = (
     ),
     Rule(
         name="result-published-again",
-        breaks="A task whose result was lost is sent again and again, and nobody answers.",
+        breaks="A task whose result was lost is sent again and again, and its result never comes.",
         symbol="trunkline.bridge.task_claimer:TaskClaimer.take_tasks",
         change=Change("condition", 4, of=5, becomes="False"),
         caught_by=(
@@ -138,16 +138,16 @@ MESSAGING: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="poison-is-put-aside",
-        breaks="One record that the store refuses stops its partition.",
+        name="poison-record-becomes-a-dead-letter",
+        breaks="One record that the store rejects blocks its partition.",
         symbol="trunkline.services.messaging.deliveries:Deliveries.rolled_back",
         change=Change("assigned value", becomes="False"),
         caught_by=(f"{_DELIVERIES}::test_what_the_store_refuses_is_found_among_the_others_and_put_aside",),
         shows="no column can hold it",
     ),
     Rule(
-        name="poison-alone",
-        breaks="Good records go to the dead letters with the bad one beside them.",
+        name="only-the-poison-record",
+        breaks="Valid records become dead letters together with the invalid one.",
         symbol="trunkline.services.messaging.deliveries:Deliveries._take_carefully",
         change=Change("condition", becomes="True"),
         caught_by=(
@@ -156,15 +156,15 @@ MESSAGING: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="unreadable-is-kept",
+        name="unreadable-record-is-kept",
         breaks="A record that cannot be read disappears.",
         symbol="trunkline.services.messaging.deliveries:Deliveries._read",
         change=Drop("call statement", 2, of=4),
         caught_by=(f"{_DELIVERIES}::test_a_record_that_comes_twice_is_one_dead_letter",),
     ),
     Rule(
-        name="away-is-no-refusal",
-        breaks="While the database is away good records go to the dead letters.",
+        name="outage-is-not-a-rejection",
+        breaks="Valid records become dead letters while the database is unreachable.",
         symbol="trunkline.services.messaging.deliveries:Deliveries._take_carefully",
         change=Drop("except clause", 1, of=2),
         caught_by=(

@@ -1,4 +1,4 @@
-"""Rules of the line to an agent: long tasks, streams, second calls, batches, and files on their way."""
+"""Rules of remote tasks: polls, streams, repeated calls, batches and attachments."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TAKEN_UP_AGAIN = "self._resubscribe(session, resolved, claim, outcome.remote_ta
 REMOTE_TASKS: Sequence[Rule] = (
     Rule(
         name="task-known-while-its-stream-is-open",
-        breaks="A bridge that dies over a stream leaves nothing to ask for: the agent gets the message again.",
+        breaks="If a bridge dies during a stream, the remote task is not known and the agent gets the message again.",
         symbol="trunkline.bridge.calls.progress:ProgressReporter.add_event",
         change=Change("assigned value", 3, of=3, becomes="None"),
         caught_by=(f"{_NEWS}::test_that_an_agent_has_the_task_is_written_while_its_stream_is_open",),
     ),
     Rule(
-        name="open-stream-is-no-end",
-        breaks="A task counts as done while its agent still talks: if the bridge dies, its run waits for ever.",
+        name="open-stream-is-not-the-end",
+        breaks="A task counts as done while its agent still streams: if the bridge dies, the run waits forever.",
         symbol="trunkline.stores.port.tasks:TaskAnswer.new_status",
         change=Change("condition", 1, of=2, becomes="it and it.value.poll_at is not None"),
         caught_by=(
@@ -39,8 +39,8 @@ REMOTE_TASKS: Sequence[Rule] = (
         shows="Error",
     ),
     Rule(
-        name="stream-taken-up-again-is-confirmed",
-        breaks="The output of a stream that was cut lacks what was said in between.",
+        name="resumed-stream-is-confirmed",
+        breaks="The output of an interrupted stream lacks what the agent sent in between.",
         symbol="trunkline.bridge.calls.session:AgentSession._listen",
         change=Change("call statement", becomes="if (again := it.value):\n    return again.outcome"),
         caught_by=(
@@ -48,8 +48,8 @@ REMOTE_TASKS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="line-is-let-go",
-        breaks="A task of half an hour holds a socket and a lease for half an hour.",
+        name="long-stream-is-released",
+        breaks="A task of half an hour holds a connection and a lease for half an hour.",
         symbol="trunkline.bridge.calls.streams:StreamTimeout._reschedule",
         change=Change("argument", becomes="None"),
         caught_by=(
@@ -58,15 +58,15 @@ REMOTE_TASKS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="news-by-its-number",
-        breaks="Of all that an agent says while it works only the first piece reaches the history.",
+        name="progress-by-its-number",
+        breaks="Of all the progress that an agent reports, only the first report reaches the history.",
         symbol="trunkline.executor.input_sources:_key",
         change=Change("assigned value", becomes="''"),
         caught_by=(f"{_STREAMS}::test_what_an_agent_says_when_it_is_asked_is_news_once[embedded]",),
     ),
     Rule(
-        name="same-words-once",
-        breaks="What an agent says whenever it is asked is in the history as often as it was asked.",
+        name="repeated-progress-once",
+        breaks="Progress that an agent repeats at every poll is in the history once per poll.",
         symbol="trunkline.bridge.calls.progress:ProgressReporter.report_once",
         change=Change(
             "call",
@@ -81,8 +81,8 @@ REMOTE_TASKS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="numbers-of-an-epoch",
-        breaks="What a bridge hears that has taken a task over passes for a repetition, and is lost.",
+        name="progress-numbers-of-an-epoch",
+        breaks="Progress reported to a bridge that took over a task counts as a repetition, and is lost.",
         symbol="trunkline.bridge.calls.progress:ProgressReporter._report_waiting",
         change=Change("f-string", becomes="f'{it.values[2].value}'"),
         caught_by=(f"{_NEWS}::test_each_piece_has_a_number_of_its_own_whoever_tells_it",),
@@ -95,8 +95,8 @@ REMOTE_TASKS: Sequence[Rule] = (
         caught_by=(f"{_SECOND_CALLS}::test_an_agent_that_is_not_to_be_called_twice_is_not[embedded]",),
     ),
     Rule(
-        name="asked-before-it-is-called-again",
-        breaks="An agent that has the task, and would have said so, gets it again.",
+        name="task-looked-up-before-it-is-sent-again",
+        breaks="An agent that has the task, and could confirm it, gets it again.",
         symbol="trunkline.bridge.calls.agent_call:AgentCall._check_before_resend",
         change=ReplaceText("ask_first", ""),
         caught_by=(
@@ -104,8 +104,8 @@ REMOTE_TASKS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="failed-question-is-no-answer",
-        breaks="An agent that cannot say whether it has a task passes for one that has failed at it.",
+        name="failed-lookup-is-not-a-failure",
+        breaks="An agent that cannot say whether it has a task counts as having failed the task.",
         symbol="trunkline.bridge.calls.session:AgentSession.find",
         change=Change("operand", 2, of=2, becomes="False"),
         caught_by=(
@@ -113,8 +113,8 @@ REMOTE_TASKS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="doubt-of-a-dead-process",
-        breaks="A message that a dead process may have sent is sent again without a question and without a word.",
+        name="unknown-outcome-of-a-dead-process",
+        breaks="A message that a dead process may have sent is sent again without a lookup and without a trace.",
         symbol="trunkline.bridge.calls.results:resend_doubt",
         change=Change("condition", 2, of=2, becomes="False"),
         caught_by=(
@@ -123,8 +123,8 @@ REMOTE_TASKS: Sequence[Rule] = (
         shows="Error",
     ),
     Rule(
-        name="doubt-goes-to-the-next-attempt",
-        breaks="The attempt after a lost answer knows nothing of it: an agent is called twice against its policy.",
+        name="unknown-outcome-reaches-the-next-attempt",
+        breaks="The attempt after a lost answer does not know about it: an agent is called twice against its policy.",
         symbol="trunkline.bridge.calls.results:mark_doubtful",
         change=Change("return value", 2, of=2, becomes="it.args[0]"),
         caught_by=(
@@ -133,15 +133,15 @@ REMOTE_TASKS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="lost-task-is-no-answer",
-        breaks="An agent that has lost its task gets the message under another id, and may do the work twice.",
+        name="lost-task-is-not-a-failure",
+        breaks="An agent that has lost its task gets the message under a new id, and may do the work twice.",
         symbol="trunkline.bridge.calls.results:after_failed_poll",
         change=Change("condition", 1, of=3, becomes="False"),
         caught_by=(f"{_SECOND_CALLS}::test_an_agent_that_has_lost_its_task_gets_the_same_message[embedded]",),
     ),
     Rule(
-        name="unanswered-question-is-asked-again",
-        breaks="A task that the agent works on fails because one question how it stands was lost.",
+        name="failed-poll-is-repeated",
+        breaks="A task that the agent still works on fails because one poll was lost.",
         symbol="trunkline.bridge.calls.results:after_failed_poll",
         change=Change("condition", 2, of=3, becomes="False"),
         caught_by=(
@@ -150,7 +150,7 @@ REMOTE_TASKS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="cancelled-when-the-agent-has-confirmed",
+        name="cancelled-when-the-agent-confirms",
         breaks="A run counts as cancelled while its agent still works.",
         symbol="trunkline.bridge.calls.active_calls:ActiveCalls._call",
         change=Change("assigned value", 3, of=6, becomes="it.orelse"),
@@ -158,7 +158,7 @@ REMOTE_TASKS: Sequence[Rule] = (
     ),
     Rule(
         name="batch-by-its-ids",
-        breaks="In a batch a task gets the answer of another.",
+        breaks="A task in a batch gets the answer of another task.",
         symbol="trunkline.protocols.json_rpc.batches:split_answers",
         change=Change(
             "assignment", 6, of=8, becomes="it.targets[0].value[ids[len(it.targets[0].value)]] = it.value"
@@ -170,14 +170,14 @@ REMOTE_TASKS: Sequence[Rule] = (
     ),
     Rule(
         name="batch-of-the-same-credentials",
-        breaks="A task travels under the name of somebody else.",
+        breaks="A task is sent with the credentials of another caller.",
         symbol="trunkline.bridge.calls.batches:BatchSender._join",
         change=Change("argument", 1, of=13, becomes="()"),
         caught_by=(f"{_BATCHES}::test_other_credentials_are_another_batch",),
     ),
     Rule(
         name="file-before-its-reference",
-        breaks="A step's output names a file that nobody has kept.",
+        breaks="A step's output refers to a file that was never stored.",
         symbol="trunkline.bridge.calls.attachments:Attachments.store_files",
         change=Change(
             "assigned value", 4, of=6, becomes="__import__('hashlib').sha256(it.value.args[1]).hexdigest()"
@@ -188,21 +188,21 @@ REMOTE_TASKS: Sequence[Rule] = (
     ),
     Rule(
         name="file-whole-before-its-name",
-        breaks="A file that was cut off while it was written passes for the whole of it.",
+        breaks="A partially written file is served as complete.",
         symbol="trunkline.stores.blobs.folder:BlobFolder._put",
         change=Change("f-string", 2, of=2, becomes="digest"),
         caught_by=(f"{_BLOBS}::test_a_file_that_could_not_be_written_to_its_end_is_not_there",),
     ),
     Rule(
         name="file-names-stay-inside",
-        breaks="Whoever may read a run's files can read any file of the machine.",
+        breaks="A client with read access to a run's files can read any file on the machine.",
         symbol="trunkline.stores.blobs.folder:BlobFolder._get",
         change=Drop("operand", 2, of=2),
         caught_by=(f"{_BLOBS}::test_a_name_that_leads_elsewhere_is_no_file[folder-{'0' * 36}-../secret]",),
     ),
     Rule(
         name="file-folders-stay-inside",
-        breaks="Whoever may read a run's files can read those of other folders.",
+        breaks="A client with read access to a run's files can read files in other folders.",
         symbol="trunkline.stores.blobs.folder:BlobFolder._place",
         change=Change("return value", becomes="it.body"),
         caught_by=(f"{_BLOBS}::test_a_name_that_leads_elsewhere_is_no_file[folder-..-{'0' * 64}]",),

@@ -1,4 +1,4 @@
-"""Rules about branches, loops and the deadlines of steps: what is stopped, and what must not be."""
+"""Rules of branches, loops and step deadlines: what is stopped, and what must not be."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _DEADLINES = "tests/unit/machine/steps/test_deadlines.py"
 
 BRANCHES: Sequence[Rule] = (
     Rule(
-        name="losers-are-told",
-        breaks="The agents of branches that nobody waits for any more go on working.",
+        name="unneeded-branches-are-cancelled",
+        breaks="The agents of branches that no step waits for keep working.",
         symbol="trunkline.machine.steps.join:_cancel_step",
         change=Drop("call statement", 2, of=4),
         caught_by=(f"{_JOINS}::test_the_rest_is_stopped_and_its_answers_change_nothing",),
     ),
     Rule(
-        name="branch-that-is-wanted-goes-on",
+        name="needed-branch-continues",
         breaks="A join stops a step that another step still waits for.",
         symbol="trunkline.machine.steps.join:_cancel_unneeded_branches",
         change=Change("condition", 6, of=6, becomes="True"),
@@ -28,21 +28,22 @@ BRANCHES: Sequence[Rule] = (
     ),
     Rule(
         name="failure-of-a-shared-branch",
-        breaks="A step begins although what it needs has failed, because a join beside it could bear that.",
+        breaks="A step starts although a step that it needs has failed, because a join next to it tolerates the "
+        "failure.",
         symbol="trunkline.workflow.step_graph.joins:steps_inside_joins",
         change=Change("operand", 2, of=4, becomes="any(it.args[0])"),
         caught_by=(f"{_JOINS}::test_the_failure_of_a_branch_that_another_step_needs_fails_the_run",),
     ),
     Rule(
         name="step-deadline-ends-with-its-step",
-        breaks="A step that is over leaves a timer behind.",
+        breaks="A finished step leaves its timer behind.",
         symbol="trunkline.machine.turn:Turn.record",
         change=Change("condition", 2, of=2, becomes="False"),
         caught_by=(f"{_DEADLINES}::test_a_step_that_ends_in_time_leaves_no_timer",),
     ),
     Rule(
-        name="deadline-of-what-is-called-once",
-        breaks="A call that may have been done counts as failed, and is made again by a retry.",
+        name="deadline-of-an-at-most-once-step",
+        breaks="A call that the agent may have carried out counts as failed, and a retry repeats it.",
         symbol="trunkline.machine.steps.failure:fail_at_deadline",
         change=Change("condition", becomes="False"),
         caught_by=(
@@ -50,8 +51,8 @@ BRANCHES: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="no-item-of-a-step-that-is-over",
-        breaks="A loop that has failed goes on with its next items.",
+        name="no-item-of-a-finished-step",
+        breaks="A failed loop starts its next items.",
         symbol="trunkline.machine.decide:_advance",
         change=Change("condition", 4, of=5, becomes="False"),
         caught_by=(f"{_LOOPS}::test_the_step_s_own_on_error_decides_what_its_failure_means",),
@@ -59,7 +60,7 @@ BRANCHES: Sequence[Rule] = (
         shows="KeyError: 's'",
     ),
     Rule(
-        name="items-at-once",
+        name="item-concurrency",
         breaks="A loop calls its agent for all items at once, whatever its limit.",
         symbol="trunkline.machine.evolve:_release_items",
         change=Drop("operand", 2, of=2),
@@ -69,7 +70,7 @@ BRANCHES: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="items-talk-alone",
+        name="one-conversation-per-item",
         breaks="An agent answers one item in the conversation of another.",
         symbol="trunkline.machine.steps.agent:_context",
         change=Change("return value", 2, of=4, becomes="it.orelse"),

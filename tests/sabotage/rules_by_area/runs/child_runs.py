@@ -1,4 +1,4 @@
-"""Rules about runs that steps of other runs begin: none is begun twice, forgotten, or left alone."""
+"""Rules of child runs: none is started twice, forgotten, or left behind."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _SCHEMAS = "tests/unit/workflow/test_bounded_schema.py"
 
 CHILD_RUNS: Sequence[Rule] = (
     Rule(
-        name="end-of-a-child-is-told",
-        breaks="A run waits for ever for a run that has ended.",
+        name="end-of-a-child-reaches-its-parent",
+        breaks="A run waits forever for a child run that has ended.",
         symbol="trunkline.executor.child_runs:ChildRuns.write",
         change=Change("condition", 4, of=6, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_the_end_of_a_child_lets_its_parent_go_on",),
     ),
     Rule(
         name="cost-of-a-schema-is-bounded",
-        breaks="A short schema whose parts refer to one another keeps the process busy for ever.",
+        breaks="A short schema whose parts refer to one another keeps the process busy forever.",
         symbol="trunkline.workflow.schema_cost:SchemaGraph.size",
         change=Change("condition", 3, of=4, becomes="False"),
         caught_by=(f"{_SCHEMAS}::test_a_schema_that_doubles_at_each_level_is_refused",),
@@ -36,8 +36,8 @@ CHILD_RUNS: Sequence[Rule] = (
         caught_by=(f"{_SCHEMAS}::test_errors_of_a_large_value_are_not_described",),
     ),
     Rule(
-        name="child-is-taken-up-at-once",
-        breaks="A run that a step has begun waits until somebody rings.",
+        name="child-starts-at-once",
+        breaks="A child run waits until something else wakes the executor.",
         symbol="trunkline.executor.driver:RunDriver.work",
         change=Drop("assignment", 11, of=11),
         caught_by=(
@@ -46,7 +46,7 @@ CHILD_RUNS: Sequence[Rule] = (
     ),
     Rule(
         name="depth-of-runs",
-        breaks="Workflows that begin one another in a circle fill the store.",
+        breaks="Workflows that start one another in a cycle fill the store.",
         symbol="trunkline.machine.steps.child:begin",
         change=Change("condition", 1, of=3, becomes="False"),
         caught_by=(
@@ -55,8 +55,8 @@ CHILD_RUNS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="circle-of-workflows",
-        breaks="Workflows that begin one another in a circle can be saved.",
+        name="cycle-of-workflows",
+        breaks="Workflows that start one another in a cycle can be saved.",
         symbol="trunkline.services.workflows:Workflows._reachable",
         change=Change("condition", 4, of=6, becomes="False"),
         caught_by=("tests/unit/services/test_workflows.py::test_a_circle_of_workflows_is_refused_and_named",),
@@ -64,7 +64,7 @@ CHILD_RUNS: Sequence[Rule] = (
     ),
     Rule(
         name="children-are-cancelled",
-        breaks="What a cancelled run has begun goes on.",
+        breaks="The child runs of a cancelled run continue.",
         symbol="trunkline.machine.steps.child:stop",
         change=Drop("call statement", 2, of=2),
         caught_by=(
@@ -75,42 +75,42 @@ CHILD_RUNS: Sequence[Rule] = (
     ),
     Rule(
         name="failure-cancels-children",
-        breaks="A run that has failed waits for what it has begun, perhaps for days.",
+        breaks="A failed run waits for its child runs, perhaps for days.",
         symbol="trunkline.machine.decide:decide",
         change=Drop("call statement", 3, of=4),
         caught_by=(f"{_MACHINE}::test_a_failure_that_ends_the_run_cancels_the_child_once_and_waits_for_it",),
     ),
     Rule(
-        name="every-pause-goes-down",
-        breaks="A run that is paused a second time goes on below.",
+        name="every-pause-reaches-the-children",
+        breaks="The child runs of a run that is paused a second time continue.",
         symbol="trunkline.machine.steps.child:pause_all",
         change=Change("f-string", becomes="'pause'"),
         caught_by=(f"{_MACHINE}::test_children_are_paused_and_resumed_with_the_run_each_time",),
     ),
     Rule(
         name="child-of-an-earlier-attempt",
-        breaks="A step takes the output of a run that it has given up.",
+        breaks="A step accepts the output of a child run that it has abandoned.",
         symbol="trunkline.machine.steps.child:_is_current",
         change=Drop("operand", 2, of=2),
         caught_by=(f"{_MACHINE}::test_every_attempt_is_a_run_of_its_own_with_the_same_input",),
     ),
     Rule(
-        name="input-of-a-child-fits",
-        breaks="A run is begun with an input that its workflow would refuse from anybody else.",
+        name="input-of-a-child-is-validated",
+        breaks="A child run starts with an input that its workflow rejects from every other caller.",
         symbol="trunkline.executor.child_runs:ChildRuns._begin",
         change=Drop("assignment", 3, of=5),
         caught_by=(f"{_EXECUTOR}::test_a_child_that_cannot_begin_is_a_failure_of_the_step[unfit input]",),
     ),
     Rule(
-        name="child-keeps-the-sides-of-agents",
-        breaks="An agent that is being moved is called on the other side in the middle of a run.",
+        name="child-keeps-the-routes-of-agents",
+        breaks="A migrating agent is called on a different route in the middle of a run.",
         symbol="trunkline.executor.child_runs:ChildRuns._begin",
         change=Drop("keyword", 11, of=12),
         caught_by=(f"{_EXECUTOR}::test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted",),
     ),
     Rule(
         name="child-stays-with-its-parent",
-        breaks="A run under way refers to a run that was deleted.",
+        breaks="A running run refers to a child run that was deleted.",
         symbol="trunkline.stores.sqlite.tables.runs:_OLD",
         change=ReplaceText("runs.parent_id", "runs.id"),
         caught_by=(
@@ -118,8 +118,8 @@ CHILD_RUNS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="ended-child-wakes-nobody",
-        breaks="A run whose child has ended unheard is not counted as stuck.",
+        name="ended-child-is-no-wake-reason",
+        breaks="A run that missed the end of its child is not counted as stuck.",
         symbol="trunkline.stores.sqlite.tables.operations:_WITHOUT_WAKE_REASON",
         change=ReplaceText("runs.id AND child.finished_at IS NULL", "runs.id"),
         caught_by=(f"{_STORE}::test_a_run_whose_child_has_ended_unheard_has_no_reason_to_wake[sqlite]",),

@@ -1,4 +1,4 @@
-"""Rules that the two stores keep about runs: versions, inboxes, timers, and what is durable."""
+"""Rules of runs in both stores: versions, input queues, timers, and durability."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _WAITING = "tests/contract/stores/test_waiting_steps.py"
 TRANSITIONS: Sequence[Rule] = (
     Rule(
         name="version-compare-sqlite",
-        breaks="Two who moved the same run both write: a transition is lost.",
+        breaks="Two processes that advance the same run both write, and one transition is lost.",
         symbol="trunkline.stores.sqlite.tables.runs:_UPDATE_RUN",
         change=ReplaceText("AND version = ?2", "AND ?2 >= 0"),
         caught_by=(f"{_RUNS}::test_a_run_that_has_moved_is_returned_and_nothing_of_it_is_written[sqlite]",),
     ),
     Rule(
         name="version-compare-postgres",
-        breaks="Two who moved the same run both write: a transition is lost.",
+        breaks="Two processes that advance the same run both write, and one transition is lost.",
         symbol="trunkline.stores.postgres.tables.transitions:_UPDATE_RUNS",
         change=ReplaceText("new.id AND runs.version = new.expected", "new.id"),
         caught_by=(f"{_RUNS}::test_a_run_that_has_moved_is_returned_and_nothing_of_it_is_written[postgres]",),
     ),
     Rule(
-        name="kept-state-at-its-version",
-        breaks="An executor decides from a state that another one has moved on since.",
+        name="cached-state-matches-its-version",
+        breaks="An executor decides from a cached state that another executor has already advanced.",
         symbol="trunkline.executor.run_state_cache:RunStateCache.load",
         change=Drop("operand", 2, of=2),
         caught_by=(
@@ -46,15 +46,15 @@ TRANSITIONS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="run-locked-while-it-moves",
-        breaks="Two executors decide the same inputs of a run; one has worked in vain, or doubled what it sends.",
+        name="run-locked-during-its-turn",
+        breaks="Two executors decide the same inputs of a run; one wastes its work, or dispatches everything twice.",
         symbol="trunkline.stores.postgres.tables.input_queue:_LOCK",
         change=ReplaceText("$2 FOR NO KEY UPDATE OF runs SKIP LOCKED", "$2"),
         caught_by=(f"{_POSTGRES}::test_a_run_that_one_executor_has_claimed_is_left_out_by_the_other",),
     ),
     Rule(
-        name="inbox-read-after-the-lock",
-        breaks="What another executor has applied just before the lock was given is applied once more.",
+        name="input-queue-read-after-the-lock",
+        breaks="Inputs that another executor applied just before the lock was granted are applied a second time.",
         symbol="trunkline.stores.postgres.tables.input_queue:_READ",
         change=ReplaceText("applied = 0 AND id", "id"),
         caught_by=(
@@ -63,22 +63,22 @@ TRANSITIONS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="inbox-key-once-sqlite",
-        breaks="An input that comes a second time is taken in a second time.",
+        name="input-queue-key-once-sqlite",
+        breaks="An input that arrives twice is accepted twice.",
         symbol="trunkline.stores.sqlite.tables.input_queue:SqliteInputQueue.put_now",
         change=ReplaceText("NOTHING", "UPDATE SET applied = 0"),
         caught_by=(f"{_INBOX}::test_a_key_that_was_applied_is_remembered_for_as_long_as_its_run[sqlite]",),
     ),
     Rule(
-        name="inbox-key-once-postgres",
-        breaks="An input that comes a second time is taken in a second time.",
+        name="input-queue-key-once-postgres",
+        breaks="An input that arrives twice is accepted twice.",
         symbol="trunkline.stores.postgres.tables.input_queue:_PUT",
         change=ReplaceText("NOTHING", "UPDATE SET applied = 0, payload = excluded.payload"),
         caught_by=(f"{_INBOX}::test_a_key_that_was_applied_is_remembered_for_as_long_as_its_run[postgres]",),
     ),
     Rule(
-        name="inbox-applied-sqlite",
-        breaks="An input is applied in every turn again.",
+        name="input-queue-applied-sqlite",
+        breaks="An input is applied again in every turn.",
         symbol="trunkline.stores.sqlite.tables.input_queue:SqliteInputQueue.apply",
         change=ReplaceText("applied = 1", "applied = 0"),
         caught_by=(
@@ -86,8 +86,8 @@ TRANSITIONS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="inbox-applied-postgres",
-        breaks="An input is applied in every turn again.",
+        name="input-queue-applied-postgres",
+        breaks="An input is applied again in every turn.",
         symbol="trunkline.stores.postgres.tables.transitions:_APPLY_INPUTS",
         change=ReplaceText("applied = 1", "applied = 0"),
         caught_by=(
@@ -95,8 +95,8 @@ TRANSITIONS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="inbox-left-over-sqlite",
-        breaks="An input that was not taken in by the turn that brought it is lost.",
+        name="input-queue-left-over-sqlite",
+        breaks="An input that its own turn did not apply is lost.",
         symbol="trunkline.stores.sqlite.tables.input_queue:SqliteInputQueue.write_held",
         change=ReplaceText("applied = 0", "applied = 1"),
         caught_by=(
@@ -104,8 +104,8 @@ TRANSITIONS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="inbox-left-over-postgres",
-        breaks="An input that was not taken in by the turn that brought it is lost.",
+        name="input-queue-left-over-postgres",
+        breaks="An input that its own turn did not apply is lost.",
         symbol="trunkline.stores.postgres.tables.input_queue:_PUT_BACK",
         change=ReplaceText("applied = 0", "applied = 1"),
         caught_by=(
@@ -114,14 +114,14 @@ TRANSITIONS: Sequence[Rule] = (
     ),
     Rule(
         name="timer-dropped-sqlite",
-        breaks="A timer that is not wanted any more rings: a call is made again though its answer is here.",
+        breaks="A cancelled timer still fires: a call is repeated although its answer has arrived.",
         symbol="trunkline.stores.sqlite.tables.runs:_DROP_TIMER",
         change=ReplaceText("key = ?", "key = ? AND due < 0"),
         caught_by=(f"{_INBOX}::test_a_dropped_timer_never_rings_and_its_namesakes_do[sqlite]",),
     ),
     Rule(
         name="timer-dropped-postgres",
-        breaks="A timer that is not wanted any more rings: a call is made again though its answer is here.",
+        breaks="A cancelled timer still fires: a call is repeated although its answer has arrived.",
         symbol="trunkline.stores.postgres.tables.transitions:_DROP_TIMERS",
         change=ReplaceText("WHERE timers.run_id", "WHERE due < 0 AND timers.run_id"),
         caught_by=(f"{_INBOX}::test_a_dropped_timer_never_rings_and_its_namesakes_do[postgres]",),
@@ -142,29 +142,29 @@ TRANSITIONS: Sequence[Rule] = (
     ),
     Rule(
         name="commit-waits-for-the-disk-sqlite",
-        breaks="What was answered is gone after a power cut.",
+        breaks="Acknowledged work is lost in a power failure.",
         symbol="trunkline.stores.sqlite.database.connection:connect",
         change=ReplaceText("FULL", "OFF"),
         caught_by=(f"{_SQLITE}::test_every_commit_waits_for_the_disk",),
     ),
     Rule(
         name="commit-waits-for-the-disk-postgres",
-        breaks="What was answered is gone after the database has crashed.",
+        breaks="Acknowledged work is lost when the database crashes.",
         symbol="trunkline.stores.postgres.store:PostgresStore.transaction",
         change=Change("ternary", becomes="it.orelse"),
         caught_by=(f"{_DURABILITY}::test_what_was_committed_is_there_after_the_server_has_crashed",),
     ),
     Rule(
-        name="commit-that-was-none",
-        breaks="A transaction that PostgreSQL has rolled back passes for a commit.",
+        name="commit-that-rolled-back",
+        breaks="A transaction that PostgreSQL rolled back is treated as committed.",
         symbol="trunkline.stores.postgres.store:_commit",
         change=Change("condition", becomes="it.left == ''"),
         caught_by=(f"{_TROUBLE}::test_a_failure_that_the_caller_hides_does_not_pass_for_a_commit",),
         shows="DID NOT RAISE",
     ),
     Rule(
-        name="paused-executor-gives-its-runs-back",
-        breaks="Runs that a paused process has locked stay locked for as long as it is paused.",
+        name="paused-executor-releases-its-runs",
+        breaks="Runs that a paused process has locked stay locked as long as it is paused.",
         symbol="trunkline.stores.postgres.database.connection:_SETTINGS",
         change=ReplaceText("10s", "0"),
         caught_by=(
@@ -173,7 +173,7 @@ TRANSITIONS: Sequence[Rule] = (
     ),
     Rule(
         name="one-process-owns-the-file",
-        breaks="Two processes work on one SQLite file, and take one another for dead.",
+        breaks="Two processes work on one SQLite file, and each assumes that the other is dead.",
         symbol="trunkline.stores.sqlite.database.connection:owned",
         change=Change("argument", 7, of=17, becomes="it.left.value.LOCK_SH | it.right"),
         caught_by=(
@@ -184,35 +184,35 @@ TRANSITIONS: Sequence[Rule] = (
     ),
     Rule(
         name="final-states-are-final",
-        breaks="A run that is over goes on.",
+        breaks="A finished run continues.",
         symbol="trunkline.machine.decide:decide",
         change=Change("condition", 1, of=3, becomes="True"),
         caught_by=(f"{_STEERING}::test_final_states_are_final",),
     ),
     Rule(
         name="deadline-of-its-question",
-        breaks="The deadline of a question that was answered fails the step at the next one.",
+        breaks="The deadline of an answered question fails the step at its next question.",
         symbol="trunkline.machine.decide:_apply",
         change=Drop("operand", 4, of=4),
         caught_by=(f"{_DEADLINES}::test_the_deadline_of_an_answered_question_says_nothing_to_the_next",),
     ),
     Rule(
         name="deadline-ends-with-its-question",
-        breaks="A question that was answered leaves its timer behind.",
+        breaks="An answered question leaves its timer behind.",
         symbol="trunkline.machine.decide:_apply",
         change=Drop("call statement", 15, of=19),
         caught_by=(f"{_DEADLINES}::test_a_question_waits_to_the_last_moment",),
     ),
     Rule(
         name="answered-step-leaves-the-inbox-sqlite",
-        breaks="The inbox shows a step by the time of a question that it asked before.",
+        breaks="The inbox sorts a step by the time of an earlier question.",
         symbol="trunkline.stores.sqlite.tables.runs:_UPSERT_STEP",
         change=ReplaceText("waiting_since = excluded.waiting_since, waiting_workflow", "waiting_workflow"),
         caught_by=(f"{_WAITING}::test_a_step_that_was_answered_waits_no_more[sqlite]",),
     ),
     Rule(
         name="answered-step-leaves-the-inbox-postgres",
-        breaks="The inbox shows a step by the time of a question that it asked before.",
+        breaks="The inbox sorts a step by the time of an earlier question.",
         symbol="trunkline.stores.postgres.tables.transitions:_UPSERT_STEPS",
         change=ReplaceText(" waiting_since = excluded.waiting_since,", ""),
         caught_by=(f"{_WAITING}::test_a_step_that_was_answered_waits_no_more[postgres]",),

@@ -1,4 +1,4 @@
-"""Rules of the doors: who may come in, what is the same wish, and what must not come out."""
+"""Rules of access to the REST interface: authentication, idempotency, and what must not be disclosed."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ _HOOKS = "tests/unit/services/agents/test_push_notifications.py"
 
 API_ACCESS: Sequence[Rule] = (
     Rule(
-        name="key-at-every-door",
-        breaks="Anybody on the network can start runs.",
+        name="key-for-every-request",
+        breaks="Every client on the network can start runs.",
         symbol="trunkline.api.app:_checked",
         change=Change("condition", 1, of=1, becomes="True"),
         caught_by=(f"{_KEYS}::test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key",),
     ),
     Rule(
         name="pages-of-other-websites",
-        breaks="A website that a developer looks at starts and deletes things in the Trunkline on the same machine.",
+        breaks="A website that a developer visits creates and deletes things in the Trunkline on the same machine.",
         symbol="trunkline.api.middleware.origin_check:OriginCheck._refusal",
         change=Change("operand", 5, of=6, becomes="it.left in it.comparators[0]"),
         caught_by=("tests/unit/api/middleware/test_origin_check.py::test_a_foreign_page_changes_nothing",),
     ),
     Rule(
-        name="foreign-names-that-lead-here",
-        breaks="A website whose name is made to lead to this machine reads everything.",
+        name="dns-rebinding",
+        breaks="A website whose name resolves to this machine can read everything.",
         symbol="trunkline.wiring.system:open_system",
         change=Change("keyword", 10, of=16, becomes="None"),
         caught_by=(f"{_KEYS}::test_without_keys_nobody_comes_in_by_a_foreign_name",),
     ),
     Rule(
         name="revoked-key",
-        breaks="A key that was revoked opens everything.",
+        breaks="A revoked key still gives access.",
         symbol="trunkline.api.middleware.auth:ApiKeyCheck._refusal",
         change=Change("condition", 4, of=5, becomes="False"),
         caught_by=(f"{_KEYS}::test_a_revoked_key_opens_nothing_after_two_seconds",),
     ),
     Rule(
         name="idempotency-key",
-        breaks="A client that asks again because it got no answer starts a second run.",
+        breaks="A client that repeats a request because it got no answer starts a second run.",
         symbol="trunkline.services.runs.runs:Runs._start",
         change=Change("keyword", 8, of=19, becomes="None"),
         caught_by=(
@@ -59,28 +59,28 @@ API_ACCESS: Sequence[Rule] = (
     ),
     Rule(
         name="no-secret-in-a-message",
-        breaks="An agent that repeats its credentials has them written to topics, database and logs.",
+        breaks="Credentials that an agent repeats in its answer are written to topics, database and logs.",
         symbol="trunkline.bridge.calls.agent_client:TaskTranslator.decode",
         change=Change("assigned value", 3, of=3, becomes="it.args[0]"),
         caught_by=(f"{_SECRETS}::test_neither_credentials_nor_their_echo_are_in_a_message",),
     ),
     Rule(
-        name="hook-address-is-ours",
-        breaks="Whoever has one token can have any task asked for.",
+        name="push-address-is-verified",
+        breaks="A caller with one push token can have any task polled.",
         symbol="trunkline.services.agents.push_notifications:PushTokenKey.opened",
         change=Change("operand", 1, of=2, becomes="not it.operand.right"),
         caught_by=(f"{_HOOKS}::test_a_forged_address_opens_nothing[cut]",),
     ),
     Rule(
-        name="hook-token-came-along",
-        breaks="Who has read an address in some log can ring at it.",
+        name="push-token-is-required",
+        breaks="A caller that found a push address in a log can trigger polls.",
         symbol="trunkline.services.agents.push_notifications:PushTokenKey.opened",
         change=Change("operand", 1, of=2, becomes="not it.operand.left"),
         caught_by=(f"{_HOOKS}::test_a_wrong_token_opens_nothing[x]",),
     ),
     Rule(
-        name="hook-address-in-no-log",
-        breaks="Who reads the log can ring.",
+        name="push-address-in-no-log",
+        breaks="A person who can read the log can trigger polls.",
         symbol="trunkline.api.problems:redacted_path",
         change=Change("return value", becomes="it.test.func.value"),
         caught_by=(
@@ -89,7 +89,7 @@ API_ACCESS: Sequence[Rule] = (
     ),
     Rule(
         name="answer-to-its-question",
-        breaks="Of two people who answer at once the second one answers a question that he has not read.",
+        breaks="When two people answer at the same time, the second answers a question that they have not read.",
         symbol="trunkline.services.runs.runs:Runs._check_question",
         change=Change("condition", 4, of=4, becomes="it.values[0].left == it.values[1].comparators[0]"),
         caught_by=(

@@ -1,4 +1,4 @@
-"""Rules of connections: what strangers can use up, and what that costs runs."""
+"""Rules of connections: which resources clients can use up, and what that means for runs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CONNECTIONS: Sequence[Rule] = (
     ),
     Rule(
         name="connections-of-one-address",
-        breaks="One address takes every connection, and all other clients are refused.",
+        breaks="One address takes every connection, and all other clients are rejected.",
         symbol="trunkline.serving.connection_limits:ConnectionSlots.take",
         change=Change("condition", 1, of=3, becomes="False"),
         caught_by=(f"{_SLOTS}::test_busy_connections_fill_what_one_address_may_have",),
     ),
     Rule(
         name="requests-keep-their-connection",
-        breaks="Anybody who connects often enough ends the requests of others.",
+        breaks="A client that connects often enough interrupts the requests of others.",
         symbol="trunkline.serving.connection:HttpConnection.is_idle",
         change=Change("return value", 1, of=1, becomes="True"),
         caught_by=(
@@ -40,15 +40,15 @@ CONNECTIONS: Sequence[Rule] = (
         shows="",
     ),
     Rule(
-        name="own-lack-costs-no-attempt",
-        breaks="Strangers who hold connections open make the steps of running runs fail.",
+        name="own-shortage-costs-no-attempt",
+        breaks="Clients that hold connections open make the steps of other people's runs fail.",
         symbol="trunkline.bridge.calls.agent_call:_check_resources",
         change=Change("condition", 1, of=1, becomes="False"),
         caught_by=(f"{_EXHAUSTED}::test_a_call_without_a_descriptor_waits_and_costs_no_attempt",),
     ),
     Rule(
         name="descriptors-for-calls",
-        breaks="Connections of clients take the file descriptors that calls and the store need.",
+        breaks="Client connections take the file descriptors that calls and the store need.",
         symbol="trunkline.wiring.descriptors:descriptor_shares",
         change=Change("keyword", 1, of=2, becomes="max_connections"),
         caught_by=(

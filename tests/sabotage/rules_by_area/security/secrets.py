@@ -1,4 +1,4 @@
-"""Rules of named secrets: where they come from, and where they must never be."""
+"""Rules of named secrets: where they come from, and where they must never appear."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REPEATS = f"{_HIDDEN}::test_an_agent_that_repeats_a_named_secret_does_not_make_
 SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-is-never-data",
-        breaks="Whoever starts a run, or an agent that answers one, can have any secret sent.",
+        breaks="A client that starts a run, or an agent that answers one, can have any secret sent.",
         symbol="trunkline.machine.steps.agent:_add_secret_names",
         change=Change(
             "assigned value",
@@ -32,7 +32,7 @@ SECRETS: Sequence[Rule] = (
     ),
     Rule(
         name="reply-is-data",
-        breaks="A person's reply of the right shape has a secret put into it.",
+        breaks="A reply that has the right shape gets a secret inserted.",
         symbol="trunkline.machine.steps.agent:_add_secret_names",
         change=Change("condition", 1, of=2, becomes="True"),
         caught_by=(
@@ -41,15 +41,15 @@ SECRETS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="secret-at-its-place-alone",
-        breaks="A message that names a wrong place has a secret put where nobody wrote one.",
+        name="secret-only-at-its-path",
+        breaks="A message with a wrong path gets a secret inserted where the workflow has none.",
         symbol="trunkline.bridge.calls.task_secrets:_with",
         change=Change("condition", 2, of=4, becomes="False"),
         caught_by=(f"{_PLACES}::test_a_place_that_holds_anything_else_is_refused",),
     ),
     Rule(
         name="secret-in-a-copy",
-        breaks="The value is in the claim, and goes wherever claims are written.",
+        breaks="The value is in the claim, and is written wherever claims are written.",
         symbol="trunkline.bridge.calls.task_secrets:_with",
         change=Change(
             "return value", 2, of=3, becomes="it.values[0].update({it.keys[1]: it.values[1]}) or it.values[0]"
@@ -68,15 +68,15 @@ SECRETS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="secret-travels-alone",
-        breaks="What an agent says to a batch shows the secret of one call in the record of another.",
+        name="secret-is-sent-outside-batches",
+        breaks="An agent's answer to a batch shows the secret of one call in the record of another.",
         symbol="trunkline.bridge.calls.recording:ExchangeRecorder.hide_secrets_of",
         change=Drop("keyword", 2, of=2),
         caught_by=(f"{_RUNS}::test_a_call_with_a_secret_does_not_travel_with_others[embedded]",),
     ),
     Rule(
         name="secret-in-no-line-of-a-program",
-        breaks="A program that prints what it got has it in our log.",
+        breaks="The output of a program that prints its input puts the secret into our log.",
         symbol="trunkline.bridge.calls.context:CallContext.open_secrets",
         change=Change("argument", 8, of=8, becomes="it[:0]"),
         caught_by=(
@@ -84,8 +84,8 @@ SECRETS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="secret-is-there-first",
-        breaks="An agent is called with the name of a secret instead of the secret.",
+        name="secret-is-read-before-the-call",
+        breaks="An agent is called with the name of a secret instead of its value.",
         symbol="trunkline.bridge.calls.agent_call:AgentCall._call",
         change=Change("operand", 4, of=6, becomes="False"),
         caught_by=(
@@ -93,8 +93,8 @@ SECRETS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="no-question-without-its-secret",
-        breaks="A long task whose secret was removed shows it in its answers.",
+        name="no-poll-without-its-secret",
+        breaks="The answers of a long task show a secret that was removed in the meantime.",
         symbol="trunkline.bridge.calls.agent_call:AgentCall._call",
         change=Change("condition", 6, of=6, becomes="False"),
         caught_by=(
@@ -102,8 +102,8 @@ SECRETS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="told-secret-stays-hidden",
-        breaks="An agent that repeats in one step what it was told in another makes it readable.",
+        name="sent-secret-stays-hidden",
+        breaks="An agent that repeats in one step what it received in another makes the secret readable.",
         symbol="trunkline.machine.steps.agent:_add_secret_names",
         change=Change("condition", 2, of=2, becomes="it.left in it.comparators[0]"),
         caught_by=(
@@ -111,15 +111,15 @@ SECRETS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="value-before-stays-hidden",
-        breaks="A task that was called before a secret was changed shows the value that it was given.",
+        name="previous-value-stays-hidden",
+        breaks="A task that was called before a secret changed shows the previous value.",
         symbol="trunkline.services.security.secrets:Secrets.set",
         change=Change("element", 2, of=3, becomes="it.value[:0]"),
         caught_by=(f"{_SERVICE}::test_the_value_before_the_last_is_hidden_and_no_older_one",),
     ),
     Rule(
         name="secret-bound-to-its-name",
-        breaks="Whoever can write to the database can put one secret in the place of another.",
+        breaks="A person with write access to the database can replace one secret with another.",
         symbol="trunkline.services.security.secrets:_owner",
         change=Change("return value", becomes="f'secret:{it.values[1].value[:0]}'"),
         caught_by=(f"{_SERVICE}::test_a_secret_is_kept_sealed_and_bound_to_its_name",),

@@ -1,4 +1,4 @@
-"""Rules of the one door through which requests leave: where to, how much comes back, and under whose name."""
+"""Rules of the HTTP transport: which addresses are called, how much is read, and with which credentials."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _WAYS_OUT = ("call", "look", "listen", "listen_again", "read_card", "fetch_token
 
 HTTP: Sequence[Rule] = (
     Rule(
-        name="address-checked-after-it-was-looked-up",
-        breaks="A name that leads to the machine itself, or to a cloud's metadata, is called.",
+        name="address-checked-after-resolution",
+        breaks="A name that resolves to the machine itself, or to a cloud's metadata service, is called.",
         symbol="trunkline.transports.dns_resolver:GuardedResolver.resolve",
         change=Change("call", 3, of=9, becomes="None"),
         caught_by=tuple(
@@ -29,8 +29,8 @@ HTTP: Sequence[Rule] = (
         shows="isinstance(None, TransportError)",
     ),
     Rule(
-        name="written-address-checked",
-        breaks="An address that is written out instead of a name is called, whatever it is.",
+        name="literal-address-checked",
+        breaks="A literal IP address in a URL is called without any check.",
         symbol="trunkline.transports.https:HttpTransport._add_template",
         change=Change("assigned value", 2, of=5, becomes="None"),
         caught_by=tuple(
@@ -40,8 +40,8 @@ HTTP: Sequence[Rule] = (
         shows="isinstance(None, TransportError)",
     ),
     Rule(
-        name="a-line-for-each-certificate",
-        breaks="A request of one agent goes out under the certificate of another.",
+        name="connection-per-certificate",
+        breaks="A request to one agent is sent with the certificate of another.",
         symbol="trunkline.transports.tls_contexts:TlsContexts.context",
         change=Change("assigned value", 1, of=3, becomes="next(iter(it.func.value.values()), None)"),
         caught_by=(
@@ -51,7 +51,7 @@ HTTP: Sequence[Rule] = (
     ),
     Rule(
         name="answer-of-its-own-request",
-        breaks="What an agent sent unasked is taken for the answer to the next request.",
+        breaks="Data that an agent sends unasked counts as the answer to the next request.",
         symbol="trunkline.transports.https:HttpTransport._connect",
         change=Change("operand", 2, of=4, becomes="it.values[0].args[0].transport is not None"),
         caught_by=(
@@ -59,16 +59,16 @@ HTTP: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="answer-has-an-end",
-        breaks="An agent that never stops answering fills the memory.",
+        name="answer-is-bounded",
+        breaks="An agent whose answer never ends fills the memory.",
         symbol="trunkline.transports.http_response:BufferedResponse.add",
         change=Change("condition", becomes="False"),
         caught_by=(f"{_MISBEHAVING}::test_twenty_megabytes_are_over_the_usual_limit[embedded]",),
         shows="Error",
     ),
     Rule(
-        name="nothing-is-unpacked",
-        breaks="A few kilobytes of an agent become gigabytes here.",
+        name="nothing-is-decompressed",
+        breaks="A few kilobytes from an agent become gigabytes in memory.",
         symbol="trunkline.transports.https:_write",
         change=Change("keyword", 3, of=6, becomes="True"),
         caught_by=(f"{_MISBEHAVING}::test_a_gzip_bomb_stays_compressed[embedded]",),
@@ -76,7 +76,7 @@ HTTP: Sequence[Rule] = (
     ),
     Rule(
         name="header-in-one-line",
-        breaks="A header with a line break in it becomes a request of its own.",
+        breaks="A header with a line break becomes a separate request.",
         symbol="trunkline.transports.https:_header_lines",
         change=Change("condition", 1, of=2, becomes="it.values[2]"),
         caught_by=(
@@ -86,14 +86,14 @@ HTTP: Sequence[Rule] = (
         shows="DID NOT RAISE",
     ),
     Rule(
-        name="stream-has-an-end",
-        breaks="An agent that never stops talking fills the memory.",
+        name="stream-is-bounded",
+        breaks="An agent whose stream never ends fills the memory.",
         symbol="trunkline.transports.http_response:StreamedResponse._keep",
         change=Change("condition", becomes="it.left > 100 * it.comparators[0]"),
         caught_by=(f"{_STREAMS}::test_an_endless_line_ends_at_the_limit",),
     ),
     Rule(
-        name="event-has-an-end",
+        name="event-is-bounded",
         breaks="An event that never ends fills the memory, line by line.",
         symbol="trunkline.sse:SseParser._add",
         change=Change("condition", 1, of=2, becomes="False"),
@@ -104,7 +104,7 @@ HTTP: Sequence[Rule] = (
         shows="DID NOT RAISE",
     ),
     Rule(
-        name="line-has-an-end",
+        name="line-is-bounded",
         breaks="A line of a stream that never ends fills the memory.",
         symbol="trunkline.sse:SseParser._read",
         change=Change("condition", 2, of=5, becomes="False"),
@@ -113,29 +113,29 @@ HTTP: Sequence[Rule] = (
     ),
     Rule(
         name="one-request-for-a-token",
-        breaks="A hundred calls that find no token ask for a hundred.",
+        breaks="A hundred calls without a token request a hundred tokens.",
         symbol="trunkline.bridge.agents.tokens:TokenProvider._wait_for",
         change=Change("condition", 1, of=2, becomes="it or not it.left.done()"),
         caught_by=(f"{_TOKENS}::test_a_hundred_calls_that_find_no_token_ask_for_one",),
     ),
     Rule(
-        name="token-for-those-who-wait",
-        breaks="A call that is given up takes the token from all that wait for it.",
+        name="token-request-survives-its-caller",
+        breaks="A cancelled call cancels the token request that other calls wait for.",
         symbol="trunkline.bridge.agents.tokens:TokenProvider._wait_for",
         change=Change("assigned value", 4, of=4, becomes="await it.value.args[0]"),
         caught_by=(f"{_TOKENS}::test_one_that_gives_up_waiting_does_not_take_the_token_from_the_others",),
         shows="CancelledError",
     ),
     Rule(
-        name="refused-token-and-no-other",
-        breaks="Whoever was refused with an old token has the new one thrown away.",
+        name="rejected-token-and-no-other",
+        breaks="A call that was rejected with an old token discards the new one.",
         symbol="trunkline.bridge.agents.tokens:TokenProvider.discard",
         change=Drop("operand", 2, of=2),
         caught_by=(f"{_TOKENS}::test_of_many_that_are_refused_with_one_token_one_asks_for_another",),
     ),
     Rule(
         name="token-is-hidden",
-        breaks="An agent that repeats its token has it written to the database, the topics and the log.",
+        breaks="A token that an agent repeats is written to the database, the topics and the log.",
         symbol="trunkline.bridge.agents.tokens:TokenProvider.headers",
         change=Drop("call statement"),
         caught_by=(
@@ -144,15 +144,15 @@ HTTP: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="no-secret-in-the-news",
-        breaks="An agent that repeats its credentials while it works has them written to topics and database.",
+        name="no-secret-in-progress",
+        breaks="Credentials that an agent repeats in its progress are written to topics and database.",
         symbol="trunkline.bridge.calls.streams:AgentStreamReader._handle_event",
         change=Change("assigned value", 1, of=2, becomes="it.args[0]"),
         caught_by=(f"{_SECRETS}::test_a_token_that_comes_back_in_a_stream_is_not_readable[embedded]",),
     ),
     Rule(
         name="client-secret-again-for-another-endpoint",
-        breaks="Whoever may change an agent can have its client's secret sent to a host of theirs.",
+        breaks="A client that may change an agent can have its OAuth client secret sent to another host.",
         symbol="trunkline.agents.authentication.auth_config:sends_elsewhere",
         change=Change("operand", 2, of=2, becomes="it.left is None"),
         caught_by=(
@@ -160,8 +160,8 @@ HTTP: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="bell-not-on-the-wire",
-        breaks="Who reads what went over the wire can ring for the task.",
+        name="push-token-not-in-the-wire-record",
+        breaks="A person who can read wire records can trigger polls of the task.",
         symbol="trunkline.bridge.calls.recording:ExchangeRecorder.add",
         change=Change("keyword", 1, of=11, becomes="it.args[0]"),
         caught_by=(

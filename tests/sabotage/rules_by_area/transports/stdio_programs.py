@@ -1,4 +1,4 @@
-"""Rules of agents that are programs: which are run, what they get and say, and whose answer is whose."""
+"""Rules of agents that are local programs: which programs run, what they receive, and matching their answers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _LINES = "tests/scenarios/zones/test_stdio.py"
 
 STDIO_PROGRAMS: Sequence[Rule] = (
     Rule(
-        name="programs-of-the-settings-alone",
-        breaks="Whoever may register agents runs any program on the bridge's machine.",
+        name="only-programs-of-the-settings",
+        breaks="A client that may register agents runs any program on the bridge's machine.",
         symbol="trunkline.transports.stdio:StdioTransport._program",
         change=Change(
             "assigned value",
@@ -24,7 +24,7 @@ STDIO_PROGRAMS: Sequence[Rule] = (
         caught_by=(f"{_PROGRAMS}::test_only_programs_of_the_settings_are_started[embedded-unknown]",),
     ),
     Rule(
-        name="a-programs-answers-by-their-ids",
+        name="program-answers-by-their-ids",
         breaks="A request gets the answer to another one.",
         symbol="trunkline.transports.program_process:ChildProcess._request_for",
         change=Change("assigned value", becomes="list(it.generators[0].iter)"),
@@ -34,14 +34,14 @@ STDIO_PROGRAMS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="a-late-answer-is-its-own-requests",
-        breaks="A program's answer to a request that was given up is taken for that to the next one with no id.",
+        name="late-program-answer-is-discarded",
+        breaks="A program's answer to an abandoned request counts as the answer to the next request without an id.",
         symbol="trunkline.transports.program_process:ChildProcess._request_for",
         change=Change("argument", 1, of=8, becomes="(each for each in it.args[0] if each.is_waiting)"),
         caught_by=(f"{_PROGRAMS}::test_a_late_answer_without_an_id_is_nobody_elses[embedded]",),
     ),
     Rule(
-        name="one-life-at-a-time",
+        name="one-process-per-program",
         breaks="Two processes of one program work on the same data.",
         symbol="trunkline.transports.stdio:_SupervisedProgram._restart",
         change=Drop("call statement", 1, of=2),
@@ -50,29 +50,29 @@ STDIO_PROGRAMS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="a-program-knows-no-secret-of-ours",
-        breaks="A program gets our secrets with its environment.",
+        name="program-gets-no-secret-of-trunkline",
+        breaks="A program receives Trunkline's secrets in its environment.",
         symbol="trunkline.agents.stdio_programs:StdioProgram._gets",
         change=Change("return value", 2, of=2, becomes="True"),
         caught_by=(f"{_PROGRAMS}::test_a_program_gets_no_variable_that_is_not_for_it[embedded]",),
     ),
     Rule(
-        name="a-program-gets-no-setting-of-ours",
-        breaks="The operator of a program is handed our key by naming it.",
+        name="program-gets-no-setting-of-trunkline",
+        breaks="A program's configuration can name Trunkline's own key and receive it.",
         symbol="trunkline.settings:_check_program",
         change=Change("condition", 3, of=3, becomes="False"),
         caught_by=("tests/unit/cli/test_program_settings.py::test_our_own_settings_are_for_no_program",),
     ),
     Rule(
-        name="a-programs-words-without-secrets",
-        breaks="The log has the bot token of a request, because a program has repeated it.",
+        name="program-log-without-secrets",
+        breaks="The log contains the bot token of a request because a program repeated it.",
         symbol="trunkline.transports.program_log:ProgramLog._shown",
         change=Drop("call statement"),
         caught_by=(f"{_PROGRAMS}::test_what_a_program_says_is_logged_without_its_secrets_and_cut[embedded]",),
     ),
     Rule(
-        name="only-answers-on-a-zones-output",
-        breaks="What a handler prints is taken for an answer.",
+        name="only-answers-on-zone-output",
+        breaks="Output that a handler prints is read as an answer.",
         symbol="trunkline.zones.serving.stdio:take_pipes",
         change=Drop("call statement", 4, of=4),
         caught_by=(f"{_LINES}::test_only_answers_are_on_the_standard_output[embedded]",),

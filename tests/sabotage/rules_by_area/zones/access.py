@@ -1,4 +1,4 @@
-"""Rules of a zone's door: whose token counts, where, when, and how often."""
+"""Rules of access to a zone: whose token is valid, where, when, and how often."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOKENS = "zones/access/signed_tokens.py"
 ZONE_ACCESS: Sequence[Rule] = (
     Rule(
         name="token-for-this-zone",
-        breaks="Whoever gets a token for another zone can call this one with it.",
+        breaks="A token for another zone also opens this one.",
         symbol="trunkline.zones.access.signed_tokens:_wrong_claim",
         change=Change("condition", 1, of=2, becomes="False"),
         caught_by=(
@@ -33,15 +33,15 @@ ZONE_ACCESS: Sequence[Rule] = (
         caught_by=(f"{_DOOR}::test_a_caller_is_known_before_its_body_is_read",),
     ),
     Rule(
-        name="token-for-now-still",
-        breaks="A token whose body is slow to come is used after it was forgotten that it had been used.",
+        name="token-still-valid-after-the-body",
+        breaks="A token whose body arrives slowly is accepted after the record of its use has expired.",
         symbol="trunkline.zones.access.control:AccessControl.check_body",
         change=Change("condition", 2, of=4, becomes="False"),
         caught_by=(f"{_DOOR}::test_a_token_that_runs_out_while_its_body_comes_is_refused",),
     ),
     Rule(
         name="token-for-minutes",
-        breaks="One token that got lost is good for years.",
+        breaks="One leaked token is valid for years.",
         symbol="trunkline.zones.access.signed_tokens:_wrong_time",
         change=Change(
             "condition", 3, of=3, becomes="it.operand.comparators[0].left <= it.operand.comparators[0].right"
@@ -50,7 +50,7 @@ ZONE_ACCESS: Sequence[Rule] = (
     ),
     Rule(
         name="token-once",
-        breaks="Who has read a call on its way can make it again.",
+        breaks="An eavesdropper can repeat a call.",
         symbol="trunkline.zones.access.control:AccessControl.check_body",
         change=Change("condition", 4, of=4, becomes="False"),
         caught_by=(
@@ -59,15 +59,15 @@ ZONE_ACCESS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="token-for-as-long-as-it-is-good",
-        breaks="In the seconds by which clocks may differ a used token is good once more.",
+        name="token-remembered-while-valid",
+        breaks="Within the clock tolerance, a used token is accepted a second time.",
         symbol="trunkline.zones.access.signed_tokens:read_token",
         change=Change("argument", 16, of=16, becomes="it.left.left.value.iat * it.right"),
         caught_by=(f"{_DOOR}::test_a_used_token_stays_used_for_as_long_as_clocks_may_differ",),
     ),
     Rule(
         name="token-for-this-body",
-        breaks="A token that was caught can carry any other call, if it comes first.",
+        breaks="An intercepted token can carry any other call if that call arrives first.",
         symbol="trunkline.zones.access.signed_tokens:VerifiedToken.is_for",
         change=Change("operand", 2, of=2, becomes="True"),
         caught_by=(
@@ -76,22 +76,22 @@ ZONE_ACCESS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="algorithms-are-ours",
-        breaks="Who knows the public key can sign with it, or not at all.",
+        name="algorithms-are-fixed",
+        breaks="An attacker who knows the public key can sign with it, or send an unsigned token.",
         symbol="trunkline.agents.authentication.signed_tokens:TokenAlgorithms.get_alg",
         change=Change("condition", becomes="it.left not in self.algorithms"),
         caught_by=(f"{_WRONG}[the algorithm none]", f"{_WRONG}[the public key as a shared secret]"),
     ),
     Rule(
         name="signed-by-its-issuer",
-        breaks="Anybody can be any caller.",
+        breaks="Every caller can pose as any other.",
         symbol="trunkline.zones.access.signed_tokens:_is_signed_with",
         change=Change("return value", 1, of=2, becomes="it or True"),
         caught_by=(f"{_WRONG}[another caller's key]", f"{_WRONG}[a signature of zeros]"),
     ),
     Rule(
-        name="bad-token-is-nobody",
-        breaks="A caller whose token is wrong is let in as anybody.",
+        name="invalid-token-is-rejected",
+        breaks="A caller with an invalid token is treated as an anonymous one and let in.",
         symbol="trunkline.zones.access.control:AccessControl._identify",
         change=Change(
             "condition",
@@ -102,8 +102,8 @@ ZONE_ACCESS: Sequence[Rule] = (
         caught_by=(f"{_DOOR}::test_a_bad_token_is_refused_although_anybody_may_call",),
     ),
     Rule(
-        name="callers-on-the-list",
-        breaks="A caller that the policy does not name may do what the defaults allow.",
+        name="callers-in-the-policy",
+        breaks="A caller that the policy does not name gets the default permissions.",
         symbol="trunkline.zones.access.policy:ZonePolicy.rules_of",
         change=Change(
             "return value",
@@ -117,8 +117,8 @@ ZONE_ACCESS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="caller-in-its-rate",
-        breaks="One caller takes the zone from all others.",
+        name="caller-within-its-rate",
+        breaks="One caller uses up the whole capacity of the zone.",
         symbol="trunkline.zones.access.policy:_within_rate",
         change=Change("argument", 5, of=14, becomes="it.args[0]"),
         caught_by=(
@@ -129,14 +129,14 @@ ZONE_ACCESS: Sequence[Rule] = (
     ),
     Rule(
         name="names-of-the-certificate",
-        breaks="The common name, which no authority checks, opens the zone.",
+        breaks="The common name, which no authority verifies, opens the zone.",
         symbol="trunkline.zones.access.client_certificates:names_in",
         change=Drop("if statement"),
         caught_by=(f"{_CALLERS}::test_a_certificate_is_as_good_as_a_token[embedded]",),
     ),
     Rule(
         name="handlers-secrets-in-no-log",
-        breaks="A handler that breaks has the caller's token written to the log.",
+        breaks="A handler that raises writes the caller's token to the log.",
         symbol="trunkline.zones.methods:ZoneMethod._log_failure",
         change=Change("keyword", 3, of=3, becomes="it.args[0]"),
         caught_by=(
@@ -144,8 +144,8 @@ ZONE_ACCESS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="no-secret-in-a-zones-answer",
-        breaks="A handler that repeats the token it was given has it kept in the zone's file and sent back.",
+        name="no-secret-in-a-zone-answer",
+        breaks="A token that a handler repeats is kept in the zone's file and sent back.",
         symbol="trunkline.zones.zone:Zone._job",
         change=Drop("assignment", 3, of=4),
         caught_by=(

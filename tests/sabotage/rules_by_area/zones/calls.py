@@ -1,4 +1,4 @@
-"""Rules of a zone's callers, link and bridge: the same work for the same id, and no half answer taken for a whole."""
+"""Rules of calls to zones, by `ZoneClient` and bridge: the same id for the same work, and no incomplete answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOCKETS = "tests/scenarios/zones/test_client.py"
 ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="zone-task-has-one-id",
-        breaks="A zone that gets the same task again takes it for another and runs it twice.",
+        breaks="A zone that gets the same task again does not recognise it, and runs it twice.",
         symbol="trunkline.protocols.zone.adapter:_send_id",
         change=Change("argument", 3, of=3, becomes="f'{it}{it.value.attempt}{it.value.doubtful}'"),
         caught_by=(
@@ -25,8 +25,8 @@ ZONE_CALLS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="link-comes-again-with-the-id-it-was-given",
-        breaks="A caller that comes again after a crash has its work done twice.",
+        name="zone-client-repeats-its-id",
+        breaks="A caller that repeats its request after a crash has the work done twice.",
         symbol="trunkline.zones.client:ZoneClient.execute_task",
         change=Change("assigned value", 1, of=7, becomes="it.body if it.test else it.orelse.func(it.body)"),
         caught_by=(
@@ -35,8 +35,8 @@ ZONE_CALLS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="link-signs-each-sending",
-        breaks="A request that is sent again is refused: its token has been used.",
+        name="zone-client-signs-each-request",
+        breaks="A repeated request is rejected because its token has been used.",
         symbol="trunkline.zones.client:ZoneClient._signed",
         change=Change(
             "call", 1, of=4, becomes="it.func(it.args[0], it.args[1], it.args[2], it.args[0].issuer)"
@@ -46,13 +46,13 @@ ZONE_CALLS: Sequence[Rule] = (
     ),
     Rule(
         name="zone-answer-is-one-of-two",
-        breaks="An answer that is a result and an error is taken for whichever is looked for first.",
+        breaks="An answer with both a result and an error is read as whichever is looked up first.",
         symbol="trunkline.protocols.zone.answers:read_answer",
         change=Change("condition", 1, of=3, becomes="False"),
         caught_by=(f"{_GOLDEN}[answers/zone/both]",),
     ),
     Rule(
-        name="zone-error-of-another-request-is-not-ours",
+        name="zone-error-of-another-request",
         breaks="The error of one call fails another.",
         symbol="trunkline.protocols.zone.answers:_read_error",
         change=Change("assigned value", 1, of=4, becomes="None"),
@@ -60,28 +60,28 @@ ZONE_CALLS: Sequence[Rule] = (
     ),
     Rule(
         name="zone-result-has-a-status-of-the-contract",
-        breaks="Work that has failed in a zone's own words is taken for done.",
+        breaks="Failed work that a zone reports with a status of its own counts as done.",
         symbol="trunkline.protocols.zone.answers:_read_result",
         change=Change("condition", 2, of=4, becomes="it.left != 'accepted'"),
         caught_by=(f"{_GOLDEN}[answers/zone/status_failed]",),
     ),
     Rule(
-        name="a-stopping-zone-has-said-nothing",
-        breaks="Work that goes on in a zone is given up, or done again under another id, when the zone stops.",
+        name="stopping-zone-is-no-failure",
+        breaks="When a zone stops, work that continues there is abandoned, or repeated under another id.",
         symbol="trunkline.protocols.zone.answers:_step_error",
         change=Change("assigned value", 3, of=3, becomes="False"),
         caught_by=(f"{_GOLDEN}[answers/zone/error_stopping]",),
     ),
     Rule(
-        name="a-question-refused-by-rate-is-asked-again",
-        breaks="Work that goes on is given up when the agent is asked for it too often.",
+        name="rate-limited-poll-is-repeated",
+        breaks="Work that continues is abandoned when a poll exceeds the agent's rate limit.",
         symbol="trunkline.bridge.calls.results:after_failed_poll",
         change=Drop("operand", 6, of=7),
         caught_by=(f"{_AGENTS}::test_a_refusal_that_passes_is_no_failure[embedded-by rate]",),
     ),
     Rule(
         name="params-are-never-quoted",
-        breaks="A secret among the params is in the error that says what is wrong with them.",
+        breaks="A secret in the params appears in the error that describes what is wrong with them.",
         symbol="trunkline.protocols.zone.params_profiles:ParamsProfile.__init__",
         change=Drop("keyword"),
         caught_by=(
@@ -90,15 +90,15 @@ ZONE_CALLS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="unfit-params-stay-here",
-        breaks="What a zone must not get is sent to it, secrets included.",
+        name="invalid-params-are-never-sent",
+        breaks="Params that a zone must not get are sent to it, secrets included.",
         symbol="trunkline.protocols.zone.adapter:ZoneAdapter.to_agent_request",
         change=Change("condition", becomes="False"),
         caught_by=(f"{_AGENTS}::test_an_input_that_does_not_fit_the_profile_is_never_sent[embedded]",),
     ),
     Rule(
-        name="link-hides-the-secrets-of-its-params",
-        breaks="A zone that repeats a secret puts it into its caller's logs.",
+        name="zone-client-hides-secrets",
+        breaks="A secret that a zone repeats appears in its caller's logs.",
         symbol="trunkline.zones.client:ZoneClient._redacted",
         change=Change("assigned value", becomes="it.func.value"),
         caught_by=(f"{_LINK}::test_no_secret_is_in_any_log_or_error",),

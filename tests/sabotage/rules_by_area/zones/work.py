@@ -1,4 +1,4 @@
-"""Rules of a zone's work: each call runs once, none is forgotten, and nothing is promised that is not on the disk."""
+"""Rules of a zone's work: each call runs once, none is forgotten, and acceptance is durable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FILE = "tests/contract/test_zone_file.py"
 ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-written-before-it-runs",
-        breaks="A zone that dies in a call knows nothing of it, and runs it a second time when it is sent again.",
+        breaks="A zone that dies during a call does not know about it, and runs it again when the request is repeated.",
         symbol="trunkline.zones.call_runner:ZoneCallRunner._begin",
         change=Change("assigned value", 2, of=2, becomes="None"),
         caught_by=(
@@ -25,7 +25,7 @@ ZONE_WORK: Sequence[Rule] = (
     ),
     Rule(
         name="zone-call-runs-once",
-        breaks="A caller that got no answer and sends its request again has its work done twice.",
+        breaks="A caller that got no answer and repeats its request has the work done twice.",
         symbol="trunkline.zones.call_runner:ZoneCallRunner._begin",
         change=Change("condition", 3, of=4, becomes="it or it.left.status == 'finished'"),
         caught_by=(
@@ -35,7 +35,7 @@ ZONE_WORK: Sequence[Rule] = (
     ),
     Rule(
         name="zone-call-joined-while-it-runs",
-        breaks="A request that is sent again while its work goes on is told that the work was interrupted.",
+        breaks='A request that is repeated while its work is running is answered with "interrupted".',
         symbol="trunkline.zones.call_runner:ZoneCallRunner.run",
         change=Change("assigned value", 1, of=3, becomes="None"),
         caught_by=(
@@ -45,14 +45,14 @@ ZONE_WORK: Sequence[Rule] = (
     ),
     Rule(
         name="zone-id-of-other-params-running",
-        breaks="A request with an id that is in use gets the answer to another one.",
+        breaks="A request with an id that is in use gets the answer to another request.",
         symbol="trunkline.zones.call_runner:ZoneCallRunner.run",
         change=Change("condition", 3, of=4, becomes="False"),
         caught_by=(f"{_WORK}::test_an_id_is_refused_for_other_params_while_it_runs",),
     ),
     Rule(
         name="zone-id-of-other-params-ended",
-        breaks="A request with an id that was used before gets the answer to another one.",
+        breaks="A request with an id that was used before gets the answer to another request.",
         symbol="trunkline.zones.call_runner:ZoneCallRunner._begin",
         change=Change("condition", 4, of=4, becomes="False"),
         caught_by=(
@@ -61,8 +61,8 @@ ZONE_WORK: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="zone-interrupted-work-taken-up",
-        breaks="Work that was accepted before a crash is accepted for ever, and never has an end.",
+        name="zone-interrupted-work-is-resumed",
+        breaks="Work that was accepted before a crash stays accepted forever and never ends.",
         symbol="trunkline.zones.call_runner:ZoneCallRunner.resume_calls",
         change=Change("iterable", becomes="it[:0]"),
         caught_by=(
@@ -71,36 +71,36 @@ ZONE_WORK: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="zone-call-that-kills-is-given-up",
-        breaks="A call that kills its zone kills it again after each restart, for ever.",
+        name="zone-call-that-crashes-is-abandoned",
+        breaks="A call that crashes its zone crashes it again after each restart, forever.",
         symbol="trunkline.zones.call_runner:ZoneCallRunner._restartable_job",
         change=Drop("operand", 2, of=2),
         caught_by=(f"{_RESTARTS}::test_work_that_is_under_way_at_every_death_is_given_up_in_the_end",),
     ),
     Rule(
-        name="zone-half-done-work-is-not-done",
-        breaks="What a handler returns because a stop has cancelled it is taken for its result.",
+        name="zone-cancelled-work-has-no-result",
+        breaks="The value that a handler returns because the zone is stopping counts as its result.",
         symbol="trunkline.zones.call_runner:ZoneCallRunner._end",
         change=Drop("operand", 2, of=4),
         caught_by=(f"{_RESTARTS}::test_what_a_handler_returns_to_a_stop_is_not_the_end_of_restartable_work",),
     ),
     Rule(
         name="zone-accepted-on-the-disk",
-        breaks="Work that was accepted is forgotten after a power cut.",
+        breaks="Accepted work is lost in a power failure.",
         symbol="trunkline.stores.zones.file:ZoneFile.accept",
         change=Drop("call statement", 2, of=2),
         caught_by=(f"{_FILE}::test_what_is_accepted_is_in_a_log_that_was_synced",),
     ),
     Rule(
-        name="zone-nothing-promised-without-the-disk",
-        breaks="A zone whose disk fails accepts work that it may forget.",
+        name="zone-accepts-nothing-without-the-disk",
+        breaks="A zone whose disk fails accepts work that it may lose.",
         symbol="trunkline.zones.call_runner:ZoneCallRunner._wait_for_first_answer",
         change=Drop("if statement", 3, of=3),
         caught_by=(f"{_RESTARTS}::test_nothing_is_accepted_that_is_not_on_the_disk",),
     ),
     Rule(
         name="zone-ends-with-a-stuck-thread",
-        breaks="A handler that never returns keeps a zone from stopping.",
+        breaks="A handler that never returns prevents a zone from stopping.",
         symbol="trunkline.zones.thread_pool:DaemonThreadPool.submit",
         change=Change("keyword", 5, of=5, becomes="False"),
         caught_by=(
