@@ -81,7 +81,7 @@ def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
     expect(beside.get_by_test_id("key-dialog")).to_be_visible()
     page.goto("/system?tab=audit")
     enter(page, "tl_wrong")
-    expect(page.get_by_test_id("key-wrong")).to_contain_text("The key is not known.")
+    expect(page.get_by_test_id("key-wrong")).to_contain_text("The API key is unknown.")
     look_at(page, "key-wrong")
     enter(page, guarded.keys["admin"])
     expect(page.get_by_test_id("audit-entry").filter(has_text="made the key vera")).to_be_visible()

@@ -1,8 +1,7 @@
 """
-Request bodies: read with a cap, decoded once.
+Request bodies: read up to a limit, decoded once.
 
-The content type does not matter: what parses as JSON is JSON (curl sends a form's type unless it is told
-otherwise).
+The content type does not matter: a body is parsed as JSON, because curl sends a form's content type by default.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ T = TypeVar("T")
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The whole body; refused as soon as it is known to be longer than `limit` bytes."""
+    """The complete body. Rejected as soon as it is known to be larger than `limit` bytes."""
     declared = find_header(request.scope["headers"], b"content-length")
     if declared is not None and int(declared) > limit:
         raise _too_large(limit)
@@ -107,5 +106,5 @@ def convert(value: Json, type_: type[T]) -> T:
 def _too_deep() -> BrokenBody:
     return BrokenBody(
         f"The body is nested more than {MAX_DEPTH} levels deep.",
-        fix="Flatten it, or send the inner part as a string.",
+        fix="Flatten it, or send the nested part as a string.",
     )

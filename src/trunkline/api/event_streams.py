@@ -1,9 +1,9 @@
 """
-Streams: a run's history while it grows, a doorbell for lists of runs (both as server-sent events), and the audit log
-as JSON lines.
+Streams: a run's events and a change notification for lists of runs (both as server-sent events), and the audit log as
+JSON lines.
 
-The streams read what is committed; they take no part in the work. A client that goes away ends its stream and nothing
-else, and comes back; to a history with the last `id` it has seen.
+The streams only read committed data. A client that disconnects ends only its own stream. To resume the events of a run,
+it sends the last `id` that it has seen.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ EVENT_STREAM = "text/event-stream"
 JSON_LINES = "application/x-ndjson"
 # Proxies commonly cut connections that are silent for 30 to 60 seconds.
 PING_AFTER_SECONDS = 15.0
-# The doorbell may be lost or ring in another process; looking once a second is the guarantee.
+# A notification may be lost or arrive in another process; reading once a second is the guarantee.
 _LOOK_AGAIN_SECONDS = 1.0
 _BATCH = 500
 _PING = b": ping\n\n"
-# All that happens in between is one ring: a list that is read again for each one is read twice a second at most.
+# All changes in between are one event: a client that reads the list after each event reads it at most twice a second.
 _RING_EVERY_SECONDS = 0.5
 RUNS_CHANGED = b"event: runs_changed\ndata: {}\n\n"
 
@@ -90,7 +90,7 @@ class _Stream(Response):
 
 
 class RunsChangedStream(_Stream):
-    """Rings when some run was begun or has moved; what has become of it is for the list to say."""
+    """Sends an event when any run was started or has changed. It does not say which run."""
 
     def __init__(self, services: Services, *, ping_after: float = PING_AFTER_SECONDS) -> None:
         super().__init__(services.stopping, ping_after)
@@ -104,7 +104,7 @@ class RunsChangedStream(_Stream):
 
 
 class EventStream(_Stream):
-    """The events of `run_id` after `after`, to the final one; with `step` only those of that step."""
+    """The events of `run_id` after `after`, up to the final one; with `step`, only those of that step."""
 
     def __init__(
         self,
@@ -140,10 +140,10 @@ class EventStream(_Stream):
                         yield _PING
 
     async def _look(self, after: int) -> tuple[bool, int, list[EventRecord]]:
-        """Whether these events are the last, and up to which number there are no others."""
+        """Whether these events are the last ones, and up to which number all events were read."""
         runs = self._services.run_queries
         try:
-            # Asked before the events are read: if final now, what is read next is all there will be.
+            # Read before the events: if the run is final now, the events read next are all of them.
             status, last = await runs.status(self._run_id)
             events = await runs.events(self._run_id, after=after, limit=_BATCH, step=self._step)
         except Unavailable:
@@ -160,7 +160,7 @@ async def _gone(receive: Receive) -> None:
 
 
 class AuditStream(_Stream):
-    """Entries of the audit log, one JSON object a line; an empty line shows that the connection is alive."""
+    """Entries of the audit log, one JSON object per line. An empty line shows that the connection is alive."""
 
     media_type = JSON_LINES
     greeting = b""

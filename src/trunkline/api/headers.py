@@ -1,4 +1,4 @@
-"""The correlation id of a request: the caller's own, where it is sane, or one made here."""
+"""The correlation id of a request: the caller's own, if it is valid, or a new one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def choose_correlation_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def find_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    """A header as the server has read it; `name` in lower case. Cheaper than Starlette's mapping."""
+    """A raw header; `name` is in lower case. Cheaper than Starlette's mapping."""
     for key, value in headers:
         if key == name:
             return value

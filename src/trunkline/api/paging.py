@@ -1,8 +1,8 @@
 """
-Lists page by cursor: `{items, next_cursor}`.
+Cursor pagination of lists: `{items, next_cursor}`.
 
-A cursor is opaque to callers, and safe in a URL as it is. It holds the key of the last item given, so
-a list that grows meanwhile neither skips nor repeats.
+A cursor is opaque to callers, and safe in a URL without encoding. It holds the key of the last item of a page, so a
+list that grows in the meantime neither skips nor repeats items.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from trunkline.api.parameters import Parameters
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
-CURSOR = "`next_cursor` of the page before; leave it out for the first page."
+CURSOR = "`next_cursor` of the previous page. Omit it for the first page."
 
 T = TypeVar("T")
 
-PageLimit = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT, description="How many items at most.")]
+PageLimit = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT, description="Maximum number of items.")]
 
 
 class TextPageParameters(Parameters, frozen=True, kw_only=True):
-    """Of a list whose cursor is a text."""
+    """The parameters of a list whose cursor is a string."""
 
     limit: PageLimit = DEFAULT_LIMIT
     # Base64 (RFC 4648, section 5) without padding: every text of this form is a place in the list.
@@ -42,7 +42,7 @@ class TextPageParameters(Parameters, frozen=True, kw_only=True):
 
 
 class NumberPageParameters(Parameters, frozen=True, kw_only=True):
-    """Of a list whose cursor is a number."""
+    """The parameters of a list whose cursor is a number."""
 
     limit: PageLimit = DEFAULT_LIMIT
     # 18 digits fit the 64 bits of every store.
@@ -63,7 +63,7 @@ def decode_cursor(cursor: str | None) -> str | None:
 
 
 def page(found: Sequence[T], limit: int, key: Callable[[T], str | int]) -> tuple[Sequence[T], str | None]:
-    """What was asked for, and the next page's cursor; `found` has one item over `limit` if there is one."""
+    """A page of items, and the next cursor. `found` has one item more than `limit` if there is another page."""
     if len(found) <= limit:
         return found, None
     kept = found[:limit]

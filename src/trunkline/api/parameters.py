@@ -2,7 +2,7 @@
 The parameters of an operation: declared once as a struct, read from a request, and described in OpenAPI.
 
 A field is in the path if the operation's path names it, in a header if its annotation says so (`in_header`), and in the
-query otherwise. A request with several wrong parameters is refused with all of them.
+query otherwise. A request with several invalid parameters is rejected with a finding for each.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from trunkline.errors import Finding, Invalid
 Place = Literal["path", "query", "header"]
 Read = Callable[[str], object]
 
-# What every store can hold as a number.
+# Every store can hold numbers of this size.
 MAX_ATTEMPT = MAX_VERSION = 2**31 - 1
 
 _HEADER = "header"
-# Of a query. OpenAPI says `true` and `false`; the others have always been accepted.
+# Booleans in a query. OpenAPI documents `true` and `false`; the others have always been accepted.
 _BOOLEANS = {
     **dict.fromkeys(("true", "1", "on", "yes", "t", "y"), True),
     **dict.fromkeys(("false", "0", "off", "no", "f", "n"), False),
@@ -43,7 +43,7 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of one operation; those with a default may be left out."""
+    """The parameters of one operation. Those with a default are optional."""
 
 
 P = TypeVar("P", bound=Parameters)
@@ -55,7 +55,7 @@ def in_header(name: str) -> dict[str, str]:
 
 
 def instant(time: datetime | None) -> Instant | None:
-    """A parameter of time as stores have it."""
+    """A time parameter, converted to the type that stores use."""
     return None if time is None else Instant((time - _EPOCH) // _MICROSECOND)
 
 
@@ -65,7 +65,7 @@ class Parameter(NamedTuple):
     field: str
     name: str
     place: Place
-    # Without null: a parameter is left out instead.
+    # Without null: a parameter is omitted instead.
     type: object
     meta: msgspec.Meta | None
     required: bool
@@ -207,7 +207,7 @@ def _boolean(name: str, text: str) -> bool:
 
 
 def _integer(meta: msgspec.Meta | None, text: str) -> int:
-    # Of as many digits as any bound has: Python reads longer ones slowly.
+    # Limited to the digits of the largest bound: Python parses longer numbers slowly.
     value = int(text) if _INTEGER.fullmatch(text) else None
     if value is None or not _is_within(value, meta):
         raise ValueError(f"must be a whole number{_bounds(meta)}")
@@ -241,7 +241,7 @@ def _bounds(meta: msgspec.Meta | None) -> str:
 
 
 def _date_time(text: str) -> datetime:
-    expected = "must be a time with its offset, such as 2026-03-01T12:00:00Z"
+    expected = "must be a time with an offset, such as 2026-03-01T12:00:00Z"
     # Only in the extended format; Python would also read a week or a bare day.
     if not _DATE_TIME.match(text):
         raise ValueError(expected)
@@ -265,7 +265,7 @@ def _text(meta: msgspec.Meta, pattern: re.Pattern[str] | None, text: str) -> str
         raise ValueError(f"must have at least {meta.min_length} characters")
     if meta.max_length is not None and len(text) > meta.max_length:
         raise ValueError(f"must have at most {meta.max_length} characters")
-    # All of the text: `$` alone would let a line break pass at its end.
+    # The whole text: `$` alone would accept a trailing line break.
     if pattern is not None and not pattern.fullmatch(text):
         raise ValueError(f"must match {pattern.pattern}")
     return text

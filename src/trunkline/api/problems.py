@@ -1,8 +1,8 @@
 """
-Every error as `application/problem+json`: one table says which error is which status.
+Every error as `application/problem+json`. One table maps errors to statuses.
 
-A problem names what is wrong (`detail`), what to do about it (`fix`), where it is wrong (`errors`) and the
-correlation id under which the server's log knows the request.
+A problem says what went wrong (`detail`), how to fix it (`fix`), where the invalid values are (`errors`), and the
+correlation id of the request in the server's log.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from trunkline.services.agents.push_notifications import PUSH_PATH
 from trunkline.telemetry import log_events
 
 PROBLEM_JSON = "application/problem+json"
-# Where a request's scope keeps the error that the log has already.
+# The key in a request's scope for an error that was logged already.
 _LOGGED = "trunkline.logged"
-# What follows it in an address is a token.
+# In a URL, the prefix is followed by a token.
 _HOOKS_PREFIX = f"{PUSH_PATH}/"
 
 log = structlog.stdlib.get_logger(__name__)
@@ -46,17 +46,19 @@ log = structlog.stdlib.get_logger(__name__)
 class BrokenBody(TrunklineError):
     """The body could not be read."""
 
-    fix = "Send a body that is well-formed JSON in UTF-8."
+    fix = "Send a body that is valid JSON in UTF-8."
 
 
 class BodyTooLarge(TrunklineError):
     """The body is too large."""
 
-    fix = "Send less, or pass large content by reference."
+    fix = "Send a smaller body, or pass large content as a URL."
 
 
 class AgentUnclear(TrunklineError):
-    """How to speak to the agent cannot be found out."""
+    """The agent's dialect cannot be determined."""
+
+    fix = "Set the agent's protocol, or make its agent card reachable."
 
 
 class Kind(NamedTuple):
@@ -71,7 +73,7 @@ class Kind(NamedTuple):
 
 _INTERNAL = Kind(500, "internal-error", "Internal error")
 
-# The first class of an error's ancestry that is in here decides.
+# The first class in an error's MRO that is listed here decides.
 KINDS: dict[type[Exception], Kind] = {
     BrokenBody: Kind(400, "broken-body", "Broken body"),
     NotAllowed: Kind(403, "not-allowed", "Not allowed"),
@@ -128,7 +130,7 @@ def problem(
 
 
 def refusal(kind: Kind, detail: str, fix: str, correlation_id: str) -> bytes:
-    """A whole HTTP response, for what could not even be read as a request."""
+    """A complete HTTP response to bytes that could not be read as a request."""
     content = Problem(
         type=kind.type,
         title=kind.title,
@@ -147,7 +149,7 @@ def refusal(kind: Kind, detail: str, fix: str, correlation_id: str) -> bytes:
 
 
 def problem_of(request: Request, error: TrunklineError) -> Response:
-    """The answer to an error that we can explain."""
+    """The response to an expected error."""
     kind = kind_of(error)
     if kind.status >= 500:
         log_failure(request.scope, error)
@@ -156,18 +158,19 @@ def problem_of(request: Request, error: TrunklineError) -> Response:
 
 
 def unexpected(request: Request, error: Exception) -> Response:
-    """The answer to an error that nobody has foreseen: what it was is for the log, not for the caller."""
+    """The response to an unexpected error. Its cause is only logged."""
     log_failure(request.scope, error)
     return problem(
         request,
         _INTERNAL,
-        "The server failed to answer this request.",
-        "Try again; if it stays, report it with this correlation id: the server's log has the cause.",
+        "An unexpected error occurred while processing this request.",
+        "Try again. If it happens again, look up the correlation id in the server's log, which "
+        "has the cause.",
     )
 
 
 def log_failure(scope: Scope, error: Exception) -> None:
-    """Once for each error, however many layers it passes."""
+    """Logs each error once, however many layers it passes."""
     if scope.get(_LOGGED) is error:
         return
     scope[_LOGGED] = error
@@ -182,16 +185,16 @@ def log_failure(scope: Scope, error: Exception) -> None:
 
 
 def redacted_path(path: str) -> str:
-    """A request's path as the log may show it: without the token of a push notification."""
+    """A request's path for the log, without the token of a push notification."""
     return f"{_HOOKS_PREFIX}***" if path.startswith(_HOOKS_PREFIX) else path
 
 
 def unknown_route(request: Request) -> Response:
     path = request.url.path
-    fix = "See /openapi.json for what there is."
+    fix = "See /openapi.json for all paths."
     if path.endswith("/") and path != "/":
-        fix = f"Leave the slash at the end out: {path.rstrip('/')}"
-    return problem(request, _UNKNOWN_ROUTE, f"There is nothing at {path}.", fix)
+        fix = f"Remove the trailing slash: {path.rstrip('/')}"
+    return problem(request, _UNKNOWN_ROUTE, f"The path {path} does not exist.", fix)
 
 
 def method_not_allowed(request: Request, methods: Iterable[str]) -> Response:
@@ -199,7 +202,7 @@ def method_not_allowed(request: Request, methods: Iterable[str]) -> Response:
     return problem(
         request,
         _WRONG_METHOD,
-        f"{request.url.path} does not answer {request.method}.",
+        f"{request.url.path} does not support {request.method}.",
         f"Use one of: {allowed}.",
         headers={"Allow": allowed},
     )

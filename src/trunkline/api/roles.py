@@ -1,11 +1,11 @@
 """
-What each key may do: one table of every operation and the least role that may call it.
+The minimum role of an API key for each operation.
 
-    viewer    sees everything
-    operator  starts and steers runs, tries, checks, resets and rolls back agents, sends dead letters on or drops them
+    viewer    read everything
+    operator  start and control runs; test, check, reset and roll back agents; replay and discard dead letters
     admin     everything
 
-A test holds the table to the OpenAPI document. What is not in it needs the most: forgetting a line opens nothing.
+A test compares the table with the OpenAPI document. An operation that is missing in the table requires admin.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from trunkline.services.agents.push_notifications import PUSH_PATH
 from trunkline.stores.base import KeyRole
 
-# None: needs no key at all.
+# None: no key is needed.
 ROLES: dict[str, KeyRole | None] = {
     "GET /livez": None,
     "GET /readyz": "viewer",
@@ -66,7 +66,7 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/agents/{agent}/checks/{check}": "viewer",
     "POST /api/v1/agents/{agent}/reset": "operator",
     "POST /api/v1/agents/{agent}/refresh": "operator",
-    # agents that move; only a way back needs no more than an operator
+    # migrations of agents; an operator may only roll back
     "GET /api/v1/migration": "viewer",
     "GET /api/v1/migration/events": "viewer",
     "GET /api/v1/migration/agents/{agent}": "viewer",
@@ -88,7 +88,7 @@ ROLES: dict[str, KeyRole | None] = {
     # inbox
     "GET /api/v1/inbox": "viewer",
     "GET /api/v1/inbox/{item}": "viewer",
-    # agents that ring: the address and its token are the key
+    # push notifications of agents: the URL and its token authenticate
     "POST /hooks/a2a/{token}": None,
     # the system itself
     "GET /api/v1/system": "viewer",
@@ -118,9 +118,9 @@ _PATTERNS: list[tuple[re.Pattern[str], KeyRole | None]] = [
 
 
 def role_for(method: str, path: str) -> KeyRole | None:
-    """The least role that may call this; of an address that does not exist whoever may see may know it."""
+    """The minimum role for a call. A viewer may learn that an address does not exist."""
     if path.startswith(_HOOKS):
-        # With any method: an agent that uses the wrong one is told so, and has no key to be asked for.
+        # For all methods: an agent that uses the wrong one gets a 405, because it has no key.
         return None
     call = f"{method} {path}"
     if call in _EXACT:

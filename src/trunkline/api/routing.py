@@ -1,8 +1,8 @@
 """
-The one kind of route: an operation with its parameters, its body, its responses and the function that answers it.
+Routes: each is an operation with its parameters, its body, its responses and the function that answers it.
 
-The router finds the operation, has its parameters read, and turns every error into a problem. An operation also keeps
-what OpenAPI says about it.
+The router finds the operation, reads its parameters, and turns every error into a problem. An operation also contains
+its OpenAPI description.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
     return Response(encode(content), status, headers, media_type=JSON)
 
 
-# Headers of responses, with what they say.
-ETAG = {"ETag": "The version of what was answered, for `If-Match`."}
-LOCATION = {"Location": "Where it can be read."}
+# Response headers, with their descriptions.
+ETAG = {"ETag": "The version of the resource, for `If-Match`."}
+LOCATION = {"Location": "The address of the resource."}
 
 
 @dataclass(frozen=True)
 class ResponseSpec:
-    """What OpenAPI says about a response of an operation, other than a problem."""
+    """A response in OpenAPI, other than a problem."""
 
     description: str
-    # Of its JSON; None: it has none.
+    # The type of its JSON; None if it has none.
     resource: type | None = None
     # Schemas by media type, besides the JSON of `resource`.
     content: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
@@ -50,7 +50,7 @@ class ResponseSpec:
 
 @dataclass(frozen=True)
 class Body:
-    """What an operation reads as its body."""
+    """The request body of an operation."""
 
     # A type whose schema describes it, or the schema itself.
     form: type | JsonObject
@@ -60,7 +60,7 @@ class Body:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One method at one path, and what OpenAPI says about it."""
+    """One method at one path, and its OpenAPI description."""
 
     method: str
     path: str
@@ -73,6 +73,12 @@ class Operation:
     # The statuses of its problems, besides those that every operation has.
     problems: tuple[int, ...]
     respond: Callable[[Request], Awaitable[Response]]
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the description."""
+        first_line, _, _ = self.description.partition("\n")
+        return first_line.partition(". ")[0].rstrip(".")
 
 
 @overload
@@ -114,7 +120,7 @@ def operation(
     problems: tuple[int, ...] = (),
     body: Body | None = None,
 ) -> Operation:
-    """`call` is like `GET /livez`; the endpoint's docstring is the description."""
+    """`call` has the form `GET /livez`. The endpoint's docstring is the description, its first sentence the summary."""
     method, _, path = call.partition(" ")
     reader = None if parameters is None else ParameterReader(parameters, path)
     return Operation(
@@ -160,7 +166,7 @@ class OperationRouter:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            # The server speaks no WebSockets and starts no lifespan.
+            # The server supports neither WebSockets nor lifespan events.
             return
         method: str = scope["method"]
         path: str = scope["path"]

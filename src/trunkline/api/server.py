@@ -20,7 +20,7 @@ __all__ = ["ApiConnection", "base_url", "listen", "serving"]
 
 
 class ApiConnection(HttpConnection):
-    invalid_http_fix = "Send HTTP/1.1 with a method that /openapi.json names."
+    invalid_http_fix = "Send an HTTP/1.1 request with a method that /openapi.json lists."
 
     def refusal_response(self, refusal: HttpRefusal) -> bytes:
         kind = Kind(int(refusal.status), refusal.name, refusal.status.phrase)
@@ -35,5 +35,5 @@ def serving(
     limits: ConnectionLimits = DEFAULT_LIMITS,
     tls: ServerTls | None = None,
 ) -> AbstractAsyncContextManager[None]:
-    """Serves while the block runs; at its end no request is taken any more, and those under way have ended."""
+    """Serves while the block runs. At its end, no request is accepted any more, and all requests have finished."""
     return serving_with(app, listener, connection, limits=limits, tls=tls)

@@ -1,4 +1,4 @@
-"""What the API needs from the rest of the system, handed over by the composition root."""
+"""What the API needs from the rest of the system, passed in by the composition root."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OK = "ok"
 
 
 class HealthReport(Protocol):
-    """What a health check of an agent has found; the bridge makes it."""
+    """The result of an agent's health check, which the bridge makes."""
 
     @property
     def status(self) -> Literal["healthy", "unhealthy", "unknown"]: ...
@@ -47,7 +47,7 @@ class HealthReport(Protocol):
 
     @property
     def protocol(self) -> str | None:
-        """What the agent speaks, as far as the check could tell."""
+        """The agent's dialect, as far as the check could determine it."""
         ...
 
     @property
@@ -64,19 +64,19 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Probes:
-    """What every process says about itself, whatever its roles."""
+    """The probes of every process, whatever its roles."""
 
-    # Each dependency with "ok", or the reason why it is not.
+    # The state of each dependency: "ok", or what is wrong.
     readiness: Callable[[], Awaitable[Mapping[str, str]]]
     # The metrics in Prometheus' text format.
     metrics: Callable[[], Awaitable[bytes]]
-    # What stops no work, and should not stay as it is.
+    # Problems that do not stop work, but need attention.
     warnings: Callable[[], Sequence[str]] = tuple
-    # Who may come in; None: everybody, on a loopback address.
+    # None: no key is needed, on a loopback address.
     keys: ApiKeyLookup | None = None
-    # Names beside this machine's own under which it may be called; None: any.
+    # Host names that are accepted in addition to this machine's own; None: any.
     names: frozenset[str] | None = None
-    # Set when the process is asked to stop: event streams and waiting calls end, so that the server can.
+    # Set when the process is asked to stop: event streams and waiting requests end, so that the server can stop.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -88,7 +88,7 @@ class Services(Probes):
     runs: Runs
     run_queries: RunQueries
     dead_letters: DeadLetters
-    # None: no file is kept apart from its output.
+    # None: files are never stored separately from the outputs.
     blobs: BlobStore | None
     inbox: Inbox
     push_notifications: PushNotifications
@@ -101,10 +101,10 @@ class Services(Probes):
     audit: AuditLog
     check_health: Callable[[Agent], Awaitable[HealthReport]]
     view_card: ViewCard
-    # Looks now what an agent speaks, and keeps it; why that was not possible.
+    # Detects an agent's dialect now and stores it; returns why that was not possible.
     refresh_dialect: Callable[[Agent], Awaitable[StepError | None]]
     traces: Traces = field(default_factory=Traces)
     limits: Limits = field(default_factory=Limits)
     topics: TopicNames = field(default_factory=TopicNames)
-    # Where the files of the web UI are; None: in the package.
+    # The folder with the files of the web UI; None: those in the package.
     ui_folder: Path | None = None

@@ -12,14 +12,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Agents
-         * @description Agents by name.
+         * List agents, sorted by name
+         * @description List agents, sorted by name.
          */
         get: operations["list_agents"];
         put?: never;
         /**
-         * Create Agent
-         * @description Registers an agent.
+         * Register an agent
+         * @description Register an agent.
          */
         post: operations["create_agent"];
         delete?: never;
@@ -36,26 +36,26 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Agent
-         * @description One agent; its secret is never shown.
+         * Get an agent
+         * @description Get an agent. Its credentials are never returned.
          */
         get: operations["get_agent"];
         /**
-         * Replace Agent
-         * @description Describes an agent anew; a secret that is not given stays.
+         * Replace an agent
+         * @description Replace an agent. If `auth_config` is omitted, the stored credentials are kept.
          */
         put: operations["replace_agent"];
         post?: never;
         /**
-         * Delete Agent
-         * @description Removes an agent.
+         * Delete an agent
+         * @description Delete an agent.
          */
         delete: operations["delete_agent"];
         options?: never;
         head?: never;
         /**
-         * Patch Agent
-         * @description Changes what the JSON merge patch names.
+         * Change fields of an agent with a JSON merge patch
+         * @description Change fields of an agent with a JSON merge patch.
          */
         patch: operations["patch_agent"];
         trace?: never;
@@ -68,8 +68,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Agent Activity
-         * @description What an agent had to do lately, minute by minute.
+         * Get an agent's recent activity, per minute
+         * @description Get an agent's recent activity, per minute.
          */
         get: operations["get_agent_activity"];
         put?: never;
@@ -88,8 +88,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Agent Calls
-         * @description The last attempts on an agent that have ended, newest first.
+         * List an agent's finished calls, newest first
+         * @description List an agent's finished calls, newest first.
          */
         get: operations["list_agent_calls"];
         put?: never;
@@ -108,8 +108,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Agent Card
-         * @description The agent's card as it is now; nothing is decided or kept by it.
+         * Fetch an agent's current card
+         * @description Fetch an agent's current card. The stored dialect does not change.
          */
         get: operations["get_agent_card"];
         put?: never;
@@ -130,11 +130,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Check Agent
-         * @description Checks now whether the agent does what its protocol asks for, with its own credentials, and keeps the report.
+         * Check whether an agent meets the requirements of its protocol, and store the report
+         * @description Check whether an agent meets the requirements of its protocol, and store the report.
          *
-         *     Whatever the agent does, the answer is a report. Without `active` nothing is sent that a correct agent takes for
-         *     work.
+         *     The check uses the agent's credentials. Without `active`, it sends nothing that a correct agent treats as work.
+         *     The response is a report even if the agent cannot be reached.
          */
         post: operations["check_agent"];
         delete?: never;
@@ -151,8 +151,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Agent Checks
-         * @description The last checks of an agent, newest first, without their evidence.
+         * List the last checks of an agent, newest first, without their findings
+         * @description List the last checks of an agent, newest first, without their findings.
          */
         get: operations["list_agent_checks"];
         put?: never;
@@ -171,8 +171,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Agent Check
-         * @description The whole report of a check.
+         * Get the complete report of a check
+         * @description Get the complete report of a check.
          */
         get: operations["get_agent_check"];
         put?: never;
@@ -191,8 +191,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check Agent Health
-         * @description Asks the agent whether it is there, without giving it work.
+         * Check whether an agent can be reached, without sending it work
+         * @description Check whether an agent can be reached, without sending it work.
          */
         get: operations["check_agent_health"];
         put?: never;
@@ -213,8 +213,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Refresh Agent
-         * @description Looks now what the agent speaks, instead of when it is called next.
+         * Re-detect an agent's dialect now, instead of at the next call
+         * @description Re-detect an agent's dialect now, instead of at the next call.
          */
         post: operations["refresh_agent"];
         delete?: never;
@@ -233,8 +233,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reset Agent
-         * @description Closes the agent's breaker and fills its bucket: tasks that wait for it may go at once.
+         * Close an agent's circuit breaker and reset its rate limit, so that waiting tasks can start immediately
+         * @description Close an agent's circuit breaker and reset its rate limit, so that waiting tasks can start immediately.
          */
         post: operations["reset_agent"];
         delete?: never;
@@ -253,11 +253,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try Agent
-         * @description Sends one message to the agent, as a step would, and answers with what came back and all that was on the wire.
+         * Send a test message to an agent
+         * @description Send a test message to an agent.
          *
-         *     It is no run: nothing is kept or retried, and neither the agent's limits nor its breaker know of it. The agent
-         *     does what it is asked to.
+         *     The message is sent as a step would send it, and the agent does the work. The response contains the result and
+         *     all exchanges with the agent. A test call is not a run: it is not stored or retried, and it does not count
+         *     toward the agent's limits or its circuit breaker.
          */
         post: operations["try_agent"];
         delete?: never;
@@ -274,10 +275,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Audit
-         * @description Who has changed what, newest first.
+         * List the audit log, newest entry first
+         * @description List the audit log, newest entry first.
          *
-         *     An entry is written in the transaction of the change. Starting a run is no entry: the run itself is.
+         *     An entry is written in the same transaction as the change. Starting a run creates no entry: see `started_by` of
+         *     the run.
          */
         get: operations["list_audit"];
         put?: never;
@@ -296,8 +298,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export Audit
-         * @description The audit log as JSON lines, oldest entry first.
+         * Export the audit log as JSON lines, oldest entry first
+         * @description Export the audit log as JSON lines, oldest entry first.
          *
          *     Each line is an entry as in the list. With `follow`, an empty line every 15 seconds shows that the connection is
          *     alive. To continue after an interruption, set `since` to one minute before the `at` of the last entry you have,
@@ -320,8 +322,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Dead Letters
-         * @description Dead letters without their values, newest first.
+         * List dead letters, newest first, without their values
+         * @description List dead letters, newest first, without their values.
          */
         get: operations["list_dead_letters"];
         put?: never;
@@ -340,15 +342,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Dead Letter
-         * @description One dead letter; a long value is cut.
+         * Get a dead letter
+         * @description Get a dead letter. A long value is truncated.
          */
         get: operations["get_dead_letter"];
         put?: never;
         post?: never;
         /**
-         * Discard Dead Letter
-         * @description Throws a dead letter away, for good.
+         * Discard a dead letter permanently
+         * @description Discard a dead letter permanently.
          */
         delete: operations["discard_dead_letter"];
         options?: never;
@@ -366,10 +368,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replay Dead Letter
-         * @description Sends the record to its topic again, as it came; it is no dead letter any more.
+         * Replay a dead letter
+         * @description Replay a dead letter.
          *
-         *     If it still cannot be read or applied, it comes back as another one.
+         *     The original record is sent to its topic again, and the dead letter is removed. If the record still cannot be
+         *     processed, it becomes a new dead letter.
          */
         post: operations["replay_dead_letter"];
         delete?: never;
@@ -386,8 +389,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Error Codes
-         * @description Every code that the error of a step or a run can have.
+         * List the error codes of steps and runs
+         * @description List the error codes of steps and runs.
          */
         get: operations["list_error_codes"];
         put?: never;
@@ -406,8 +409,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Inbox
-         * @description What waits for a person, the oldest first.
+         * List the steps that wait for a person, oldest first
+         * @description List the steps that wait for a person, oldest first.
          */
         get: operations["list_inbox"];
         put?: never;
@@ -426,8 +429,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Inbox Item
-         * @description One item. It is answered at its `reply_url`.
+         * Get an inbox item
+         * @description Get an inbox item. Send the answer to its `reply_url`.
          */
         get: operations["get_inbox_item"];
         put?: never;
@@ -446,8 +449,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Caller
-         * @description Whose key this is, and what it may do.
+         * Get the name and the role of the caller's API key
+         * @description Get the name and the role of the caller's API key.
          */
         get: operations["get_caller"];
         put?: never;
@@ -466,8 +469,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Plan Migration
-         * @description All agents by name: what each speaks and offers, where its migration stands, and what is in its way.
+         * List all agents with their protocols, the state of their migrations, and what blocks the cutover
+         * @description List all agents with their protocols, the state of their migrations, and what blocks the cutover.
          */
         get: operations["plan_migration"];
         put?: never;
@@ -486,8 +489,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Migration
-         * @description All that is known of one agent's migration.
+         * Get the state of an agent's migration
+         * @description Get the state of an agent's migration.
          */
         get: operations["get_migration"];
         put?: never;
@@ -508,8 +511,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Canary
-         * @description Lets a share of the runs that begin from now on call the new side, and no other.
+         * Start the canary stage of a migration
+         * @description Start the canary stage of a migration.
+         *
+         *     A share of the new runs calls the target instead of the source.
          */
         post: operations["migration_canary"];
         delete?: never;
@@ -528,8 +533,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Check Migration
-         * @description Checks where the agent is to move to, without giving it work, and keeps the report.
+         * Check the target of an agent's migration without sending it work, and store the report
+         * @description Check the target of an agent's migration without sending it work, and store the report.
          */
         post: operations["check_migration"];
         delete?: never;
@@ -546,8 +551,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Comparisons
-         * @description What the two sides of a shadowed agent have answered to the same tasks, newest first.
+         * List the comparisons between source and target of a shadowed agent, newest first
+         * @description List the comparisons between source and target of a shadowed agent, newest first.
          */
         get: operations["list_comparisons"];
         put?: never;
@@ -568,8 +573,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Cutover
-         * @description Lets all runs that begin from now on call the new side; `errors` of a 409 are all reasons why not.
+         * Cut an agent over: all new runs call the target
+         * @description Cut an agent over: all new runs call the target.
+         *
+         *     If the agent is not ready, the response is a 409, and its `errors` list the reasons.
          */
         post: operations["migration_cutover"];
         delete?: never;
@@ -588,8 +595,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Finish
-         * @description Registers the agent as its new side; the old one is given up.
+         * Finish a migration
+         * @description Finish a migration.
+         *
+         *     The agent is registered with the target, and the source is dropped. This cannot be rolled back.
          */
         post: operations["migration_finish"];
         delete?: never;
@@ -608,8 +617,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Ready
-         * @description Attests what no program can check; may also name where the agent is to move to.
+         * Attest what no check can verify, and optionally set the target
+         * @description Attest what no check can verify, and optionally set the target.
          */
         post: operations["migration_ready"];
         delete?: never;
@@ -628,8 +637,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Rollback
-         * @description Lets all runs that begin from now on call the old side again.
+         * Roll a migration back: all new runs call the source again
+         * @description Roll a migration back: all new runs call the source again.
          */
         post: operations["migration_rollback"];
         delete?: never;
@@ -648,8 +657,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Shadow
-         * @description Sends the input of some runs beside to the new side, and compares its answers; no run notices.
+         * Start the shadow stage of a migration
+         * @description Start the shadow stage of a migration.
+         *
+         *     The calls of a share of the runs are copied to the target, and the answers are compared. Runs use only the
+         *     answers of the source.
          */
         post: operations["migration_shadow"];
         delete?: never;
@@ -668,8 +680,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Cutover All
-         * @description The cutover of every agent that speaks Simple A2A or is in the middle of a migration: of all, or of none.
+         * Cut all agents over
+         * @description Cut all agents over.
+         *
+         *     This affects all agents that speak Simple A2A or have a migration in progress. Either all are cut over, or none.
          */
         post: operations["migration_cutover_all"];
         delete?: never;
@@ -686,8 +700,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Agent Events
-         * @description What has happened to agents, newest first: who has changed a migration and why, cards, grades.
+         * List the history of agents, newest first: changes of migrations, cards and grades
+         * @description List the history of agents, newest first: changes of migrations, cards and grades.
          */
         get: operations["list_agent_events"];
         put?: never;
@@ -708,8 +722,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Finish All
-         * @description Finishes every migration that has been cut over, and names those that have to wait: `refused`.
+         * Finish all migrations that have been cut over
+         * @description Finish all migrations that have been cut over.
+         *
+         *     `refused` lists those that have to wait.
          */
         post: operations["migration_finish_all"];
         delete?: never;
@@ -728,8 +744,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Migration Rollback All
-         * @description Rolls back every agent that still has an old side, and names those that have none: `left_alone`.
+         * Roll all migrations back
+         * @description Roll all migrations back.
+         *
+         *     This affects all agents that still have a source. `left_alone` lists those that do not.
          */
         post: operations["migration_rollback_all"];
         delete?: never;
@@ -746,8 +764,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Runs
-         * @description Runs without their steps, newest first. A run must be all that is asked for.
+         * List runs, newest first, without their steps
+         * @description List runs, newest first, without their steps. A run must match all filters.
          */
         get: operations["list_runs"];
         put?: never;
@@ -766,11 +784,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Watch Runs
-         * @description A doorbell for whoever shows a list of runs: `runs_changed` when some run was begun or has moved.
+         * Watch for changes of runs
+         * @description Watch for changes of runs.
          *
-         *     A stream of server-sent events. It does not say which run: read the list again, and once more after each
-         *     connection, since rings are not kept. At most two come in a second, each for all that happened before.
+         *     A stream of server-sent events. `runs_changed` means that a run was started or has changed, but not which one,
+         *     so read the list again. Also read it after each new connection, because missed events are not sent again. At
+         *     most two events are sent per second.
          */
         get: operations["watch_runs"];
         put?: never;
@@ -789,8 +808,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Run
-         * @description The run with all its steps.
+         * Get a run with all its steps
+         * @description Get a run with all its steps.
          */
         get: operations["get_run"];
         put?: never;
@@ -809,8 +828,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Run File
-         * @description A file that an agent has answered with, or that was sent to one.
+         * Download a file that an agent returned or received
+         * @description Download a file that an agent returned or received.
          */
         get: operations["get_run_file"];
         put?: never;
@@ -831,8 +850,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel Run
-         * @description Cancels a run; agents that can be told are told.
+         * Cancel a run, and cancel the tasks of agents that support it
+         * @description Cancel a run, and cancel the tasks of agents that support it.
          */
         post: operations["cancel_run"];
         delete?: never;
@@ -849,10 +868,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Events
-         * @description The run's history, oldest first: as pages, or while it grows.
+         * List the events of a run, oldest first
+         * @description List the events of a run, oldest first.
          *
-         *     `Accept: text/event-stream` asks for a stream of server-sent events; it ends after the final one.
+         *     With `Accept: text/event-stream`, the response is a stream of server-sent events that ends with the run.
          */
         get: operations["list_run_events"];
         put?: never;
@@ -871,11 +890,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Logs
-         * @description What is known of a run, line by line: its history, what its agents have said meanwhile, and every exchange.
+         * Get the log of a run: its events, the progress messages of its agents, and all exchanges
+         * @description Get the log of a run: its events, the progress messages of its agents, and all exchanges.
          *
-         *     The lines are made from what is stored, so they are the same whichever process is asked. What a process writes
-         *     to its own log beside that is where its log goes.
+         *     The lines are created from stored data, so every process returns the same lines. The logs of the processes
+         *     themselves are not included.
          */
         get: operations["list_run_logs"];
         put?: never;
@@ -896,8 +915,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause Run
-         * @description Pauses a run: calls in flight end, no other starts.
+         * Pause a run
+         * @description Pause a run. Calls in progress finish, and no new call starts.
          */
         post: operations["pause_run"];
         delete?: never;
@@ -916,8 +935,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume Run
-         * @description Lets a paused run go on.
+         * Resume a paused run
+         * @description Resume a paused run.
          */
         post: operations["resume_run"];
         delete?: never;
@@ -936,8 +955,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Retry Run
-         * @description Starts a new run that keeps the completed outputs of a finished one, as far as it is not told otherwise.
+         * Retry a finished run: start a new run that reuses the outputs of completed steps
+         * @description Retry a finished run: start a new run that reuses the outputs of completed steps.
          */
         post: operations["retry_run"];
         delete?: never;
@@ -954,8 +973,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Steps
-         * @description The run's steps in the order of the definition, those not begun yet too; or the items of one step.
+         * List a run's steps in the order of the definition, or the items of one `for_each` step
+         * @description List a run's steps in the order of the definition, or the items of one `for_each` step.
          */
         get: operations["list_run_steps"];
         put?: never;
@@ -974,8 +993,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Run Step
-         * @description One step of the run, or one item of a step: `check[17]`.
+         * Get one step of a run, or one item such as `check[17]`
+         * @description Get one step of a run, or one item such as `check[17]`.
          */
         get: operations["get_run_step"];
         put?: never;
@@ -996,8 +1015,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reply To Step
-         * @description Answers the question that a waiting step has asked.
+         * Reply to the question of a waiting step
+         * @description Reply to the question of a waiting step.
          */
         post: operations["reply_to_step"];
         delete?: never;
@@ -1016,8 +1035,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolve Step
-         * @description Says what became of a call whose outcome is not known.
+         * Resolve a call whose outcome is unknown
+         * @description Resolve a call whose outcome is unknown.
          */
         post: operations["resolve_step"];
         delete?: never;
@@ -1034,8 +1053,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Exchanges
-         * @description What went over the wire, oldest first: every HTTP exchange with an agent, redacted and cut.
+         * List a run's HTTP exchanges with agents, oldest first, redacted and truncated
+         * @description List a run's HTTP exchanges with agents, oldest first, redacted and truncated.
          */
         get: operations["list_run_exchanges"];
         put?: never;
@@ -1054,8 +1073,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Secrets
-         * @description Secrets by name: when they were set, never what they hold.
+         * List secrets, sorted by name
+         * @description List secrets, sorted by name. Values are never returned.
          */
         get: operations["list_secrets"];
         put?: never;
@@ -1075,14 +1094,14 @@ export interface paths {
         };
         get?: never;
         /**
-         * Set Secret
-         * @description Sets a secret, or changes it; running workflows use the new value within two seconds.
+         * Create or change a secret
+         * @description Create or change a secret. Running workflows use the new value within two seconds.
          */
         put: operations["set_secret"];
         post?: never;
         /**
-         * Remove Secret
-         * @description Removes a secret; steps that need it fail before anything is sent.
+         * Remove a secret
+         * @description Remove a secret. Steps that need it fail before they call their agent.
          */
         delete: operations["remove_secret"];
         options?: never;
@@ -1098,12 +1117,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get System
-         * @description How the system stands: what it depends on, which processes live, how much waits.
+         * Get the state of the system: dependencies, processes, queues and warnings
+         * @description Get the state of the system: dependencies, processes, queues and warnings.
          *
-         *     It answers also where it is not ready; whoever routes work by that asks `/readyz`. Counts end at 10,000, so the
-         *     answer is as quick with a hundred thousand runs as with ten. Where Kafka does not answer, it comes within three
-         *     seconds all the same, and says of each group of consumers why nobody knows how much waits.
+         *     The status is 200 even if the system is not ready. For load balancers, use `/readyz`. Counting stops at 10,000,
+         *     so that the request stays fast. If Kafka does not respond within three seconds, each consumer group has a
+         *     `detail` instead of its lag.
          */
         get: operations["get_system"];
         put?: never;
@@ -1122,8 +1141,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Workflow Schema
-         * @description The JSON Schema of the workflow language, for editors.
+         * Get the JSON Schema of the workflow language, for editors
+         * @description Get the JSON Schema of the workflow language, for editors.
          */
         get: operations["get_workflow_schema"];
         put?: never;
@@ -1144,10 +1163,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Validate Workflow
-         * @description Checks a definition, written as YAML or JSON, as saving it would; nothing is saved.
+         * Validate a workflow definition, as YAML or JSON, without saving it
+         * @description Validate a workflow definition, as YAML or JSON, without saving it.
          *
-         *     The answer has every finding with its place in the text, for editors, and the graph once there is none.
+         *     The response lists all findings with their positions in the text. If there are no errors, it includes the graph.
          */
         post: operations["validate_workflow"];
         delete?: never;
@@ -1164,16 +1183,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Workflows
-         * @description The latest version of every workflow, by name.
+         * List workflows in their latest version, sorted by name
+         * @description List workflows in their latest version, sorted by name.
          */
         get: operations["list_workflows"];
         put?: never;
         /**
-         * Save Workflow
-         * @description Saves a definition, written as YAML or JSON.
+         * Save a workflow definition, as YAML or JSON
+         * @description Save a workflow definition, as YAML or JSON.
          *
-         *     Content that has not changed gives the version that exists; everything else is a new version.
+         *     If the content has changed, this creates a new version. Otherwise, it returns the existing one.
          */
         post: operations["save_workflow"];
         delete?: never;
@@ -1190,8 +1209,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Workflow
-         * @description The latest version.
+         * Get the latest version of a workflow
+         * @description Get the latest version of a workflow.
          */
         get: operations["get_workflow"];
         put?: never;
@@ -1212,10 +1231,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Execute Workflow
-         * @description Starts a run. The body is the run's input; an empty one is `{}`.
+         * Start a run of a workflow
+         * @description Start a run of a workflow.
          *
-         *     With `wait` the answer comes when the run is final, or when the time is up.
+         *     The body is the run input. An empty body means `{}`. With `wait`, the response is sent when the run has finished
+         *     or the time is up.
          */
         post: operations["execute_workflow"];
         delete?: never;
@@ -1232,8 +1252,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Workflow Graph
-         * @description The steps of a version, what each waits for and why.
+         * Get the graph of a workflow version: its steps and their dependencies
+         * @description Get the graph of a workflow version: its steps and their dependencies.
          */
         get: operations["get_workflow_graph"];
         put?: never;
@@ -1252,8 +1272,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Workflow Versions
-         * @description All versions, newest first.
+         * List the versions of a workflow, newest first
+         * @description List the versions of a workflow, newest first.
          */
         get: operations["list_workflow_versions"];
         put?: never;
@@ -1272,8 +1292,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Workflow Version
-         * @description One version.
+         * Get one version of a workflow
+         * @description Get one version of a workflow.
          */
         get: operations["get_workflow_version"];
         put?: never;
@@ -1294,10 +1314,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ring For Task
-         * @description An agent says that a task has moved on. The body is not believed: the agent is asked.
+         * Receive a push notification from an agent
+         * @description Receive a push notification from an agent.
          *
-         *     Ringing twice, or for a task that is over, does nothing.
+         *     The body is ignored: Trunkline polls the agent for the state of the task. A repeated notification, or one for a
+         *     task that has ended, has no effect.
          */
         post: operations["ring_for_task"];
         delete?: never;
@@ -1314,8 +1335,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Livez
-         * @description Says that the process answers; asks nobody else.
+         * Check whether the process is running
+         * @description Check whether the process is running. Dependencies are not checked.
          */
         get: operations["livez"];
         put?: never;
@@ -1334,8 +1355,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Metrics
-         * @description Counters, gauges and histograms in Prometheus' text format.
+         * Get the metrics in the Prometheus text format
+         * @description Get the metrics in the Prometheus text format.
          */
         get: operations["metrics"];
         put?: never;
@@ -1354,8 +1375,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Readyz
-         * @description Says whether work can be taken: every dependency is asked.
+         * Check whether the process and its dependencies are ready for work
+         * @description Check whether the process and its dependencies are ready for work.
          */
         get: operations["readyz"];
         put?: never;
@@ -1372,24 +1393,24 @@ export interface components {
     schemas: {
         /**
          * ActivityMinute
-         * @description The attempts on an agent that have ended within a minute.
+         * @description The calls of an agent that ended within one minute.
          */
         ActivityMinute: {
             /**
              * Format: date-time
-             * @description When the minute began.
+             * @description Start of the minute.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
             calls: number;
             failures: number;
             longest_ms: number;
-            /** @description From the beginning of a call to its end. */
+            /** @description Average duration of a call, in milliseconds. */
             mean_ms: number;
         };
         /**
          * AgentActivity
-         * @description What an agent had to do lately, over all bridges.
+         * @description The recent calls of an agent, over all bridges.
          */
         AgentActivity: {
             /**
@@ -1398,20 +1419,20 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             from: string;
-            /** @description The last that has ended, however long ago. */
+            /** @description The call that ended last, even if it is older than the minutes listed. */
             last_call: components["schemas"]["AgentCall"] | null;
-            /** @description Oldest first; minutes without a call are left out. */
+            /** @description Oldest first. Minutes without a call are omitted. */
             minutes: components["schemas"]["ActivityMinute"][];
             /**
              * Format: date-time
-             * @description The end of the minute that is under way.
+             * @description End of the current minute.
              * @example 2026-03-01T12:00:00.123456Z
              */
             to: string;
         };
         /**
          * AgentCall
-         * @description An attempt of a step on an agent, and how it has ended.
+         * @description One call of an agent, which is one attempt of a step, and its outcome.
          */
         AgentCall: {
             attempt: number;
@@ -1424,24 +1445,24 @@ export interface components {
             ended_at: string;
             error_code: string | null;
             /**
-             * @description `interrupted`: the agent asks something; `unknown`: nobody knows what it has done.
+             * @description `interrupted`: the agent asked a question. `unknown`: it is not known whether the agent did the work.
              * @enum {string}
              */
             outcome: "cancelled" | "error" | "interrupted" | "success" | "unknown";
             run: string;
-            /** @description null: it was broken off before it had begun. */
+            /** @description Null if the call ended before it was sent. */
             started_at: string | null;
             step: string;
         };
         /** AgentCallPage */
         AgentCallPage: {
             items: components["schemas"]["AgentCall"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /**
          * AgentCardView
-         * @description An agent's card as it is now.
+         * @description The current card of an agent.
          */
         AgentCardView: {
             /**
@@ -1450,18 +1471,18 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             asked_at: string;
-            /** @description The whole card, redacted; null: there is none. */
+            /** @description The complete card, redacted. Null if there is none. */
             card: components["schemas"]["JsonValue"];
-            /** @description Whether it is another than the one that the dialect is from. */
+            /** @description Whether the card differs from the one that determined the dialect. Null if there is nothing to compare. */
             changed: boolean | null;
-            /** @description What the agent has answered, or why it was not asked. */
+            /** @description What the agent answered, or why it was not called. */
             detail: string;
-            /** @description Where it was looked for last. */
+            /** @description The last URL that was tried. */
             url: string | null;
         };
         /**
          * AgentCreate
-         * @description An agent as it is registered.
+         * @description The registration of an agent.
          */
         AgentCreate: {
             /**
@@ -1496,7 +1517,7 @@ export interface components {
             auth_type: "none" | "bearer" | "api_key" | "basic" | "headers" | "oauth2" | "signed" | "mtls";
             /**
              * Breaker
-             * @description true: with its defaults.
+             * @description Circuit breaker. `true` uses the defaults.
              * @default null
              */
             breaker: components["schemas"]["BreakerPolicy"] | boolean | null;
@@ -1507,19 +1528,19 @@ export interface components {
             description: string | null;
             /**
              * Endpoint Override
-             * @description Where to send instead of where the agent's card says.
+             * @description URL to send to, instead of the one in the agent's card.
              * @default null
              */
             endpoint_override: string | null;
             /**
              * Max Concurrency
-             * @description Calls at a time.
+             * @description Maximum number of calls at the same time.
              * @default 100
              */
             max_concurrency: number;
             /**
              * Name
-             * @description Unique among the agents; no slash, no control character, no space at either end.
+             * @description Unique among agents. Must not contain slashes or control characters, or start or end with a space.
              */
             name: string;
             /**
@@ -1538,48 +1559,48 @@ export interface components {
             rate: components["schemas"]["RateLimit"] | null;
             /**
              * Repeatable
-             * @description The same work may be given to it twice, as while it is shadowed.
+             * @description Whether it is safe to call the agent twice with the same work. Required for shadowing.
              * @default false
              */
             repeatable: boolean;
             /**
              * Resend
-             * @description When nobody knows whether the agent has taken a message.
+             * @description What to do when it is unknown whether the agent received a message.
              * @default ask_first
              * @enum {string}
              */
             resend: "same_message" | "ask_first" | "never";
             /**
-             * @description A step's own policy overrides it.
+             * @description Retry policy. A step's own policy overrides it.
              * @default null
              */
             retry: components["schemas"]["RetryPolicy"] | null;
             /**
              * Timeout Ms
-             * @description Of one attempt.
+             * @description Timeout of one attempt, in milliseconds.
              * @default 30000
              */
             timeout_ms: number;
             /**
              * Transport
-             * @description What carries its calls.
+             * @description How the agent is reached: over HTTP, as an AgentCore runtime, or as a local program.
              * @default https
              * @enum {string}
              */
             transport: "https" | "aws-agentcore" | "stdio";
             /**
              * Url
-             * @description By `transport`: an http or https URL; the ARN of an AgentCore runtime, with `?qualifier=` if needed; or `stdio:` and the name of a program in the bridge's settings.
+             * @description Depends on `transport`: an http or https URL, the ARN of an AgentCore runtime (optionally with `?qualifier=`), or `stdio:` and the name of a program in the bridge's settings.
              * @example http://localhost:8080/agent
              */
             url: string;
         };
         /**
          * AgentEvent
-         * @description Something that has happened to an agent.
+         * @description An entry in the history of an agent.
          */
         AgentEvent: {
-            /** @description Its name at that time. */
+            /** @description The agent's name at that time. */
             agent: string;
             /**
              * Format: date-time
@@ -1587,7 +1608,7 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** @description Of `migration`, how it stood from then on; of the others, what has changed. */
+            /** @description For `migration`, the new state. For other kinds, what changed. */
             data: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | components["schemas"]["MigrationState"] | Record<string, never>;
@@ -1600,7 +1621,7 @@ export interface components {
         /** AgentEventPage */
         AgentEventPage: {
             items: components["schemas"]["AgentEvent"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /** AgentHealth */
@@ -1616,42 +1637,42 @@ export interface components {
             http_status: number | null;
             protocol: string | null;
             /**
-             * @description `unknown`: the agent cannot be asked without giving it work.
+             * @description `unknown`: the agent cannot be probed without sending it work.
              * @enum {string}
              */
             status: "healthy" | "unhealthy" | "unknown";
         };
         /**
          * AgentLimits
-         * @description What an agent has to do, over all bridges, and how its limits stand.
+         * @description The load of an agent over all bridges, and the state of its limits.
          */
         AgentLimits: {
-            /** @description null: the agent has none. */
+            /** @description Null if the agent has no circuit breaker. */
             breaker: components["schemas"]["BreakerState"] | null;
             in_flight: number;
-            /** @description Tasks that wait for a slot, for a token or for the breaker. */
+            /** @description Tasks that wait for a free slot, the rate limit or the circuit breaker. */
             queued: number;
-            /** @description null: the agent has none. */
+            /** @description Null if the agent has no rate limit. */
             rate: components["schemas"]["RateState"] | null;
         };
         /**
          * AgentMessage
-         * @description One of `text` and `input`.
+         * @description Either `text` or `input`.
          */
         AgentMessage: {
-            /** @description What a step of a workflow would give to the agent as its `input`. */
+            /** @description The input, as a workflow step would send it. */
             input?: components["schemas"]["JsonValue"];
-            /** @description The same as the input `{text}`. */
+            /** @description Shorthand for the input `{"text": …}`. */
             text?: string;
-            /** @description The agent's own unless given. */
+            /** @description Timeout of the call. Defaults to the agent's `timeout_ms`. */
             timeout_ms?: number;
         } & (unknown | unknown);
         /**
          * AgentMetadata
-         * @description An agent as it is shown.
+         * @description A registered agent. Credentials are never returned.
          */
         AgentMetadata: {
-            /** @description Only in lists, where it is asked for. */
+            /** @description Only in lists, with `activity`. */
             activity?: components["schemas"]["AgentActivity"] | null;
             allow_card_origin: string[];
             /** @enum {string} */
@@ -1664,16 +1685,16 @@ export interface components {
              */
             created_at: string;
             description: string | null;
-            /** @description What is spoken in fact; null: not known yet. */
+            /** @description The detected dialect. Null if it is not known yet. */
             dialect: components["schemas"]["Dialect"] | null;
             endpoint_override: string | null;
             id: string;
-            /** @description As `activity`; null: never checked. */
+            /** @description Only in lists, with `activity`. Null if the agent was never checked. */
             last_check?: components["schemas"]["LastCheck"] | null;
-            /** @description In lists only where `activity` is asked for. */
+            /** @description In lists, only with `activity`. */
             limits?: components["schemas"]["AgentLimits"] | null;
             max_concurrency: number;
-            /** @description Where the agent's migration stands; null: it does not move. Not in lists. */
+            /** @description State of the agent's migration. Null if there is none. Not in lists. */
             migration?: components["schemas"]["MigrationState"] | null;
             name: string;
             pool: string | null;
@@ -1700,16 +1721,16 @@ export interface components {
         /** AgentPage */
         AgentPage: {
             items: components["schemas"]["AgentMetadata"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /**
          * AgentPatch
-         * @description A JSON merge patch of an agent: what is left out stays, null goes back to the default.
+         * @description A JSON merge patch of an agent. Omitted fields stay unchanged. Null restores the default.
          */
         AgentPatch: {
             /**
-             * @description Origins that the agent's card may name beside the agent's own.
+             * @description Origins that the agent's card may name in addition to the agent's own origin.
              * @default null
              * @example https://agents.example.org
              */
@@ -1730,7 +1751,7 @@ export interface components {
             endpoint_override: string | null;
             /** @default null */
             max_concurrency: number | null;
-            /** @description Unique among the agents; no slash, no control character, no space at either end. */
+            /** @description Unique among agents. Must not contain slashes or control characters, or start or end with a space. */
             name?: string;
             /** @default null */
             pool: string | null;
@@ -1757,14 +1778,14 @@ export interface components {
             /** @default null */
             transport: ("aws-agentcore" | "https" | "stdio") | null;
             /**
-             * @description By `transport`: an http or https URL; the ARN of an AgentCore runtime, with `?qualifier=` if needed; or `stdio:` and the name of a program in the bridge's settings.
+             * @description Depends on `transport`: an http or https URL, the ARN of an AgentCore runtime (optionally with `?qualifier=`), or `stdio:` and the name of a program in the bridge's settings.
              * @example http://localhost:8080/agent
              */
             url?: string;
         };
         /**
          * AgentProtocol
-         * @description What an agent speaks; `auto`: find out.
+         * @description The protocol of an agent. `auto` detects it.
          * @enum {string}
          */
         AgentProtocol: "auto" | "simple-a2a" | "jsonrpc-2.0" | "jsonrpc-call" | "a2a-0.1" | "a2a-0.1-paths" | "a2a-0.2" | "a2a-0.3" | "a2a-1.0" | "a2a-1.0-http";
@@ -1777,20 +1798,20 @@ export interface components {
         };
         /**
          * AgentTrial
-         * @description What has come of one message.
+         * @description The result of a test call.
          */
         AgentTrial: {
             duration_ms: number;
             error: components["schemas"]["StepFailure"] | null;
-            /** @description Every request to the agent, oldest first. */
+            /** @description All requests to the agent, oldest first. */
             exchanges: components["schemas"]["Exchange"][];
             /**
-             * @description `interrupted`: the agent asks something, and was told that nobody answers.
+             * @description `interrupted`: the agent asked a question. Its task was cancelled, because a test call has no one to answer.
              * @enum {string}
              */
             outcome: "error" | "interrupted" | "success";
             output: components["schemas"]["JsonValue"];
-            /** @description What was spoken; null: nobody knows how to speak to the agent. */
+            /** @description The dialect that was used. Null if it could not be determined. */
             protocol: string | null;
             question: components["schemas"]["AgentQuestion"] | null;
             /**
@@ -1804,7 +1825,7 @@ export interface components {
         /** AuditEntry */
         AuditEntry: {
             /**
-             * @description What was done to it.
+             * @description What was done.
              * @example cancel
              */
             action: string;
@@ -1814,27 +1835,27 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** @description What else there is to say; never a secret, never what was sent. */
+            /** @description Further details. Never contains secrets or payloads. */
             detail: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             id: string;
             /** @enum {string} */
             kind: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
-            /** @description What it was done to: a run's or a dead letter's id, or a name. */
+            /** @description What was changed: the id of a run or a dead letter, or a name. */
             subject: string;
-            /** @description The name of the key; null: no keys are in use, or none was needed. */
+            /** @description Name of the API key. Null if no key was used. */
             who: string | null;
         };
         /** AuditPage */
         AuditPage: {
             items: components["schemas"]["AuditEntry"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /**
          * Batch
-         * @description Tasks that wait for the same agent travel in one request.
+         * @description Sends waiting tasks of the same agent in one request.
          */
         Batch: {
             /** Max */
@@ -1847,7 +1868,7 @@ export interface components {
         };
         /**
          * Blocker
-         * @description Why not, and what to do about it.
+         * @description A reason why a shadow or a cutover is not possible, and how to fix it.
          */
         Blocker: {
             /** @enum {string} */
@@ -1855,17 +1876,17 @@ export interface components {
             /** @enum {string} */
             code: "check_failed" | "check_missing" | "disagreement" | "no_target" | "not_attested" | "not_repeatable" | "protocol_unknown" | "too_few_comparisons";
             fix: string;
-            /** @description The command in `fix`, if it has one. */
+            /** @description The command in `fix`, if there is one. */
             fix_command: string | null;
             message: string;
         };
         /**
          * BreakerPolicy
-         * @description When calls of an agent stop for a while, and how they begin again.
+         * @description When the circuit breaker stops calls to an agent, and when it lets them through again.
          */
         BreakerPolicy: {
             /**
-             * @description So many in a row open it.
+             * @description Consecutive failures that open the breaker.
              * @default 5
              */
             failures: number;
@@ -1875,17 +1896,17 @@ export interface components {
              */
             jsonrpc_errors: boolean;
             /**
-             * @description How long it stays open.
+             * @description How long the breaker stays open, in milliseconds.
              * @default 30000
              */
             open_ms: number;
             /**
-             * @description Calls let through to see whether it works.
+             * @description Probe calls allowed at a time while the breaker is half-open.
              * @default 1
              */
             probes: number;
             /**
-             * @description This share of the last `window` calls too.
+             * @description Share of failures among the last `window` calls that opens the breaker.
              * @default 0.5
              */
             rate: number;
@@ -1894,28 +1915,28 @@ export interface components {
         };
         /**
          * BreakerState
-         * @description How an agent's breaker stands.
+         * @description The state of an agent's circuit breaker.
          */
         BreakerState: {
-            /** @description In a row. */
+            /** @description Consecutive failures. */
             failures: number;
             opened_at: string | null;
-            /** @description Why it is open. */
+            /** @description Why the breaker is open. */
             reason: string | null;
-            /** @description When calls are let through again, to see whether it works. */
+            /** @description When the next probe call is allowed. */
             retry_at: string | null;
             /** @enum {string} */
             state: "closed" | "half_open" | "open";
         };
         /**
          * Caller
-         * @description Who is asking.
+         * @description The identity of the caller.
          */
         Caller: {
-            /** @description The name of the key; null: no keys are in use. */
+            /** @description Name of the API key. Null without API keys. */
             name: string | null;
             /**
-             * @description What the key may do; without keys everything.
+             * @description Role of the API key. `admin` without API keys.
              * @enum {string}
              */
             role: "admin" | "operator" | "viewer";
@@ -1927,12 +1948,12 @@ export interface components {
         };
         /**
          * ChangedExpression
-         * @description An expression of a workflow's latest version that would read something else after the migration.
+         * @description An expression in the latest version of a workflow whose value would change with the migration.
          */
         ChangedExpression: {
             expression: string;
             place: string;
-            /** @description The step whose output it reads. */
+            /** @description The step whose output the expression reads. */
             step: string;
             version: number;
             why: string;
@@ -1940,7 +1961,7 @@ export interface components {
         };
         /**
          * CheckAttestation
-         * @description What no program can see.
+         * @description A requirement that no check can verify and that a person attests.
          */
         CheckAttestation: {
             attested: boolean;
@@ -1951,16 +1972,16 @@ export interface components {
         };
         /**
          * CheckEvidence
-         * @description One exchange with the agent, redacted and cut.
+         * @description One exchange with the agent, redacted and truncated.
          */
         CheckEvidence: {
             duration_ms: number;
-            /** @description Why not. */
+            /** @description Why there is no response. */
             error: string | null;
-            /** @description What is cut, or cannot be shown. */
+            /** @description What was truncated or cannot be shown. */
             notes: string[];
             request: components["schemas"]["CheckedRequest"];
-            /** @description null: no whole answer came. */
+            /** @description Null if no complete response arrived. */
             response: components["schemas"]["CheckedResponse"] | null;
         };
         /** CheckFinding */
@@ -1969,13 +1990,13 @@ export interface components {
             expected: string;
             fix: string;
             group: string;
-            /** @description Where it is explained. */
+            /** @description Path of the documentation page that explains the check. */
             guide: string;
-            /** @description Which check it was; docs/reference/checks.md lists them. */
+            /** @description Id of the check. See the reference page Checks. */
             id: string;
             /** @enum {string} */
             level: "recommended" | "required";
-            /** @description What was seen, or why it was skipped. */
+            /** @description What the check observed, or why it was skipped. */
             seen: string;
             title: string;
             /** @enum {string} */
@@ -1984,7 +2005,7 @@ export interface components {
         /** CheckPage */
         CheckPage: {
             items: components["schemas"]["CheckSummary"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /** CheckReport */
@@ -1992,18 +2013,18 @@ export interface components {
             active: boolean;
             agent: string | null;
             attestations: components["schemas"]["CheckAttestation"][];
-            /** @description Of the card's bytes; null: it has none. */
+            /** @description Digest of the card. Null if the agent has no card. */
             card_digest: string | null;
-            /** @description Why in that. */
+            /** @description Why this protocol was chosen. */
             chosen: string;
             duration_ms: number;
             findings: components["schemas"]["CheckFinding"][];
             /** @enum {string} */
             grade: "A" | "B" | "C" | "D" | "F";
             id: string;
-            /** @description Whether nothing has failed that is required. */
+            /** @description Whether all required checks passed. */
             passed: boolean;
-            /** @description What it was checked in. */
+            /** @description The protocol that was checked. */
             protocol: string;
             /**
              * Format: date-time
@@ -2016,24 +2037,24 @@ export interface components {
         /** CheckRequest */
         CheckRequest: {
             /**
-             * @description Whether messages may be sent, which an agent takes for work.
+             * @description Whether to run the active checks, which send real messages to the agent.
              * @default false
              */
             active: boolean;
             /**
-             * @description What the messages say, for an agent that can do nothing with the usual query.
+             * @description Input of the test messages, for an agent that does not understand the default query.
              * @default null
              */
             input: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
             /**
-             * @description What to check it in, at the same address; null: what it is registered with.
+             * @description Protocol to check, at the same address. Defaults to the registered protocol.
              * @default null
              */
             protocol: string | null;
             /**
-             * @description What the messages say that are plain text.
+             * @description Text of the plain-text test messages.
              * @default null
              */
             text: string | null;
@@ -2047,7 +2068,7 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** @description Ids of the checks that have failed. */
+            /** @description Ids of the failed checks. */
             failed: string[];
             /** @enum {string} */
             grade: "A" | "B" | "C" | "D" | "F";
@@ -2076,16 +2097,16 @@ export interface components {
         };
         /**
          * Child
-         * @description The run that a step has begun last.
+         * @description The child run that a step started last.
          */
         Child: {
             run_id: string;
-            /** @description Left out: the run was deleted, or this is one of many items. */
+            /** @description Omitted if the run was deleted, or for an item of a `for_each` step. */
             status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING") | null;
         };
         /**
          * Comparison
-         * @description What the two sides of a shadowed agent have answered to the same task.
+         * @description The answers of source and target to the same task of a shadowed agent.
          */
         Comparison: {
             /**
@@ -2094,7 +2115,7 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** @description Both protocols, and how the outputs differ, each by its path. */
+            /** @description The protocols of source and target, and the differences between the outputs, by path. */
             comparison: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
@@ -2107,52 +2128,52 @@ export interface components {
         /** ComparisonPage */
         ComparisonPage: {
             items: components["schemas"]["Comparison"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /**
          * Consumers
-         * @description Processes that share the records of a topic of Kafka's among them.
+         * @description A Kafka consumer group, and its lag.
          */
         Consumers: {
-            /** @description Why it is not known; null where it is. */
+            /** @description Why a value is unknown. Null if all are known. */
             detail: string | null;
-            /** @description Their consumer group. */
+            /** @description Name of the consumer group. */
             group: string;
-            /** @description Of the topic; null: not known. */
+            /** @description Number of partitions of the topic. Null if unknown. */
             partitions: number | null;
-            /** @description Of bridges: the pool whose tasks they take. */
+            /** @description For bridges: the agent pool whose tasks they take. */
             pool: string | null;
             /**
-             * @description Of these processes.
+             * @description Role of the processes in the group.
              * @enum {string}
              */
             role: "api" | "bridge" | "executor";
             topic: string;
-            /** @description Records that the group has not settled, over all partitions; null: not known. */
+            /** @description Records that the group has not committed yet, over all partitions. Null if unknown. */
             waiting: number | null;
         };
         /** Count */
         Count: {
             count: number;
-            /** @description False: there are at least as many; they are not counted any further. */
+            /** @description False if counting stopped at the limit, so that there may be more. */
             exact: boolean;
             name: string;
         };
         /** CutoverRequest */
         CutoverRequest: {
             /**
-             * @description Whatever is in the way; then `why` must be given.
+             * @description Cut over despite blockers. Requires `why`.
              * @default false
              */
             force: boolean;
             /**
-             * @description Who asks, where no keys are in use; otherwise it is the key's name.
+             * @description Name of the person who makes the change. Used only without API keys; otherwise, the key's name is recorded.
              * @default null
              */
             who: string | null;
             /**
-             * @description For those who read it later.
+             * @description Recorded in the agent's history.
              * @default
              */
             why: string;
@@ -2161,84 +2182,84 @@ export interface components {
         DeadLetter: {
             /**
              * Format: date-time
-             * @description When it was put here.
+             * @description When the record became a dead letter.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
-            /** @description Whether `value` is only the beginning of it. */
+            /** @description Whether `value` is truncated. */
             cut: boolean;
             /**
-             * @description `base64` where the value is no text.
+             * @description `base64` if the value is not valid UTF-8.
              * @enum {string}
              */
             encoding: "base64" | "utf-8";
-            /** @description Those that may hold secrets are redacted. */
+            /** @description Headers of the record. Those that may contain secrets are redacted. */
             headers: components["schemas"]["LetterHeader"][];
             id: string;
-            /** @description The record's key; null: it has none. */
+            /** @description Key of the record. Null if it has none. */
             key: string | null;
             /**
-             * @description `base64` where the key is no text.
+             * @description `base64` if the key is not valid UTF-8.
              * @enum {string}
              */
             key_encoding: "base64" | "utf-8";
             offset: number;
             partition: number;
-            /** @description Why it is here, and what to do about it. */
+            /** @description Why the record could not be processed, and how to fix it. */
             reason: string;
-            /** @description The value's length in bytes. */
+            /** @description Size of the value in bytes. */
             size: number;
-            /** @description Where the record was, and where a replay sends it. */
+            /** @description Topic that the record came from, and that a replay sends it to. */
             topic: string;
-            /** @description The record's value; null: it has none. */
+            /** @description Value of the record. Null if it has none. */
             value: string | null;
         };
         /** DeadLetterPage */
         DeadLetterPage: {
             items: components["schemas"]["DeadLetterSummary"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /** DeadLetterSummary */
         DeadLetterSummary: {
             /**
              * Format: date-time
-             * @description When it was put here.
+             * @description When the record became a dead letter.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
             id: string;
-            /** @description The record's key; null: it has none. */
+            /** @description Key of the record. Null if it has none. */
             key: string | null;
             /**
-             * @description `base64` where the key is no text.
+             * @description `base64` if the key is not valid UTF-8.
              * @enum {string}
              */
             key_encoding: "base64" | "utf-8";
             offset: number;
             partition: number;
-            /** @description Why it is here, and what to do about it. */
+            /** @description Why the record could not be processed, and how to fix it. */
             reason: string;
-            /** @description The value's length in bytes. */
+            /** @description Size of the value in bytes. */
             size: number;
-            /** @description Where the record was, and where a replay sends it. */
+            /** @description Topic that the record came from, and that a replay sends it to. */
             topic: string;
         };
         /** Dependency */
         Dependency: {
-            /** @description Why it is not; null where it is. */
+            /** @description What is wrong. Null if `ok` is true. */
             detail: string | null;
             name: string;
             ok: boolean;
         };
         /**
          * Dialect
-         * @description What an agent speaks in fact, and how we know.
+         * @description The dialect that was detected, with the evidence for it.
          */
         Dialect: {
             card_digest: string | null;
             card_etag: string | null;
-            /** @description The card that said so; null: there is none. */
+            /** @description URL of the card that determined the dialect. Null if there is none. */
             card_url: string | null;
             /**
              * Format: date-time
@@ -2250,25 +2271,25 @@ export interface components {
             protocol: string;
             /** @description Whether the card offers push notifications. */
             pushes: boolean;
-            /** @description Whether the card offers streams. */
+            /** @description Whether the card offers streaming. */
             streams: boolean;
             tenant: string | null;
             tried: components["schemas"]["Probe"][];
-            /** @description Where it is spoken. */
+            /** @description The endpoint that speaks this dialect. */
             url: string;
         };
         /**
          * ErrorCode
-         * @description What is known of every failure with this code.
+         * @description An error code, and what applies to every failure with it.
          */
         ErrorCode: {
             code: string;
-            /** @description What an error says unless the place that raises it knows better. */
+            /** @description The default fix. An error may have a more specific one. */
             fix: string;
-            /** @description The command in `fix`, if it has one; RUN, STEP, AGENT and SECRET stand for what has failed. */
+            /** @description The command in `fix`, if there is one. RUN, STEP, AGENT and SECRET are placeholders. */
             fix_command: string | null;
             /**
-             * @description `maybe`: the request was sent and no answer came; another attempt repeats the same message.
+             * @description `maybe`: the request was sent, but no answer arrived. The next attempt repeats the same message.
              * @enum {string}
              */
             reached_agent: "maybe" | "no" | "yes";
@@ -2286,34 +2307,34 @@ export interface components {
              */
             at: string;
             data: components["schemas"]["JsonValue"];
-            /** @description Counts the run's events from 1, without a gap. */
+            /** @description Number of the event in its run: 1, 2, 3, … without gaps. */
             seq: number;
             type: string;
         };
         /** EventPage */
         EventPage: {
             items: components["schemas"]["Event"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /**
          * Exchange
-         * @description One HTTP exchange with an agent, redacted and cut.
+         * @description One HTTP exchange with an agent, redacted and truncated.
          */
         Exchange: {
             attempt: number;
-            /** @description When a connection to the agent was there, in milliseconds after the beginning; null: not known. */
+            /** @description Milliseconds from the start until the connection to the agent was established. Null if unknown. */
             connect_ms?: number | null;
             duration_ms: number;
             error: components["schemas"]["JsonValue"];
-            /** @description When the head of the answer was there, likewise; null: not known. */
+            /** @description Milliseconds from the start until the response headers arrived. Null if unknown. */
             first_byte_ms?: number | null;
-            /** @description The events of a stream; the response's body has the same ones. */
+            /** @description Events of an event stream. The response body contains the same events. */
             frames?: components["schemas"]["Frame"][] | null;
-            /** @description Its number, which stays; one that belongs to no run has none. */
+            /** @description Stable number of the exchange. Omitted for an exchange outside of a run. */
             id?: number;
             /**
-             * @description What it was for; `push`: the agent has called Trunkline.
+             * @description Purpose of the exchange. `push`: a push notification from the agent to Trunkline.
              * @enum {string}
              */
             kind?: "cancel" | "card" | "find" | "poll" | "push" | "send" | "stream" | "token";
@@ -2330,33 +2351,33 @@ export interface components {
         };
         /**
          * Finding
-         * @description One thing that is wrong, and where.
+         * @description One invalid value, and its position.
          */
         Finding: {
-            /** @description Where in the line, from 1. */
+            /** @description Column in the line, starting at 1. */
             column?: number | null;
-            /** @description Where in the text, from 1. */
+            /** @description Line in the source, starting at 1. */
             line?: number | null;
             message: string;
-            /** @description The required property that the object at `path` lacks. */
+            /** @description The required property that is missing from the object at `path`. */
             missing?: string;
-            /** @description Where in the input, as a dotted path. */
+            /** @description Dotted path to the value in the input. */
             path: string;
         };
         /**
          * Frame
-         * @description One event of a stream.
+         * @description One event of an event stream.
          */
         Frame: {
-            /** @description When it came, in milliseconds after the request. */
+            /** @description When it arrived, in milliseconds after the request. */
             at_ms: number;
             data: string;
         };
         /** Graph */
         Graph: {
-            /** @description Everything that a step waits for, also by a longer way. */
+            /** @description All dependencies of the steps, including transitive ones. */
             edges: components["schemas"]["GraphEdge"][];
-            /** @description In the order of the definition. */
+            /** @description Steps in the order of the definition. */
             steps: components["schemas"]["GraphStep"][];
         };
         /**
@@ -2367,63 +2388,63 @@ export interface components {
             from: string;
             to: string;
             /**
-             * @description `needs`: written so. `reads`: an expression reads the output. `on_error`: the failure of `from` leads to `to`.
+             * @description `needs`: listed under `needs`. `reads`: an expression reads the output. `on_error`: `to` runs when `from` fails.
              * @enum {string}
              */
             why: "needs" | "on_error" | "reads";
         };
         /** GraphJoin */
         GraphJoin: {
-            /** @description Whether the others are stopped then. */
+            /** @description Whether the remaining steps are cancelled then. */
             cancel_rest: boolean;
             /** @description The steps that are joined. */
             of: string[];
-            /** @description So many of them have to complete. */
+            /** @description Number of joined steps that must complete. */
             quorum: number;
         };
         /** GraphLoop */
         GraphLoop: {
-            /** @description How many items are worked on at the same time. */
+            /** @description Maximum number of items processed at the same time. */
             at_once: number;
-            /** @description What it is called once for each of, as written. */
+            /** @description The list or the expression for the items, as written. */
             items: string;
             /** @enum {string} */
             mode: "parallel" | "sequential";
         };
         /** GraphStep */
         GraphStep: {
-            /** @description Null where the step is a run of another workflow. */
+            /** @description Null if the step runs another workflow. */
             agent: string | null;
             for_each: components["schemas"]["GraphLoop"] | null;
-            /** @description Null: it waits until all it needs is over. */
+            /** @description Null if the step waits for all steps that it needs. */
             join: components["schemas"]["GraphJoin"] | null;
             /** @enum {string} */
             kind: "agent" | "workflow";
             name: string;
-            /** @description Of that workflow; null: the latest when the step begins. */
+            /** @description Version of that workflow. Null means the latest version when the step starts. */
             version: number | null;
-            /** @description The condition in CEL; null: always. */
+            /** @description The condition, in CEL. Null if the step has none. */
             when: string | null;
-            /** @description Null where the step calls an agent. */
+            /** @description Null if the step calls an agent. */
             workflow: string | null;
         };
         /**
          * InboxItem
-         * @description One thing that waits for a person.
+         * @description A step that waits for a person.
          */
         InboxItem: {
             agent: string;
             attempt: number;
-            /** @description What the agent has said with its question that is no text. */
+            /** @description Structured data that the agent sent with its question. */
             data: components["schemas"]["JsonValue"];
-            /** @description Of this question: the next one of the same step has another. */
+            /** @description Id of this question. If the step asks again, the next question has a new id. */
             id: string;
             /** @enum {string} */
             kind: "auth" | "input" | "outcome";
-            /** @description The dialect that was spoken. */
+            /** @description The dialect of the call. */
             protocol: string | null;
             /**
-             * @description Where it is answered: a `reply`, or for an outcome a `resolve`.
+             * @description Where to answer: `reply` for a question, `resolve` for an unknown outcome.
              * @example /api/v1/runs/018f…/steps/approve/reply
              */
             reply_url: string;
@@ -2435,47 +2456,47 @@ export interface components {
              */
             since: string;
             step: string;
-            /** @description What the agent asks, or what is not known. */
+            /** @description The agent's question, or a description of the unknown outcome. */
             text: string;
-            /** @description When the step fails unless somebody has answered; null: never. */
+            /** @description When the step fails if it gets no answer. Null if it waits indefinitely. */
             until: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /** InboxPage */
         InboxPage: {
             items: components["schemas"]["InboxItem"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /**
          * Items
-         * @description How far a step with `for_each` is: how many of its items are in which state.
+         * @description Progress of a `for_each` step: the number of its items by status.
          */
         Items: {
             cancelled: number;
             completed: number;
             failed: number;
-            /** @description Not begun, or not called again yet. */
+            /** @description Items that have not started, or whose next attempt has not started. */
             pending: number;
             running: number;
             skipped: number;
             total: number;
-            /** @description For their next attempt, or for a person. */
+            /** @description Items that wait for their next attempt or for a person. */
             waiting: number;
         };
         /**
          * JsonRpcProtocolConfig
-         * @description `protocol_config` of an agent that speaks JSON-RPC 2.0; of these keys each dialect has some.
+         * @description `protocol_config` of an agent that speaks JSON-RPC 2.0. Each dialect supports some of these keys.
          */
         JsonRpcProtocolConfig: {
             /**
-             * @description Requests in one, for dialects in JSON-RPC.
+             * @description JSON-RPC batches. Omit it to send each request on its own.
              * @default null
              */
             batch: components["schemas"]["Batch"] | null;
             /**
              * Input Mode
-             * @description The input as its text, as a text that is JSON, or as a data part.
+             * @description How the input is sent: its text, a JSON text, or a data part.
              * @default text
              * @enum {string}
              */
@@ -2488,34 +2509,34 @@ export interface components {
             method: string;
             /**
              * Output Mode
-             * @description The whole output, or only the object that the agent gave.
+             * @description The step's output: all parts of the response, or only the agent's object.
              * @default full
              * @enum {string}
              */
             output_mode: "full" | "data";
             /**
              * Params
-             * @description A message around the input, or the input object itself.
+             * @description What `params` contains: a message with the input, or the input object itself.
              * @default message
              * @enum {string}
              */
             params: "message" | "input";
             /**
              * Poll Method
-             * @description Asks for the result of work that was accepted.
+             * @description For a zone: the method that returns the result of accepted work.
              * @default get_task_result
              */
             poll_method: string;
             /**
              * Profile
-             * @description The agent is a zone: the profile of its params, by name or as a JSON Schema.
+             * @description For a zone: the profile of its params, as a name or a JSON Schema.
              */
             profile?: string | {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             /**
              * Tenant
-             * @description Part of every request of A2A 1.0; the card's own unless given.
+             * @description The A2A 1.0 tenant. Defaults to the one in the agent's card.
              */
             tenant?: string;
             /**
@@ -2529,7 +2550,7 @@ export interface components {
         JsonValue: unknown;
         /**
          * LastCheck
-         * @description What the last check of an agent has found, in short.
+         * @description Summary of an agent's last check.
          */
         LastCheck: {
             /**
@@ -2563,7 +2584,7 @@ export interface components {
         };
         /**
          * LimitRequest
-         * @description Limits by their names; those that are left out stay as they are.
+         * @description Limits to change. Omitted limits stay unchanged.
          */
         LimitRequest: {
             calls?: number;
@@ -2582,28 +2603,28 @@ export interface components {
         LogLine: {
             /**
              * Format: date-time
-             * @description When it happened; of an exchange, when it had ended.
+             * @description When it happened. For an exchange, when it ended.
              * @example 2026-03-01T12:00:00.123456Z
              */
             at: string;
             attempt: number | null;
-            /** @description The type of the event, or what the exchange was for. */
+            /** @description Type of the event, or purpose of the exchange. */
             event: string;
             /** @enum {string} */
             level: "error" | "info" | "warning";
             /**
-             * @description `run`: its history; `agent`: what an agent has said meanwhile; `wire`: an exchange with one.
+             * @description `run`: an event of the run. `agent`: a progress message of an agent. `wire`: an exchange with an agent.
              * @enum {string}
              */
             source: "agent" | "run" | "wire";
             step: string | null;
-            /** @description What there is to say; it may have several lines. */
+            /** @description The message. It can have several lines. */
             text: string;
         };
         /** LogPage */
         LogPage: {
             items: components["schemas"]["LogLine"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /** MigrationAttestation */
@@ -2640,61 +2661,61 @@ export interface components {
         MigrationEntry: {
             agent: string;
             blockers: components["schemas"]["Blocker"][];
-            /** @description While runs try the new side. */
+            /** @description Recent calls, while some runs call the target. */
             calls: components["schemas"]["CallsOfSides"];
-            /** @description Of the present shadow. */
+            /** @description Number of comparisons of the current shadow stage, by verdict. */
             comparisons: {
                 [key: string]: number;
             };
-            /** @description The last change. */
+            /** @description The last change of the migration. */
             event: components["schemas"]["AgentEvent"] | null;
             expressions: components["schemas"]["ChangedExpression"][];
-            /** @description What is spoken in fact; null: nobody has looked yet. */
+            /** @description The detected dialect. Null if it has not been detected yet. */
             in_use: string | null;
-            /** @description Of the new side; of the agent itself, where there is none. */
+            /** @description The last check of the target, or of the agent if there is no target. */
             last_check: components["schemas"]["MigrationCheck"] | null;
-            /** @description null: not begun. */
+            /** @description Null if no migration has started. */
             migration: components["schemas"]["MigrationState"] | null;
-            /** @description What it speaks as far as a card or a check has shown. */
+            /** @description Protocols that a card or a check has shown the agent to support. */
             offers: components["schemas"]["Offer"][];
-            /** @description As it is registered. */
+            /** @description The registered protocol. */
             protocol: string;
             url: string;
-            /** @description Those that call it, in their latest version. */
+            /** @description Workflows whose latest version calls the agent. */
             workflows: string[];
         };
         /**
          * MigrationLimits
-         * @description When the new side is not good enough.
+         * @description Limits that block the cutover or cause an automatic rollback.
          */
         MigrationLimits: {
-            /** @description Of so many at least. */
+            /** @description Minimum number of calls before a limit can cause a rollback. */
             calls: number;
-            /** @description So many at least, while the agent is shadowed. */
+            /** @description Minimum number of comparisons before the cutover of a shadowed agent. */
             comparisons: number;
-            /** @description Share of comparisons that may disagree before a cutover. */
+            /** @description Maximum share of comparisons that disagree. A higher share blocks the cutover. */
             disagreement: number;
-            /** @description More failures than this share of calls roll back. */
+            /** @description Maximum share of failed calls to the target. A higher share causes a rollback. */
             error_rate: number;
-            /** @description Times the old side's 95th percentile that roll back. */
+            /** @description Maximum ratio of the target's 95th percentile latency to the source's. A higher ratio causes a rollback. */
             slowdown: number;
-            /** @description A 95th percentile that rolls back in any case. */
+            /** @description Maximum 95th percentile latency of the target, in milliseconds. A higher latency causes a rollback. */
             slowest_ms: number | null;
-            /** @description Of the last so many calls. */
+            /** @description Number of recent calls that `error_rate` and the latency limits look at. */
             window: number;
         };
         /** MigrationOutcome */
         MigrationOutcome: {
             changed: components["schemas"]["MigrationChange"][];
-            /** @description Of a rollback: those whose migration is finished, so that there is no old side to go back to. */
+            /** @description For a rollback: agents whose migration is finished, so that they no longer have a source. */
             left_alone: components["schemas"]["MigrationRefusal"][];
-            /** @description Those that were meant and could not, and why. */
+            /** @description Agents that could not be changed, with the reason. */
             refused: components["schemas"]["MigrationRefusal"][];
         };
         /** MigrationPage */
         MigrationPage: {
             items: components["schemas"]["MigrationEntry"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /** MigrationRefusal */
@@ -2706,26 +2727,26 @@ export interface components {
         /** MigrationRequest */
         MigrationRequest: {
             /**
-             * @description Who asks, where no keys are in use; otherwise it is the key's name.
+             * @description Name of the person who makes the change. Used only without API keys; otherwise, the key's name is recorded.
              * @default null
              */
             who: string | null;
             /**
-             * @description For those who read it later.
+             * @description Recorded in the agent's history.
              * @default
              */
             why: string;
         };
         /**
          * MigrationState
-         * @description Where an agent's migration stands.
+         * @description The state of an agent's migration.
          */
         MigrationState: {
-            /** @description Whether a refusal was overruled. */
+            /** @description Whether the cutover was forced despite blockers. */
             forced: boolean;
             limits: components["schemas"]["MigrationLimits"];
             percent: number;
-            /** @description Somebody's word for what no program can check. */
+            /** @description The attestation of what no check can verify. */
             ready: components["schemas"]["MigrationAttestation"] | null;
             /** @enum {string} */
             stage: "canary" | "cut_over" | "finished" | "planned" | "rolled_back" | "shadow";
@@ -2735,34 +2756,34 @@ export interface components {
         MigrationStatus: {
             agent: string;
             blockers: components["schemas"]["Blocker"][];
-            /** @description While runs try the new side. */
+            /** @description Recent calls, while some runs call the target. */
             calls: components["schemas"]["CallsOfSides"];
-            /** @description Of the present shadow. */
+            /** @description Number of comparisons of the current shadow stage, by verdict. */
             comparisons: {
                 [key: string]: number;
             };
-            /** @description The last change. */
+            /** @description The last change of the migration. */
             event: components["schemas"]["AgentEvent"] | null;
             expressions: components["schemas"]["ChangedExpression"][];
-            /** @description What is spoken in fact; null: nobody has looked yet. */
+            /** @description The detected dialect. Null if it has not been detected yet. */
             in_use: string | null;
-            /** @description Of the new side; of the agent itself, where there is none. */
+            /** @description The last check of the target, or of the agent if there is no target. */
             last_check: components["schemas"]["MigrationCheck"] | null;
-            /** @description null: not begun. */
+            /** @description Null if no migration has started. */
             migration: components["schemas"]["MigrationState"] | null;
-            /** @description What it speaks as far as a card or a check has shown. */
+            /** @description Protocols that a card or a check has shown the agent to support. */
             offers: components["schemas"]["Offer"][];
-            /** @description After the cutover: unfinished runs of before it, without which it can be finished. */
+            /** @description Unfinished runs that started before the cutover. The migration can be finished when there are none left. */
             old_runs: number;
-            /** @description As it is registered. */
+            /** @description The registered protocol. */
             protocol: string;
             url: string;
-            /** @description Those that call it, in their latest version. */
+            /** @description Workflows whose latest version calls the agent. */
             workflows: string[];
         };
         /**
          * MigrationTarget
-         * @description The new side of an agent; its credentials and limits are the agent's own.
+         * @description The target of a migration. It uses the agent's credentials and limits.
          */
         MigrationTarget: {
             protocol: string;
@@ -2778,7 +2799,7 @@ export interface components {
         };
         /**
          * Parent
-         * @description The step of another run that has begun a run.
+         * @description The step that started this child run.
          */
         Parent: {
             run_id: string;
@@ -2786,7 +2807,7 @@ export interface components {
         };
         /**
          * Probe
-         * @description One thing that was tried in order to find out what an agent speaks, and what came of it.
+         * @description One request that was made to determine an agent's dialect, and its result.
          */
         Probe: {
             answered: string;
@@ -2800,17 +2821,17 @@ export interface components {
         };
         /**
          * Problem
-         * @description Why a request was not answered as it wished.
+         * @description An error response (RFC 9457), with `fix` as an extension.
          */
         Problem: {
-            /** @description The server's log knows the request by it. */
+            /** @description Identifies the request in the server's log. */
             correlation_id: string;
-            /** @description What is wrong. */
+            /** @description What went wrong. */
             detail: string;
             errors?: components["schemas"]["Finding"][];
-            /** @description What to do about it. */
+            /** @description How to fix it. */
             fix: string;
-            /** @description The command in `fix`, if it has one that can be typed as it is. */
+            /** @description The command in `fix`, if there is one that can be run as is. */
             fix_command?: string;
             status: number;
             title: string;
@@ -2819,17 +2840,17 @@ export interface components {
         };
         /** Process */
         Process: {
-            /** @description False: it should have said so again by now. */
+            /** @description False if the last heartbeat is too old. */
             alive: boolean;
             id: string;
             /** @description Host and process id. */
             name: string;
-            /** @description Of bridges: it takes the tasks of that pool alone. */
+            /** @description For a bridge: the agent pool whose tasks it takes. */
             pool: string | null;
             roles: string[];
             /**
              * Format: date-time
-             * @description When it has last said that it lives.
+             * @description Time of the last heartbeat.
              * @example 2026-03-01T12:00:00.123456Z
              */
             seen_at: string;
@@ -2839,13 +2860,13 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             started_at: string;
-            /** @description It is the one that answers. */
+            /** @description Whether this is the process that answered the request. */
             this: boolean;
             version: string;
         };
         /**
          * RateLimit
-         * @description At most so many calls a second over all bridges; so many at once after a quiet time.
+         * @description Maximum calls per second over all bridges, and the burst size.
          */
         RateLimit: {
             /** @default 1 */
@@ -2856,32 +2877,32 @@ export interface components {
         RateState: {
             burst: number;
             per_second: number;
-            /** @description Calls that may begin at once. */
+            /** @description Calls that can start immediately. */
             tokens: number;
         };
         /** Readiness */
         Readiness: {
-            /** @description Each dependency, with `ok`. */
+            /** @description The state of each dependency: `ok`, or what is wrong. */
             dependencies: {
                 [key: string]: string;
             };
             status: string;
-            /** @description What stops no work, and should not stay as it is. */
+            /** @description Problems that do not stop work, but need attention. */
             warnings: string[];
         };
         /** ReadyRequest */
         ReadyRequest: {
-            /** @description For those who read it later. */
+            /** @description Recorded in the agent's history. */
             note: string;
             /** @default null */
             target: components["schemas"]["TargetRequest"] | null;
             /**
-             * @description Who asks, where no keys are in use; otherwise it is the key's name.
+             * @description Name of the person who makes the change. Used only without API keys; otherwise, the key's name is recorded.
              * @default null
              */
             who: string | null;
             /**
-             * @description For those who read it later.
+             * @description Recorded in the agent's history.
              * @default
              */
             why: string;
@@ -2894,7 +2915,7 @@ export interface components {
             data?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | components["schemas"]["JsonValue"][] | string | number | boolean;
-            /** @description The question that is meant, by its id in the inbox; another one is not answered. */
+            /** @description Id of the inbox item to answer. If the step now asks another question, the request fails. */
             item?: string;
             /** @description Parts as in a step's input: {text}, {data}, {raw, mediaType}, {url, mediaType}. */
             parts?: {
@@ -2907,14 +2928,14 @@ export interface components {
             /** @enum {string} */
             outcome: "call_again" | "failed" | "succeeded";
             /**
-             * @description The step's output, where it succeeded.
+             * @description The step's output, if the outcome is `succeeded`.
              * @default null
              */
             output: components["schemas"]["JsonValue"];
         };
         /**
          * RetryPolicy
-         * @description When and how often a failed call is made again.
+         * @description When and how often a failed call is retried.
          */
         RetryPolicy: {
             /**
@@ -2923,7 +2944,7 @@ export interface components {
              */
             backoff: "exponential" | "fixed" | "linear";
             /**
-             * @description A number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.
+             * @description A number with a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.
              * @default 1s
              * @example 25s
              */
@@ -2933,7 +2954,7 @@ export interface components {
             /** @default 3 */
             max_attempts: number;
             /**
-             * @description A number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.
+             * @description A number with a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.
              * @default 1m
              * @example 25s
              */
@@ -2953,30 +2974,30 @@ export interface components {
         /** RetryRequest */
         RetryRequest: {
             /**
-             * @description Keep nothing: run every step again.
+             * @description Run all steps again, and keep no outputs.
              * @default false
              */
             from_start: boolean;
-            /** @description Run this step and all after it again. */
+            /** @description Run this step and all steps that depend on it again. */
             from_step?: string | null;
-            /** @description Another input for the run; left out: the same one. */
+            /** @description New input for the run. Defaults to the input of the original run. */
             input?: components["schemas"]["JsonValue"];
-            /** @description What `from_step` is given, in place of what the workflow makes for it; not for a step with `for_each`. */
+            /** @description Input for `from_step`, instead of the one that the workflow creates. Not for a `for_each` step. */
             step_input?: components["schemas"]["JsonValue"];
         };
         /** RollbackRequest */
         RollbackRequest: {
             /**
-             * @description Who asks, where no keys are in use; otherwise it is the key's name.
+             * @description Name of the person who makes the change. Used only without API keys; otherwise, the key's name is recorded.
              * @default null
              */
             who: string | null;
-            /** @description For those who read it later. */
+            /** @description Recorded in the agent's history. */
             why: string;
         };
         /** Run */
         Run: {
-            /** @description Those that its workflow's steps call, each once. */
+            /** @description Agents that the workflow's steps call, without duplicates. */
             agents: string[];
             cancel_requested_at?: string | null;
             correlation_id: string;
@@ -2990,38 +3011,38 @@ export interface components {
             finished_at: string | null;
             id: string;
             input: components["schemas"]["JsonValue"];
-            /** @description The number of its last event: what is told here is how it stood then. 0: it has not begun. */
+            /** @description Number of the last event that is reflected in this response. 0 if the run has not started. */
             last_seq: number;
             output: components["schemas"]["JsonValue"];
-            /** @description Only of a run that a step has begun. */
+            /** @description Only for a child run. */
             parent?: components["schemas"]["Parent"] | null;
-            /** @description The run that this one repeats. */
+            /** @description The run that this run retries. */
             retry_of?: string | null;
             started_at: string | null;
             /**
-             * @description The name of the API key that started it; `kafka:TOPIC` for a command from Kafka. A child run has its parent's. Null: no keys were in use.
+             * @description Name of the API key that started the run, or `kafka:TOPIC` for a command from Kafka. A child run has the value of its parent. Null without API keys.
              * @example ci
              */
             started_by: string | null;
             /** @enum {string} */
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
             steps: components["schemas"]["Step"][];
-            /** @description Of the trace that it is part of; left out: nobody traces it. */
+            /** @description Id of the trace that the run is part of. Omitted if it is not traced. */
             trace_id?: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /** RunPage */
         RunPage: {
             items: components["schemas"]["RunSummary"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /**
          * RunSummary
-         * @description A run without its steps.
+         * @description A run, without its steps.
          */
         RunSummary: {
-            /** @description Those that its workflow's steps call, each once. */
+            /** @description Agents that the workflow's steps call, without duplicates. */
             agents: string[];
             cancel_requested_at?: string | null;
             correlation_id: string;
@@ -3034,35 +3055,35 @@ export interface components {
             error: components["schemas"]["StepFailure"] | null;
             finished_at: string | null;
             id: string;
-            /** @description Left out of a list with `payloads=false`. */
+            /** @description Omitted in lists with `payloads=false`. */
             input?: components["schemas"]["JsonValue"];
-            /** @description Left out of a list with `payloads=false`. */
+            /** @description Omitted in lists with `payloads=false`. */
             output?: components["schemas"]["JsonValue"];
-            /** @description Only of a run that a step has begun. */
+            /** @description Only for a child run. */
             parent?: components["schemas"]["Parent"] | null;
-            /** @description The run that this one repeats. */
+            /** @description The run that this run retries. */
             retry_of?: string | null;
             started_at: string | null;
             /**
-             * @description The name of the API key that started it; `kafka:TOPIC` for a command from Kafka. A child run has its parent's. Null: no keys were in use.
+             * @description Name of the API key that started the run, or `kafka:TOPIC` for a command from Kafka. A child run has the value of its parent. Null without API keys.
              * @example ci
              */
             started_by: string | null;
             /** @enum {string} */
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
-            /** @description Of the trace that it is part of; left out: nobody traces it. */
+            /** @description Id of the trace that the run is part of. Omitted if it is not traced. */
             trace_id?: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /**
          * SavedWorkflow
-         * @description What saving a definition came to.
+         * @description The result of saving a definition.
          */
         SavedWorkflow: {
             id: string;
             name: string;
             version: number;
-            /** @description What is allowed, but probably not meant. */
+            /** @description Findings that are valid, but probably mistakes. */
             warnings: components["schemas"]["Finding"][];
         };
         /**
@@ -3083,23 +3104,23 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             updated_at: string;
-            /** @description How often it has been set. */
+            /** @description How many times the secret has been set. */
             version: number;
         };
         /** SecretPage */
         SecretPage: {
             items: components["schemas"]["Secret"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /** SecretValue */
         SecretValue: {
-            /** @description Kept encrypted; nobody can read it again. A shorter one could not be hidden in records. */
+            /** @description Stored encrypted, and never returned. Shorter values cannot be redacted reliably. */
             value: string;
         };
         /**
          * SideCalls
-         * @description How the last calls of a side have ended.
+         * @description Statistics of the recent calls to the source or the target.
          */
         SideCalls: {
             calls: number;
@@ -3109,46 +3130,46 @@ export interface components {
         };
         /** Step */
         Step: {
-            /** @description Empty where the step is a run of another workflow. */
+            /** @description Empty if the step runs another workflow. */
             agent: string;
             attempts: number;
-            /** @description Only of such a step that has begun. */
+            /** @description Only for a step that runs another workflow and has started. */
             child?: components["schemas"]["Child"] | null;
             error: components["schemas"]["StepFailure"] | null;
             finished_at: string | null;
-            /** @description Left out where steps are asked for without their payloads. */
+            /** @description Omitted if steps are requested without payloads. */
             input?: components["schemas"]["JsonValue"];
-            /** @description Only of a step with `for_each` that has begun; its input is null then. */
+            /** @description Only for a `for_each` step that has started. Its `input` is null. */
             items?: components["schemas"]["Items"] | null;
             name: string;
-            /** @description Left out where steps are asked for without their payloads. */
+            /** @description Omitted if steps are requested without payloads. */
             output?: components["schemas"]["JsonValue"];
-            /** @description The dialect that was spoken. */
+            /** @description The dialect of the call. */
             protocol: string | null;
             started_at: string | null;
             /** @enum {string} */
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "OUTCOME_UNKNOWN" | "PENDING" | "RUNNING" | "SKIPPED" | "WAITING";
             waiting_for: components["schemas"]["WaitingFor"] | null;
-            /** @description What is odd about an answer that was taken all the same. */
+            /** @description Deviations from the protocol in a response that was accepted anyway. */
             warnings: string[];
-            /** @description Only of a step that is a run of another workflow: that one's name. */
+            /** @description Only for a step that runs another workflow: the name of that workflow. */
             workflow?: string | null;
         };
         /**
          * StepFailure
-         * @description Why a step or run failed.
+         * @description Why a step or a run failed.
          */
         StepFailure: {
             attempt?: number | null;
-            /** @description Of a step with for_each: the index of the item that failed it. */
+            /** @description For a `for_each` step: the index of the item that caused the failure. */
             cause_item?: number | null;
-            /** @description One of a published list. */
+            /** @description An error code. `GET /api/v1/error-codes` lists them. */
             code: string;
-            /** @description What could be extracted from the agent's answer all the same. */
+            /** @description What could be extracted from the agent's response despite the failure. */
             detail?: components["schemas"]["JsonValue"];
-            /** @description What to do about it. */
+            /** @description How to fix it. */
             fix: string;
-            /** @description The command in `fix`, if it has one that can be typed as it is. */
+            /** @description The command in `fix`, if there is one that can be run as is. */
             fix_command?: string | null;
             http_status?: number | null;
             jsonrpc_code?: number | null;
@@ -3158,12 +3179,12 @@ export interface components {
         /** StepPage */
         StepPage: {
             items: components["schemas"]["Step"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /**
          * SystemState
-         * @description How the system stands.
+         * @description The state of the system.
          */
         SystemState: {
             /**
@@ -3174,33 +3195,35 @@ export interface components {
             at: string;
             /** @enum {string} */
             broker: "kafka" | "memory";
-            /** @description How far those are behind that take records from Kafka, as it was at most five seconds ago; null: there is no Kafka. */
+            /** @description Lag of the Kafka consumer groups, at most five seconds old. Null without Kafka. */
             consumers: components["schemas"]["Consumers"][] | null;
-            /** @description Of the process that answers. */
+            /** @description Dependencies of the process that answers. */
             dependencies: components["schemas"]["Dependency"][];
             /**
-             * @description `embedded`: one process is all of it.
+             * @description `embedded`: all roles in one process. `distributed`: several processes.
              * @enum {string}
              */
             mode: "distributed" | "embedded";
-            /** @description Those that live, and those that have not said good-bye; null: the store cannot be asked. */
+            /** @description Running processes, and processes that ended without signing off. Null if the store is unavailable. */
             processes: components["schemas"]["Process"][] | null;
-            /** @description How much waits, and where; null as above. */
+            /** @description Number of waiting entries by queue. Null if the store is unavailable. */
             queues: components["schemas"]["Count"][] | null;
-            /** @description Work can be taken by the process that answers. */
+            /** @description Whether the process that answers can accept work. */
             ready: boolean;
-            /** @description How many runs there are, by their status; null as above. */
+            /** @description Number of runs by status. Null if the store is unavailable. */
             runs: components["schemas"]["Count"][] | null;
             /** @enum {string} */
             store: "postgresql" | "sqlite";
-            /** @description Of the process that answers. */
+            /** @description Version of the process that answers. */
             version: string;
-            /** @description What stops no work, and should not stay as it is. */
+            /** @description Problems that do not stop work, but need attention. */
             warnings: string[];
         };
         /**
          * TargetRequest
-         * @description What is left out is as it was named before; or the agent's own url, and `jsonrpc-2.0`.
+         * @description The target of a migration.
+         *
+         *     Omitted fields keep their current values. At first, they default to the agent's url and `jsonrpc-2.0`.
          */
         TargetRequest: {
             /** @default null */
@@ -3213,26 +3236,26 @@ export interface components {
         /** TrialRequest */
         TrialRequest: {
             limits?: components["schemas"]["LimitRequest"];
-            /** @description Of the runs; the same ones for as long as it lasts. */
+            /** @description Percentage of runs. A run that is included once stays included. */
             percent: number;
             target?: components["schemas"]["TargetRequest"];
             /**
-             * @description Who asks, where no keys are in use; otherwise it is the key's name.
+             * @description Name of the person who makes the change. Used only without API keys; otherwise, the key's name is recorded.
              * @default null
              */
             who: string | null;
             /**
-             * @description For those who read it later.
+             * @description Recorded in the agent's history.
              * @default
              */
             why: string;
         };
         /**
          * WaitingFor
-         * @description What a step that is not done waits for.
+         * @description What an unfinished step is waiting for.
          */
         WaitingFor: {
-            /** @description What the agent has said with its question that is no text; left out: nothing. */
+            /** @description Structured data that the agent sent with its question. Omitted if there is none. */
             data?: components["schemas"]["JsonValue"];
             /** @enum {string} */
             kind: "auth" | "input" | "outcome" | "remote" | "retry";
@@ -3242,15 +3265,15 @@ export interface components {
         /** WirePage */
         WirePage: {
             items: components["schemas"]["Exchange"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /** WireRequest */
         WireRequest: {
             body: string;
-            /** @description True: the body is longer than what is kept of it. */
+            /** @description Whether only the beginning of the body was stored. */
             body_cut?: boolean | null;
-            /** @description What `body` does not show of the body, in words; `notes` has it, too. */
+            /** @description How `body` differs from what was sent, such as truncation. Also part of `notes`. */
             body_notes?: string[] | null;
             headers: {
                 [key: string]: string;
@@ -3268,7 +3291,7 @@ export interface components {
         };
         /** Workflow */
         Workflow: {
-            /** @description Those that its steps call, by name. */
+            /** @description Names of the agents that its steps call. */
             agents: string[];
             /**
              * Format: date-time
@@ -3283,14 +3306,14 @@ export interface components {
             description: string | null;
             id: string;
             name: string;
-            /** @description The definition as it was written. */
+            /** @description The definition as it was submitted. */
             source: string;
-            /** @description How many it has. */
+            /** @description Number of steps. */
             steps: number;
             version: number;
-            /** @description Those that its steps are runs of, by name. */
+            /** @description Names of the workflows that its steps run. */
             workflows: string[];
-            /** @description The same as YAML, for whoever reads it; null where `source` is no JSON, or too long for that. */
+            /** @description The definition converted to YAML. Null if `source` is not JSON, or is too long to convert. */
             yaml: string | null;
         };
         /**
@@ -3473,16 +3496,16 @@ export interface components {
         };
         /** WorkflowGraph */
         WorkflowGraph: {
-            /** @description Everything that a step waits for, also by a longer way. */
+            /** @description All dependencies of the steps, including transitive ones. */
             edges: components["schemas"]["GraphEdge"][];
-            /** @description In the order of the definition. */
+            /** @description Steps in the order of the definition. */
             steps: components["schemas"]["GraphStep"][];
             version: number;
             workflow: string;
         };
         /** WorkflowItem */
         WorkflowItem: {
-            /** @description Those that its steps call, by name. */
+            /** @description Names of the agents that its steps call. */
             agents: string[];
             /**
              * Format: date-time
@@ -3492,19 +3515,19 @@ export interface components {
             created_at: string;
             description: string | null;
             id: string;
-            /** @description Newest first; there where `last_runs` asks for them. */
+            /** @description Newest first. Only with `last_runs`. */
             last_runs?: components["schemas"]["LastRun"][];
             name: string;
-            /** @description How many it has. */
+            /** @description Number of steps. */
             steps: number;
             version: number;
-            /** @description Those that its steps are runs of, by name. */
+            /** @description Names of the workflows that its steps run. */
             workflows: string[];
         };
         /** WorkflowPage */
         WorkflowPage: {
             items: components["schemas"]["WorkflowItem"][];
-            /** @description `cursor` of the next page; null: there is none. */
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
         /** WorkflowReference */
@@ -3514,17 +3537,17 @@ export interface components {
         };
         /**
          * WorkflowValidation
-         * @description What saving a definition would come to.
+         * @description The result of validating a definition.
          */
         WorkflowValidation: {
-            /** @description Why it would be refused; at most 100. */
+            /** @description Errors that prevent saving. At most 100. */
             errors: components["schemas"]["Finding"][];
-            /** @description Null while it is not valid. */
+            /** @description Null if the definition is invalid. */
             graph: components["schemas"]["Graph"] | null;
-            /** @description Null while it is not valid. */
+            /** @description Null if the definition is invalid. */
             name: string | null;
             valid: boolean;
-            /** @description What is allowed, but probably not meant. */
+            /** @description Findings that are valid, but probably mistakes. */
             warnings: components["schemas"]["Finding"][];
         };
     };
@@ -3539,17 +3562,17 @@ export interface operations {
     list_agents: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only agents that are registered with this one. */
+                /** @description Return only agents that are registered with this protocol. */
                 protocol?: string;
-                /** @description So many minutes of what each had to do, with its limits and its last check. */
+                /** @description Include this many minutes of activity, the limits and the last check of each agent. */
                 activity?: number;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -3560,7 +3583,7 @@ export interface operations {
             /** @description A page of agents. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3568,10 +3591,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3579,10 +3602,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3590,10 +3613,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3601,10 +3624,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3618,7 +3641,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -3630,14 +3653,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The agent, registered. */
+            /** @description The registered agent. */
             201: {
                 headers: {
-                    /** @description The version of what was answered, for `If-Match`. */
+                    /** @description The version of the resource, for `If-Match`. */
                     ETag?: string;
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3645,10 +3668,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3656,10 +3679,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3667,10 +3690,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3678,10 +3701,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3692,7 +3715,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3700,10 +3723,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3711,10 +3734,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3728,7 +3751,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -3742,9 +3765,9 @@ export interface operations {
             /** @description The agent. */
             200: {
                 headers: {
-                    /** @description The version of what was answered, for `If-Match`. */
+                    /** @description The version of the resource, for `If-Match`. */
                     ETag?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3752,10 +3775,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3763,10 +3786,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3774,10 +3797,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3785,10 +3808,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3802,9 +3825,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that was read; the call is refused if the agent has changed since. */
+                /** @description The `ETag` of the version you read. If the agent has changed since, the request fails with 412. */
                 "If-Match"?: string;
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -3822,9 +3845,9 @@ export interface operations {
             /** @description The agent. */
             200: {
                 headers: {
-                    /** @description The version of what was answered, for `If-Match`. */
+                    /** @description The version of the resource, for `If-Match`. */
                     ETag?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3832,10 +3855,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3843,10 +3866,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3854,10 +3877,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3865,10 +3888,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3876,10 +3899,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3887,10 +3910,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `If-Match` names another version than the present one. */
+            /** @description `If-Match` does not match the current version. */
             412: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3901,7 +3924,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3909,10 +3932,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3920,10 +3943,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3937,9 +3960,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that was read; the call is refused if the agent has changed since. */
+                /** @description The `ETag` of the version you read. If the agent has changed since, the request fails with 412. */
                 "If-Match"?: string;
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -3950,19 +3973,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The agent is gone. */
+            /** @description The agent was deleted. */
             204: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3970,10 +3993,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3981,10 +4004,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -3992,10 +4015,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4003,10 +4026,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `If-Match` names another version than the present one. */
+            /** @description `If-Match` does not match the current version. */
             412: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4014,10 +4037,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4031,9 +4054,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that was read; the call is refused if the agent has changed since. */
+                /** @description The `ETag` of the version you read. If the agent has changed since, the request fails with 412. */
                 "If-Match"?: string;
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4052,9 +4075,9 @@ export interface operations {
             /** @description The agent. */
             200: {
                 headers: {
-                    /** @description The version of what was answered, for `If-Match`. */
+                    /** @description The version of the resource, for `If-Match`. */
                     ETag?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4062,10 +4085,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4073,10 +4096,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4084,10 +4107,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4095,10 +4118,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4106,10 +4129,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4117,10 +4140,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `If-Match` names another version than the present one. */
+            /** @description `If-Match` does not match the current version. */
             412: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4131,7 +4154,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4139,10 +4162,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4150,10 +4173,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4166,11 +4189,11 @@ export interface operations {
     get_agent_activity: {
         parameters: {
             query?: {
-                /** @description How many minutes, this one included. */
+                /** @description Number of minutes, including the current one. */
                 minutes?: number;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4181,10 +4204,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The last minutes. */
+            /** @description The recent activity. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4192,10 +4215,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentActivity"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4203,10 +4226,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4214,10 +4237,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4225,10 +4248,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4236,10 +4259,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4252,13 +4275,13 @@ export interface operations {
     list_agent_calls: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4272,7 +4295,7 @@ export interface operations {
             /** @description A page of calls. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4280,10 +4303,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentCallPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4291,10 +4314,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4302,10 +4325,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4313,10 +4336,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4324,10 +4347,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4341,7 +4364,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4355,7 +4378,7 @@ export interface operations {
             /** @description The card, or why there is none. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4363,10 +4386,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentCardView"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4374,10 +4397,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4385,10 +4408,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4396,10 +4419,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4413,7 +4436,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4428,10 +4451,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was found. */
+            /** @description The report of the check. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4439,10 +4462,10 @@ export interface operations {
                     "application/json": components["schemas"]["CheckReport"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4450,10 +4473,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4461,10 +4484,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4472,10 +4495,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4483,10 +4506,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4497,7 +4520,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4505,10 +4528,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4516,10 +4539,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4532,13 +4555,13 @@ export interface operations {
     list_agent_checks: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4552,7 +4575,7 @@ export interface operations {
             /** @description A page of checks. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4560,10 +4583,10 @@ export interface operations {
                     "application/json": components["schemas"]["CheckPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4571,10 +4594,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4582,10 +4605,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4593,10 +4616,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4604,10 +4627,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4621,7 +4644,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4637,7 +4660,7 @@ export interface operations {
             /** @description The report. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4645,10 +4668,10 @@ export interface operations {
                     "application/json": components["schemas"]["CheckReport"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4656,10 +4679,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4667,10 +4690,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4678,10 +4701,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4695,7 +4718,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4706,10 +4729,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What the check has found. */
+            /** @description The result of the health check. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4717,10 +4740,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentHealth"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4728,10 +4751,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4739,10 +4762,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4750,10 +4773,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4767,7 +4790,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4781,9 +4804,9 @@ export interface operations {
             /** @description The agent. */
             200: {
                 headers: {
-                    /** @description The version of what was answered, for `If-Match`. */
+                    /** @description The version of the resource, for `If-Match`. */
                     ETag?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4791,10 +4814,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4802,10 +4825,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4813,10 +4836,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4824,10 +4847,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4841,7 +4864,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4855,9 +4878,9 @@ export interface operations {
             /** @description The agent. */
             200: {
                 headers: {
-                    /** @description The version of what was answered, for `If-Match`. */
+                    /** @description The version of the resource, for `If-Match`. */
                     ETag?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4865,10 +4888,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4876,10 +4899,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4887,10 +4910,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4898,10 +4921,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4915,7 +4938,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -4930,10 +4953,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What came back. */
+            /** @description The result of the call. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4941,10 +4964,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentTrial"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4952,10 +4975,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4963,10 +4986,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4974,10 +4997,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4988,7 +5011,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -4996,10 +5019,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5007,10 +5030,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5023,19 +5046,19 @@ export interface operations {
     list_audit: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only what the key of this name has changed. */
+                /** @description Return only changes made with the API key of this name. */
                 who?: string;
-                /** @description Only changes of this kind of thing. */
+                /** @description Return only changes of this kind of resource. */
                 kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
-                /** @description Only changes of this one. */
+                /** @description Return only changes of this resource: an id or a name. */
                 subject?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -5043,10 +5066,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of changes. */
+            /** @description A page of entries. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5054,10 +5077,10 @@ export interface operations {
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5065,10 +5088,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5076,10 +5099,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5087,10 +5110,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5103,19 +5126,19 @@ export interface operations {
     export_audit: {
         parameters: {
             query?: {
-                /** @description Only what the key of this name has changed. */
+                /** @description Return only changes made with the API key of this name. */
                 who?: string;
-                /** @description Only changes of this kind of thing. */
+                /** @description Return only changes of this kind of resource. */
                 kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
-                /** @description Only changes of this one. */
+                /** @description Return only changes of this resource: an id or a name. */
                 subject?: string;
-                /** @description Only entries written at this time or later. */
+                /** @description Return only entries written at or after this time. */
                 since?: string;
-                /** @description `true`: the response does not end. New entries follow as they are written. */
+                /** @description `true` keeps the response open and sends new entries as they are written. */
                 follow?: boolean;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -5126,7 +5149,7 @@ export interface operations {
             /** @description The entries. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5134,10 +5157,10 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5145,10 +5168,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5156,10 +5179,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5167,10 +5190,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5183,13 +5206,13 @@ export interface operations {
     list_dead_letters: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -5200,7 +5223,7 @@ export interface operations {
             /** @description A page of dead letters. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5208,10 +5231,10 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetterPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5219,10 +5242,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5230,10 +5253,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5241,10 +5264,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5258,7 +5281,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -5272,7 +5295,7 @@ export interface operations {
             /** @description The dead letter. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5280,10 +5303,10 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetter"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5291,10 +5314,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5302,10 +5325,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5313,10 +5336,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5330,7 +5353,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -5341,19 +5364,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description The dead letter was discarded. */
             204: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5361,10 +5384,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5372,10 +5395,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5383,10 +5406,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5400,7 +5423,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -5411,10 +5434,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What is sent on. */
+            /** @description The dead letter that is replayed. */
             202: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5422,10 +5445,10 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetter"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5433,10 +5456,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5444,10 +5467,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5455,10 +5478,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5466,10 +5489,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5483,7 +5506,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -5491,10 +5514,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All error codes. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5502,10 +5525,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorCodeList"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5513,10 +5536,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5524,10 +5547,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5540,17 +5563,17 @@ export interface operations {
     list_inbox: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only questions, wishes to log in, or outcomes that nobody knows. */
+                /** @description Return only items of this kind: questions (`input`), login requests (`auth`) or unknown outcomes (`outcome`). */
                 kind?: "auth" | "input" | "outcome";
-                /** @description Only what runs of this workflow wait for: its name or id. */
+                /** @description Return only items of this workflow: its name or id. */
                 workflow?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -5558,10 +5581,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of what waits. */
+            /** @description A page of inbox items. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5569,10 +5592,10 @@ export interface operations {
                     "application/json": components["schemas"]["InboxPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5580,10 +5603,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5591,10 +5614,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5602,10 +5625,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5619,11 +5642,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
-                /** @description The item's id; or the run's id, a dot and the step's name. */
+                /** @description The item's id, or `RUN.STEP` with the run's id and the step's name. */
                 item: string;
             };
             cookie?: never;
@@ -5633,7 +5656,7 @@ export interface operations {
             /** @description The item. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5641,10 +5664,10 @@ export interface operations {
                     "application/json": components["schemas"]["InboxItem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5652,10 +5675,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5663,10 +5686,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5674,10 +5697,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5691,7 +5714,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -5699,10 +5722,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Who is asking. */
+            /** @description The caller's identity. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5710,10 +5733,10 @@ export interface operations {
                     "application/json": components["schemas"]["Caller"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5721,10 +5744,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5732,10 +5755,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5748,13 +5771,13 @@ export interface operations {
     plan_migration: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -5765,7 +5788,7 @@ export interface operations {
             /** @description A page of agents. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5773,10 +5796,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5784,10 +5807,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5795,10 +5818,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5806,10 +5829,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5823,7 +5846,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -5837,7 +5860,7 @@ export interface operations {
             /** @description The agent's migration. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5845,10 +5868,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationStatus"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5856,10 +5879,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5867,10 +5890,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5878,10 +5901,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5895,7 +5918,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -5910,10 +5933,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How it stands now; without an `event` it stood so already. */
+            /** @description The new state. `event` is null if nothing changed. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5921,10 +5944,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationChange"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5932,10 +5955,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5943,10 +5966,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5954,10 +5977,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5965,10 +5988,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5979,7 +6002,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5987,10 +6010,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -5998,10 +6021,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6015,7 +6038,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -6026,10 +6049,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was found. */
+            /** @description The report of the check. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6037,10 +6060,10 @@ export interface operations {
                     "application/json": components["schemas"]["CheckReport"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6048,10 +6071,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6059,10 +6082,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6070,10 +6093,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6081,10 +6104,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6092,10 +6115,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6108,15 +6131,15 @@ export interface operations {
     list_comparisons: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only those with this one. */
+                /** @description Return only comparisons with this verdict. */
                 verdict?: "agree" | "both_failed" | "differ" | "new_failed" | "old_failed";
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -6130,7 +6153,7 @@ export interface operations {
             /** @description A page of comparisons. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6138,10 +6161,10 @@ export interface operations {
                     "application/json": components["schemas"]["ComparisonPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6149,10 +6172,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6160,10 +6183,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6171,10 +6194,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6182,10 +6205,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6199,7 +6222,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -6214,10 +6237,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How it stands now; without an `event` it stood so already. */
+            /** @description The new state. `event` is null if nothing changed. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6225,10 +6248,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationChange"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6236,10 +6259,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6247,10 +6270,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6258,10 +6281,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6269,10 +6292,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6283,7 +6306,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6291,10 +6314,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6302,10 +6325,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6319,7 +6342,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -6334,10 +6357,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How it stands now; without an `event` it stood so already. */
+            /** @description The new state. `event` is null if nothing changed. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6345,10 +6368,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationChange"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6356,10 +6379,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6367,10 +6390,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6378,10 +6401,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6389,10 +6412,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6403,7 +6426,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6411,10 +6434,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6422,10 +6445,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6439,7 +6462,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -6454,10 +6477,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How it stands now; without an `event` it stood so already. */
+            /** @description The new state. `event` is null if nothing changed. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6465,10 +6488,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationChange"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6476,10 +6499,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6487,10 +6510,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6498,10 +6521,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6509,10 +6532,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6523,7 +6546,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6531,10 +6554,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6542,10 +6565,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6559,7 +6582,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -6574,10 +6597,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How it stands now; without an `event` it stood so already. */
+            /** @description The new state. `event` is null if nothing changed. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6585,10 +6608,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationChange"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6596,10 +6619,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6607,10 +6630,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6618,10 +6641,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6629,10 +6652,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6643,7 +6666,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6651,10 +6674,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6662,10 +6685,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6679,7 +6702,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -6694,10 +6717,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How it stands now; without an `event` it stood so already. */
+            /** @description The new state. `event` is null if nothing changed. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6705,10 +6728,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationChange"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6716,10 +6739,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6727,10 +6750,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6738,10 +6761,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6749,10 +6772,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6763,7 +6786,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6771,10 +6794,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6782,10 +6805,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6799,7 +6822,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -6811,10 +6834,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The agents that have changed, and those that have not. */
+            /** @description The agents that changed, and those that did not. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6822,10 +6845,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationOutcome"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6833,10 +6856,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6844,10 +6867,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6855,10 +6878,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6869,7 +6892,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6877,10 +6900,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6888,10 +6911,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6904,15 +6927,15 @@ export interface operations {
     list_agent_events: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only of this agent, by its name or id; it may be removed. */
+                /** @description Return only events of this agent: its name or id. A deleted agent works, too. */
                 agent?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -6923,7 +6946,7 @@ export interface operations {
             /** @description A page of events. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6931,10 +6954,10 @@ export interface operations {
                     "application/json": components["schemas"]["AgentEventPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6942,10 +6965,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6953,10 +6976,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6964,10 +6987,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6975,10 +6998,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -6992,7 +7015,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -7004,10 +7027,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The agents that have changed, and those that have not. */
+            /** @description The agents that changed, and those that did not. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7015,10 +7038,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationOutcome"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7026,10 +7049,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7037,10 +7060,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7048,10 +7071,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7062,7 +7085,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7070,10 +7093,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7081,10 +7104,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7098,7 +7121,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -7110,10 +7133,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The agents that have changed, and those that have not. */
+            /** @description The agents that changed, and those that did not. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7121,10 +7144,10 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationOutcome"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7132,10 +7155,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7143,10 +7166,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7154,10 +7177,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7168,7 +7191,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7176,10 +7199,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7187,10 +7210,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7203,31 +7226,31 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description `false`: without input and output, which may be long. */
+                /** @description `false` omits input and output, which can be large. */
                 payloads?: boolean;
-                /** @description Only runs in this state; several: in any of them. */
+                /** @description Return only runs with one of these statuses. */
                 status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING")[];
-                /** @description Only runs of this workflow: its name or id. */
+                /** @description Return only runs of this workflow: its name or id. */
                 workflow?: string;
-                /** @description Only runs of workflows that call this agent, in the version that ran. */
+                /** @description Return only runs of workflow versions that call this agent. */
                 agent?: string;
-                /** @description Only runs whose id begins with this, whose workflow's name has it (in capitals or not), or whose correlation id it is. */
+                /** @description Return only runs whose id starts with this text, whose workflow name contains it (ignoring case), or whose correlation id is equal to it. */
                 q?: string;
-                /** @description Only runs created at this time or later, to the millisecond. A child run counts with the run above all others that has begun it. */
+                /** @description Return only runs created at or after this time. Precision: milliseconds. For a child run, the creation time of its topmost parent counts. */
                 since?: string;
-                /** @description Only runs created before this time, to the millisecond. A child run counts with the run above all others that has begun it. */
+                /** @description Return only runs created before this time. Precision: milliseconds. For a child run, the creation time of its topmost parent counts. */
                 until?: string;
-                /** @description Only runs that steps of this run have begun: its id. */
+                /** @description Return only child runs of this run: its id. */
                 parent?: string;
-                /** @description `false`: only runs that no step of another run has begun. */
+                /** @description `false` excludes child runs. */
                 children?: boolean;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -7238,7 +7261,7 @@ export interface operations {
             /** @description A page of runs. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7246,10 +7269,10 @@ export interface operations {
                     "application/json": components["schemas"]["RunPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7257,10 +7280,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7268,10 +7291,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7279,10 +7302,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7296,7 +7319,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -7307,7 +7330,7 @@ export interface operations {
             /** @description The stream. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7315,10 +7338,10 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7326,10 +7349,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7337,10 +7360,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7353,11 +7376,11 @@ export interface operations {
     get_run: {
         parameters: {
             query?: {
-                /** @description `false`: the steps without their input and output, which may be long. */
+                /** @description `false` omits the input and output of the steps, which can be large. */
                 step_payloads?: boolean;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -7371,7 +7394,7 @@ export interface operations {
             /** @description The run. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7379,10 +7402,10 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7390,10 +7413,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7401,10 +7424,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7412,10 +7435,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7423,10 +7446,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7440,23 +7463,23 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
                 /** @description The run's id. */
                 run: string;
-                /** @description The file's id, as the step's output names it. */
+                /** @description The file's id, from the step's output. */
                 blob: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The file's bytes. */
+            /** @description The content of the file. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7464,10 +7487,10 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7475,10 +7498,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7486,10 +7509,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7497,10 +7520,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7514,7 +7537,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -7525,12 +7548,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The run as it is now. */
+            /** @description The current state of the run. */
             202: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7538,10 +7561,10 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7549,10 +7572,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7560,10 +7583,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7571,10 +7594,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7582,10 +7605,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7598,19 +7621,19 @@ export interface operations {
     list_run_events: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only events after this number; instead of `cursor`. */
+                /** @description Return only events after this number. Use it instead of `cursor`. */
                 after?: number;
-                /** @description Only events of this step, or of one item: `check[17]`. The run's events are read through until the page is full. */
+                /** @description Return only events of this step, or of one item such as `check[17]`. */
                 step?: string;
             };
             header?: {
-                /** @description Resumes a stream after this number. */
+                /** @description Resume the stream after the event with this number. */
                 "Last-Event-ID"?: number;
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -7624,7 +7647,7 @@ export interface operations {
             /** @description A page of events, or the stream. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7633,10 +7656,10 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7644,10 +7667,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7655,10 +7678,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7666,10 +7689,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7677,10 +7700,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7693,19 +7716,19 @@ export interface operations {
     list_run_logs: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only lines of this step. */
+                /** @description Return only lines of this step. */
                 step?: string;
-                /** @description Only lines of this attempt, or of none. */
+                /** @description Return only lines of this attempt, and lines without an attempt. */
                 attempt?: number;
-                /** @description `lines`: all lines from there on, each a JSON object. */
+                /** @description `lines`: all lines from `cursor` on, as JSON lines. */
                 format?: "json" | "lines";
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -7719,7 +7742,7 @@ export interface operations {
             /** @description A page of lines. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7728,10 +7751,10 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7739,10 +7762,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7750,10 +7773,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7761,10 +7784,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7772,10 +7795,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7789,7 +7812,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -7800,12 +7823,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The run as it is now. */
+            /** @description The current state of the run. */
             202: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7813,10 +7836,10 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7824,10 +7847,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7835,10 +7858,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7846,10 +7869,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7857,10 +7880,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7874,7 +7897,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -7885,12 +7908,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The run as it is now. */
+            /** @description The current state of the run. */
             202: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7898,10 +7921,10 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7909,10 +7932,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7920,10 +7943,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7931,10 +7954,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7942,10 +7965,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7959,9 +7982,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key and body give the same run; another body is refused. */
+                /** @description Repeating a request with the same key and body returns the same run. The same key with another body is rejected. */
                 "Idempotency-Key"?: string;
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -7979,9 +8002,9 @@ export interface operations {
             /** @description The new run. */
             202: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -7989,10 +8012,10 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8000,10 +8023,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8011,10 +8034,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8022,10 +8045,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8033,10 +8056,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8047,7 +8070,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8055,10 +8078,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8066,10 +8089,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8082,19 +8105,19 @@ export interface operations {
     list_run_steps: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description A step with `for_each`: its items that have begun, instead of the run's steps. */
+                /** @description Name of a `for_each` step. Returns its items that have started, instead of the run's steps. */
                 of?: string;
-                /** @description Only those in this state; several: in any of them. All steps and items of the run are looked through for each page, as they are without it. */
+                /** @description Return only steps or items with one of these statuses. */
                 status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "OUTCOME_UNKNOWN" | "PENDING" | "RUNNING" | "SKIPPED" | "WAITING")[];
-                /** @description `false`: without input and output, which may be long. */
+                /** @description `false` omits input and output, which can be large. */
                 payloads?: boolean;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -8108,7 +8131,7 @@ export interface operations {
             /** @description A page of steps. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8116,10 +8139,10 @@ export interface operations {
                     "application/json": components["schemas"]["StepPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8127,10 +8150,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8138,10 +8161,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8149,10 +8172,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8160,10 +8183,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8177,7 +8200,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -8193,7 +8216,7 @@ export interface operations {
             /** @description The step. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8201,10 +8224,10 @@ export interface operations {
                     "application/json": components["schemas"]["Step"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8212,10 +8235,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8223,10 +8246,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8234,10 +8257,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8251,7 +8274,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -8268,12 +8291,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The run as it is now. */
+            /** @description The current state of the run. */
             202: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8281,10 +8304,10 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8292,10 +8315,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8303,10 +8326,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8314,10 +8337,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8325,10 +8348,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8339,7 +8362,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8347,10 +8370,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8358,10 +8381,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8375,7 +8398,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -8392,12 +8415,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The run as it is now. */
+            /** @description The current state of the run. */
             202: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8405,10 +8428,10 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8416,10 +8439,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8427,10 +8450,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8438,10 +8461,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8449,10 +8472,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8463,7 +8486,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8471,10 +8494,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8482,10 +8505,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8498,21 +8521,21 @@ export interface operations {
     list_run_exchanges: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only exchanges of this step, or of one item: `check[17]`. The run's exchanges are looked through until the page is full. */
+                /** @description Return only exchanges of this step, or of one item such as `check[17]`. */
                 step?: string;
-                /** @description Only exchanges of this attempt, likewise. */
+                /** @description Return only exchanges of this attempt. */
                 attempt?: number;
-                /** @description `har`: an HTTP Archive 1.2; `log._next_cursor` leads on. */
+                /** @description `har` returns an HTTP Archive 1.2, with `log._next_cursor` for the next page. */
                 format?: "har" | "json";
-                /** @description `false`: with empty headers and bodies, and without frames; not of a HAR. */
+                /** @description `false` returns empty headers and bodies, and no frames. Has no effect on a HAR. */
                 payloads?: boolean;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -8526,7 +8549,7 @@ export interface operations {
             /** @description A page of exchanges. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8535,10 +8558,10 @@ export interface operations {
                     "application/json": components["schemas"]["WirePage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8546,10 +8569,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8557,10 +8580,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8568,10 +8591,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8579,10 +8602,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8595,13 +8618,13 @@ export interface operations {
     list_secrets: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -8612,7 +8635,7 @@ export interface operations {
             /** @description A page of secrets. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8620,10 +8643,10 @@ export interface operations {
                     "application/json": components["schemas"]["SecretPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8631,10 +8654,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8642,10 +8665,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8653,10 +8676,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8670,7 +8693,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -8685,10 +8708,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The secret, changed. */
+            /** @description The changed secret. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8696,10 +8719,10 @@ export interface operations {
                     "application/json": components["schemas"]["Secret"];
                 };
             };
-            /** @description The secret, new. */
+            /** @description The new secret. */
             201: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8707,10 +8730,10 @@ export interface operations {
                     "application/json": components["schemas"]["Secret"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8718,10 +8741,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8729,10 +8752,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8740,10 +8763,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The present state does not allow it; `detail` gives the reason. */
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8754,7 +8777,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8762,10 +8785,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8773,10 +8796,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8790,7 +8813,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -8801,19 +8824,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The secret is gone. */
+            /** @description The secret was removed. */
             204: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8821,10 +8844,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8832,10 +8855,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8843,10 +8866,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8860,7 +8883,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -8868,10 +8891,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How the system stands. */
+            /** @description The state of the system. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8879,10 +8902,10 @@ export interface operations {
                     "application/json": components["schemas"]["SystemState"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8890,10 +8913,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8901,10 +8924,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8918,7 +8941,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -8926,10 +8949,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A JSON Schema. */
+            /** @description The JSON Schema. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8937,10 +8960,10 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8948,10 +8971,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8959,10 +8982,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -8976,7 +8999,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -8991,10 +9014,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What saving it would say. */
+            /** @description The findings. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9002,10 +9025,10 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowValidation"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9013,10 +9036,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9024,10 +9047,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9038,7 +9061,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9046,10 +9069,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9062,17 +9085,17 @@ export interface operations {
     list_workflows: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Only names that have this in them, in capitals or not. */
+                /** @description Return only workflows whose name contains this text, ignoring case. */
                 q?: string;
-                /** @description With so many of the last runs of each, newest first. */
+                /** @description Include this many of the last runs of each workflow, newest first. */
                 last_runs?: number;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -9083,7 +9106,7 @@ export interface operations {
             /** @description A page of workflows. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9091,10 +9114,10 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9102,10 +9125,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9113,10 +9136,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9124,10 +9147,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9141,7 +9164,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -9156,12 +9179,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The version that has this content already. */
+            /** @description The existing version with the same content. */
             200: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9172,9 +9195,9 @@ export interface operations {
             /** @description The new version. */
             201: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9182,10 +9205,10 @@ export interface operations {
                     "application/json": components["schemas"]["SavedWorkflow"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9193,10 +9216,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9204,10 +9227,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9218,7 +9241,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9226,10 +9249,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9237,10 +9260,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9254,7 +9277,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -9268,7 +9291,7 @@ export interface operations {
             /** @description The latest version. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9276,10 +9299,10 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9287,10 +9310,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9298,10 +9321,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9309,10 +9332,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9325,15 +9348,15 @@ export interface operations {
     execute_workflow: {
         parameters: {
             query?: {
-                /** @description The version to run; the latest one if left out. */
+                /** @description The version to run. Defaults to the latest. */
                 version?: number;
-                /** @description Seconds to wait for the end, 300 at most. */
+                /** @description Seconds to wait for the run to finish. At most 300. */
                 wait?: number;
             };
             header?: {
-                /** @description The same key and body give the same run; another body is refused. */
+                /** @description Repeating a request with the same key and body returns the same run. The same key with another body is rejected. */
                 "Idempotency-Key"?: string;
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -9348,12 +9371,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The run, finished. */
+            /** @description The finished run. */
             200: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9361,12 +9384,12 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The run, started. */
+            /** @description The run, which has not finished yet. */
             202: {
                 headers: {
-                    /** @description Where it can be read. */
+                    /** @description The address of the resource. */
                     Location?: string;
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9374,10 +9397,10 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The body is not well-formed. */
+            /** @description The body is malformed. */
             400: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9385,10 +9408,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9396,10 +9419,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9407,10 +9430,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9421,7 +9444,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9429,10 +9452,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9440,10 +9463,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9456,11 +9479,11 @@ export interface operations {
     get_workflow_graph: {
         parameters: {
             query?: {
-                /** @description The number of the version; left out: the latest. */
+                /** @description The version number. Defaults to the latest. */
                 version?: number;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -9474,7 +9497,7 @@ export interface operations {
             /** @description The graph. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9482,10 +9505,10 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowGraph"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9493,10 +9516,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9504,10 +9527,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9515,10 +9538,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9526,10 +9549,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9542,13 +9565,13 @@ export interface operations {
     list_workflow_versions: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description Maximum number of items. */
                 limit?: number;
-                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
             };
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
@@ -9562,7 +9585,7 @@ export interface operations {
             /** @description A page of versions. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9570,10 +9593,10 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9581,10 +9604,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9592,10 +9615,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9603,10 +9626,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9614,10 +9637,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9631,13 +9654,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
                 /** @description The workflow's name or id. */
                 workflow: string;
-                /** @description The number of the version. */
+                /** @description The version number. */
                 version: number;
             };
             cookie?: never;
@@ -9647,7 +9670,7 @@ export interface operations {
             /** @description The version. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9655,10 +9678,10 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9666,10 +9689,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9677,10 +9700,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9688,10 +9711,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The request is not valid; `errors` say where. */
+            /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9699,10 +9722,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9716,13 +9739,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The token of the push configuration; `A2A-Notification-Token` is taken as well. */
+                /** @description The token of the push configuration. `A2A-Notification-Token` is accepted, too. */
                 "X-A2A-Notification-Token"?: string;
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path: {
-                /** @description Names the task, and proves that Trunkline has made the address. */
+                /** @description Signed token that identifies the task. */
                 token: string;
             };
             cookie?: never;
@@ -9733,19 +9756,19 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Trunkline asks the agent. */
+            /** @description The notification was accepted. */
             204: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description There is no such thing. */
+            /** @description The resource does not exist. */
             404: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9756,7 +9779,7 @@ export interface operations {
             /** @description The body is too large. */
             413: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9764,10 +9787,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9781,7 +9804,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -9789,10 +9812,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The process lives. */
+            /** @description The process is running. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9800,10 +9823,10 @@ export interface operations {
                     "application/json": components["schemas"]["Liveness"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9817,7 +9840,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -9828,7 +9851,7 @@ export interface operations {
             /** @description The metrics. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9836,10 +9859,10 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9847,10 +9870,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9858,10 +9881,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9875,7 +9898,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -9883,10 +9906,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Work can be taken. */
+            /** @description The process is ready for work. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9894,10 +9917,10 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9905,10 +9928,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9916,10 +9939,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };

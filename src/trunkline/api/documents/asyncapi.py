@@ -1,7 +1,7 @@
 """
-The AsyncAPI document: every topic, who writes to it, and what its records look like.
+The AsyncAPI document: the Kafka topics, their producers and consumers, and the format of their records.
 
-Schemas are those of the structs that encode and decode the records, so the document cannot say anything else.
+The schemas come from the structs that encode and decode the records, so the document cannot differ from the code.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ from trunkline.messages.commands import StartRun
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE
 
 DESCRIPTION = """\
-What Trunkline sends and takes by Kafka.
+The Kafka messages that Trunkline sends and receives.
 
-Delivery is at least once, and order is never relied on. Records that cannot be read go to the dead letters. A record
-longer than 512 KiB travels by reference: its value only names it, and the database has the rest.
+Delivery is at least once, and the order of records does not matter. Records that cannot be read become dead letters. A
+message larger than 512 KiB is sent by reference: the record only identifies it, and the database has the content.
 """
 
 _JSON = "application/json"
 _STRUCTS = (AgentTask, CancelTask, TaskReference, AgentResult, ResultReference, RunEvent, StartRun)
 _RUN_ID: JsonObject = {"type": "string", "description": "The run's id."}
-# W3C Trace Context, where whoever asked for the run has sent it or traces are on.
+# W3C Trace Context, if the caller that started the run sent it or tracing is on.
 _TRACE_HEADERS: JsonObject = {name: {"type": "string"} for name in (TRACEPARENT, TRACESTATE)}
 _COMMAND_KEY: JsonObject = {
     "type": "string",
-    "description": "Makes the command idempotent: one run for each key. Left out: one run for each record.",
+    "description": (
+        "Makes the command idempotent: each key starts one run. Without a key, each record starts one run."
+    ),
 }
 
 
@@ -60,7 +62,7 @@ def _channels(topics: TopicNames) -> JsonObject:
     defaults = TopicNames()
     of_pool = _channel(
         topics.tasks_of("{pool}"),
-        "Tasks for the agents of one pool: only bridges that were started for it take them.",
+        "Tasks for the agents of one pool. Only bridges of this pool take them.",
         "AgentTask",
         "CancelTask",
         "TaskReference",
@@ -69,7 +71,7 @@ def _channels(topics: TopicNames) -> JsonObject:
     return {
         "tasks": _channel(
             topics.tasks,
-            "Calls of agents, from executors to bridges.",
+            "Tasks for agents, from executors to bridges.",
             "AgentTask",
             "CancelTask",
             "TaskReference",
@@ -77,18 +79,18 @@ def _channels(topics: TopicNames) -> JsonObject:
         "tasksOfPool": of_pool,
         "results": _channel(
             topics.results,
-            "What became of calls, from bridges to executors.",
+            "Results of tasks, from bridges to executors.",
             "AgentResult",
             "ResultReference",
         ),
         "events": _channel(
             topics.events or defaults.events,
-            "Every event of every run as a CloudEvent, for other systems. Off where `events_topic` is empty.",
+            "All events of all runs as CloudEvents, for other systems. Disabled if `events_topic` is empty.",
             "RunEvent",
         ),
         "commands": _channel(
             topics.commands or defaults.commands,
-            "Other systems start runs here. Off unless `commands_topic` names a topic.",
+            "Commands from other systems that start runs. Disabled unless `commands_topic` is set.",
             "StartRun",
         ),
     }
@@ -104,14 +106,16 @@ def _channel(address: str, description: str, *messages: str) -> JsonObject:
 
 def _operations() -> JsonObject:
     return {
-        "sendTasks": _operation("send", "tasks", "The executor has an agent called."),
-        "receiveTasks": _operation("receive", "tasks", "A bridge takes a call on."),
-        "sendTasksOfPool": _operation("send", "tasksOfPool", "The executor has an agent of a pool called."),
-        "receiveTasksOfPool": _operation("receive", "tasksOfPool", "A bridge of that pool takes a call on."),
-        "sendResults": _operation("send", "results", "A bridge tells what became of a call."),
-        "receiveResults": _operation("receive", "results", "The executor learns what became of a call."),
-        "sendEvents": _operation("send", "events", "A run has gone a step further."),
-        "receiveCommands": _operation("receive", "commands", "A run is started."),
+        "sendTasks": _operation("send", "tasks", "The executor dispatches a task."),
+        "receiveTasks": _operation("receive", "tasks", "A bridge takes a task."),
+        "sendTasksOfPool": _operation(
+            "send", "tasksOfPool", "The executor dispatches a task for an agent of a pool."
+        ),
+        "receiveTasksOfPool": _operation("receive", "tasksOfPool", "A bridge of the pool takes a task."),
+        "sendResults": _operation("send", "results", "A bridge reports the result of a task."),
+        "receiveResults": _operation("receive", "results", "The executor receives the result of a task."),
+        "sendEvents": _operation("send", "events", "A run has a new event."),
+        "receiveCommands": _operation("receive", "commands", "A command starts a run."),
     }
 
 
@@ -121,14 +125,14 @@ def _operation(action: str, channel: str, summary: str) -> JsonObject:
 
 def _messages() -> JsonObject:
     return {
-        "AgentTask": _ours("AgentTask", "agent-task", "One call of one agent for one step."),
-        "CancelTask": _ours("CancelTask", "cancel-task", "Stop that call."),
+        "AgentTask": _ours("AgentTask", "agent-task", "One task for an agent: one attempt of a step."),
+        "CancelTask": _ours("CancelTask", "cancel-task", "Cancels a task."),
         "TaskReference": _ours(
-            "TaskReference", "agent-task", "A long `AgentTask`, by reference.", by_reference=True
+            "TaskReference", "agent-task", "A large `AgentTask`, by reference.", by_reference=True
         ),
-        "AgentResult": _ours("AgentResult", "agent-result", "What became of a call."),
+        "AgentResult": _ours("AgentResult", "agent-result", "The result of a task."),
         "ResultReference": _ours(
-            "ResultReference", "agent-result", "A long `AgentResult`, by reference.", by_reference=True
+            "ResultReference", "agent-result", "A large `AgentResult`, by reference.", by_reference=True
         ),
         "RunEvent": _message(
             "RunEvent",
@@ -141,7 +145,7 @@ def _messages() -> JsonObject:
             "StartRun",
             "Starts a run of a saved workflow.",
             key=_COMMAND_KEY,
-            # Of the sender's own choice; only a version that is not ours is refused.
+            # The headers are optional. Only an unsupported version is rejected.
             headers={
                 "type": "object",
                 "properties": {VERSION_HEADER: {"const": str(VERSION)}, **_TRACE_HEADERS},
@@ -195,9 +199,9 @@ def _run_event() -> JsonObject:
     told: JsonObject = {
         "type": {"enum": types},
         "time": {"format": "date-time"},
-        "data": {"type": "object", "description": "As `data` of the event in the REST interface."},
+        "data": {"type": "object", "description": "The same as `data` of the event in the REST interface."},
         "workflow": {"description": "The workflow's name."},
-        "sequence": {"description": "The event's number in its run, as text."},
+        "sequence": {"description": "The number of the event in its run, as a string."},
     }
     properties: JsonObject = {}
     for field in msgspec.structs.fields(RunEvent):

@@ -25,54 +25,60 @@ from trunkline.workflow import workflow_json_schema
 DESCRIPTION = """\
 Trunkline runs workflows whose steps are AI agents.
 
-Every error is an `application/problem+json` with a `fix`. Every list is `{items, next_cursor}`. A body that
-parses as JSON is JSON, whatever its content type says.
+Every error is an `application/problem+json` with a `fix`. Every list has the form `{items, next_cursor}`. A body is
+parsed as JSON, whatever its content type is.
 
-Where the server can be reached from other machines, every operation but `livez` and
-the hooks of agents needs a key; `x-trunkline-role` is the
-least role that may call it.
+If other machines can reach the server, every operation except `livez` and the push notifications of agents needs an
+API key. `x-trunkline-role` is the minimum role of the key.
 """
 TAGS: list[Json] = [
     {"name": "agents", "description": "The agents that workflows can call."},
-    {"name": "migration", "description": "Agents that move to another protocol or address."},
-    {"name": "workflows", "description": "Definitions, saved as immutable versions."},
-    {"name": "runs", "description": "Workflows at work: start, read, watch, steer."},
-    {"name": "secrets", "description": "What workflows send to agents, and nobody may read."},
-    {"name": "inbox", "description": "What waits for a person."},
-    {"name": "hooks", "description": "Where agents ring when a task has moved on."},
-    {"name": "dead letters", "description": "Records that could not be read or applied."},
-    {"name": "system", "description": "The process itself."},
+    {"name": "migration", "description": "Migrations of agents to another protocol or address."},
+    {"name": "workflows", "description": "Workflow definitions, saved as immutable versions."},
+    {"name": "runs", "description": "Executions of workflows: start, read, watch and control them."},
+    {
+        "name": "secrets",
+        "description": "Named, encrypted values that step inputs refer to. Values are never returned.",
+    },
+    {"name": "inbox", "description": "Steps that wait for a person."},
+    {"name": "hooks", "description": "Push notifications from agents."},
+    {"name": "dead letters", "description": "Messages that could not be read or applied."},
+    {"name": "system", "description": "Health, metrics, the system state and the audit log."},
 ]
 _CORRELATION_PARAMETER: JsonObject = {
     "name": HEADER,
     "in": "header",
     "required": False,
     "description": (
-        "An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. "
-        "Left out, or anything else: one is made."
+        "An id for this request, which logs, requests to agents and the response carry: up to 128 "
+        "visible ASCII characters. If it is missing or invalid, the server creates one."
     ),
     "schema": {"type": "string"},
 }
 _SECURITY_SCHEMES: JsonObject = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "A key: `trunkline keys create`."},
-    "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key."},
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key. Create one with `trunkline keys create`.",
+    },
+    "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same API key."},
 }
-# The empty one: on a loopback address nobody needs a key.
+# The empty entry: on a loopback address, no key is needed.
 _SECURITY: list[Json] = [{"bearer": []}, {"api_key": []}, {}]
 
 
 _PROBLEMS = {
-    400: "The body is not well-formed.",
-    401: "A key is needed, and none that is in use was sent.",
-    403: "The key's role does not allow it.",
-    404: "There is no such thing.",
-    409: "The present state does not allow it; `detail` gives the reason.",
-    412: "`If-Match` names another version than the present one.",
+    400: "The body is malformed.",
+    401: "The API key is missing, unknown or revoked.",
+    403: "The role of the API key does not allow this operation.",
+    404: "The resource does not exist.",
+    409: "The current state does not allow this operation. `detail` gives the reason.",
+    412: "`If-Match` does not match the current version.",
     413: "The body is too large.",
-    422: "The request is not valid; `errors` say where.",
+    422: "The request is invalid. `errors` lists the invalid values.",
 }
-_SERVER_PROBLEM = "The server failed, or something it depends on is away."
-_CORRELATION_HEADER = {HEADER: "The request's correlation id: the caller's own, or one made by the server."}
+_SERVER_PROBLEM = "An internal error, or a dependency of the server is unavailable."
+_CORRELATION_HEADER = {HEADER: "The correlation id of the request, from the caller or created by the server."}
 
 
 def _operation(operation: Operation) -> JsonObject:
@@ -86,7 +92,7 @@ def _operation(operation: Operation) -> JsonObject:
     }
     return {
         "tags": [operation.tag],
-        "summary": operation.name.replace("_", " ").title(),
+        "summary": operation.summary,
         "description": operation.description,
         "operationId": operation.name,
         "parameters": [*parameters, _CORRELATION_PARAMETER],
@@ -176,7 +182,7 @@ def _shapes() -> JsonObject:
 
 
 def _workflow_schemas() -> JsonObject:
-    """The language's own schema, its parts beside it: a reference starts at the document's root."""
+    """The schema of the workflow language. Its definitions become components, because references start at the root."""
     text = encode(workflow_json_schema()).replace(b'"#/$defs/', b'"#/components/schemas/Workflow-')
     schema = _object(decode(text))
     schema.pop("$schema")

@@ -1,8 +1,8 @@
 """
-The check before every door of the API: a key, and a role that allows the call.
+The API key check: every request needs a key whose role allows the operation.
 
-Plain ASGI, around everything that answers, unknown paths included. Who is refused is in the log and in a metric; the
-key that was shown is in neither.
+Plain ASGI, around the whole application, including unknown paths. Rejected requests are logged and counted, but the key
+is never logged.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ log = structlog.stdlib.get_logger(__name__)
 KEY_NEEDED = Kind(401, "key-needed", "Key needed")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="trunkline"'}
 _BEARER = b"bearer "
-# Where a request's scope keeps its key.
+# The key in a request's scope for its API key.
 _CALLER = "trunkline.key"
-# A path is the caller's own text: enough of it to know what was tried.
+# Limits the logged path, because the caller controls it.
 _LOGGED_PATH = 200
 
 
 class ApiKeyCheck:
-    """Wraps an ASGI application; only calls with a sufficient key reach it."""
+    """Wraps an ASGI application. Only requests with a sufficient API key reach it."""
 
     def __init__(self, app: ASGIApp, keys: ApiKeyLookup) -> None:
         self._app = app
@@ -54,21 +54,21 @@ class ApiKeyCheck:
             key = None if text is None else await self._keys.find(text)
         except TrunklineError as error:
             return problem_of(request, error)
-        except Exception as error:  # noqa: BLE001 - nobody outside of here would answer; it is logged
+        except Exception as error:  # noqa: BLE001 - no outer layer would answer; it is logged
             return unexpected(request, error)
         if text is None:
-            return self._unknown(request, "no_key", "This address needs a key, and none was sent.")
+            return self._unknown(request, "no_key", "This request needs an API key, but none was sent.")
         if key is None:
-            return self._unknown(request, "unknown_key", "The key is not known.")
+            return self._unknown(request, "unknown_key", "The API key is unknown.")
         if key.revoked_at is not None:
-            return self._unknown(request, "revoked_key", f"The key {key.name} was revoked.", key)
+            return self._unknown(request, "revoked_key", f"The API key {key.name} was revoked.", key)
         if not allows(key.role, needed):
             self._record(request, "role", key)
             return problem(
                 request,
                 KINDS[NotAllowed],
-                f"The key {key.name} has the role {key.role}; this takes {needed}.",
-                f"Use a key with more rights; one is made with: trunkline keys create NAME --role {needed}.",
+                f"The API key {key.name} has the role {key.role}, but this request requires {needed}.",
+                f"Use a key with this role. To create one: trunkline keys create NAME --role {needed}.",
             )
         request.scope[_CALLER] = key
         return None
@@ -79,8 +79,8 @@ class ApiKeyCheck:
             request,
             KEY_NEEDED,
             detail,
-            "Send a key as Authorization: Bearer KEY; the command line takes it from TRUNKLINE_API_KEY. One is made "
-            "with: trunkline keys create NAME --role viewer|operator|admin.",
+            "Send the header Authorization: Bearer KEY, or set TRUNKLINE_API_KEY for the command "
+            "line. To create a key: trunkline keys create NAME --role viewer|operator|admin.",
             headers=_CHALLENGE,
         )
 
@@ -98,13 +98,13 @@ class ApiKeyCheck:
 
 
 def caller_of(scope: Scope) -> str | None:
-    """The name of the key that a request has come in with; None: no keys are in use."""
+    """The name of the request's API key; None without API keys."""
     key: ApiKey | None = scope.get(_CALLER)
     return None if key is None else key.name
 
 
 def role_of(scope: Scope) -> KeyRole:
-    """What whoever sent a request may do: everything where no keys are in use."""
+    """The role of the caller. Without API keys, every caller is an admin."""
     key: ApiKey | None = scope.get(_CALLER)
     return "admin" if key is None else key.role
 

@@ -1,7 +1,7 @@
 """
-The outermost layer of the API: every request has a correlation id, and every answer carries it.
+The outermost layer of the API: every request has a correlation id, and every response carries it.
 
-Plain ASGI, around the whole application, so that the answers of the other middleware pass through it too.
+Plain ASGI, around the whole application, so that the responses of other middleware pass through it, too.
 """
 
 from __future__ import annotations

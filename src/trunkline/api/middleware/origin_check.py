@@ -1,12 +1,11 @@
 """
-Refuses what another website makes a browser do here.
+Protects the API from requests that another website makes through a user's browser.
 
-A browser sends requests wherever a page tells it to. Two of its habits keep a foreign page out: it says where a request
-comes from (`Sec-Fetch-Site`, `Origin`), and it keeps to itself what was not meant for that page. The first is checked
-for everything that changes something. The second is lost where a foreign name leads to this machine's own address:
-where no keys are in use, the door opens only under the names of this machine, and that of `public_url`.
+Cross-site request forgery: requests that change something are rejected if `Sec-Fetch-Site` or `Origin` show that they
+come from another site. Programs other than browsers send neither header and are not affected.
 
-Programs say none of this, and are not asked.
+DNS rebinding: a foreign host name can resolve to this machine, so that a browser lets the foreign page read responses.
+Without API keys, only this machine's names and the name in `public_url` are accepted as `Host`.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from trunkline.api.problems import KINDS, problem
 from trunkline.errors import NotAllowed
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
-# As a browser says it of a page of ours, and of an address that somebody has typed.
+# The values for a page of this origin, and for an address that was typed in.
 _OURS = frozenset({b"same-origin", b"none"})
 _LONGEST_NAME = 200
 
 
 class OriginCheck:
-    """Wraps an ASGI application; with `names` None it may be called by any name."""
+    """Wraps an ASGI application. If `names` is None, any host name is accepted."""
 
     def __init__(self, app: ASGIApp, names: Iterable[str] | None) -> None:
         self._app = app
@@ -51,16 +50,16 @@ class OriginCheck:
             return problem(
                 Request(scope),
                 KINDS[NotAllowed],
-                f"This server was called by the name {shown}, which is not one of this machine's own.",
-                "Use its address (http://127.0.0.1 with its port). Behind a proxy set public_url to the name that is "
-                "used; without one, require_keys opens it under every name, for those with a key.",
+                f"The host name {shown} of the request is not a name of this machine.",
+                "Use http://127.0.0.1 with the server's port. Behind a proxy, set public_url to the URL that clients "
+                "use. To accept any host name, set require_keys, and send an API key.",
             )
         if scope["method"] not in _READING and _is_foreign(scope, host):
             return problem(
                 Request(scope),
                 KINDS[NotAllowed],
-                "The request was made by the page of another website, and would change something here.",
-                "Open Trunkline's own page, or call the API from a program.",
+                "The request was made by a page of another website, which must not change anything here.",
+                "Use Trunkline's web UI, or call the API from a program.",
             )
         return None
 

@@ -1,7 +1,7 @@
 """
-The door of a process that is not ready yet: it lives, and says what it waits for.
+The responses of a process that is starting: it is alive, and reports what it is waiting for.
 
-Once the process is ready everything goes to its application.
+When the process is ready, all requests go to its application.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _ALIVE = encode({"status": OK})
 
 
 class StartupApp:
-    """An ASGI application that stands in for another until that is there."""
+    """An ASGI application that answers until the real one is ready."""
 
     def __init__(self, *, tells_why: bool) -> None:
-        # Whoever may come in without a key may know what is missing; others have the log.
+        # Without API keys, the response says what is missing. Otherwise, only the log does.
         self._tells_why = tells_why
         self._app: ASGIApp = CorrelationMiddleware(self._wait)
         self.missing: Mapping[str, str] = {}
@@ -52,6 +52,7 @@ class StartupApp:
         return problem(
             request,
             KINDS[Unavailable],
-            reasons if reasons and self._tells_why else "The process is starting.",
-            "Bring back what is named, here or in the log; Trunkline goes on by itself as soon as it answers.",
+            reasons if reasons and self._tells_why else "The process is still starting.",
+            "Restore the dependency that this message or the log names. Trunkline then continues "
+            "automatically.",
         )

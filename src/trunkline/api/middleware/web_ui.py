@@ -1,12 +1,12 @@
 """
 The web UI: files that were built into the package, served at `/`.
 
-Every address of the page is answered with the same document, which then reads the address by itself. The document
-changes with each version and is never kept by a browser; what it loads has a digest in its name and may be kept for
-ever. Nothing is loaded from another host, and nothing inline runs that does not carry the nonce of its answer.
+All addresses of the UI return the same document, whose script then reads the address. The document changes with each
+version and is never cached. The files that it loads have a digest in their names and may be cached forever. Nothing is
+loaded from another host, and inline code runs only with the nonce of its response.
 
-An address that is none of the page's is not ours: the API answers it, unknown ones with a problem. Where somebody has
-mistyped one in a browser, and it cannot be the API's, the page says so instead: a problem is for programs.
+All other addresses go to the API, which answers unknown ones with a problem. If a browser requests an unknown address
+outside of the API, the UI shows a page instead, because a problem is for programs.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from trunkline.api.middleware.web_ui_files import INDEX, read_files
 from trunkline.api.roles import ROLES
 
-# The first part of every address that the page knows.
+# The first segment of every address of the UI.
 PLACES = frozenset(
     {"", "runs", "workflows", "new-workflow", "agents", "new-agent", "migration", "inbox", "system"}
 )
-# Those of the API's.
+# The first segments of the API's addresses.
 _PROGRAMS = frozenset(operation.split("/")[1] for operation in ROLES)
 _ASSETS = "/assets/"
 _NONCE = "{{nonce}}"
 _FOR_EVER = "public, max-age=31536000, immutable"
-# Not as the machine's own table has them, which differ. What is text shrinks; images and fonts have shrunk already.
+# Fixed, because the tables of machines differ. Text is compressed; images and fonts are compressed already.
 _TEXT = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json"}
 _KINDS = _TEXT | {".png": "image/png", ".woff2": "font/woff2"}
 _SAFE = {
@@ -44,15 +44,15 @@ _SAFE = {
 
 _MISSING = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Trunkline</title>
-<h1>The page has not been built</h1>
-<p>Trunkline is running, and its REST API answers at <code>/api/v1</code>. The page comes with the installed package;
-in a checkout it is built by <code>make ui</code>, which needs Node.js.</p>
+<h1>The web UI has not been built</h1>
+<p>Trunkline is running, and its REST API is available at <code>/api/v1</code>. The installed package contains the web
+UI. In a checkout, build it with <code>make ui</code>, which needs Node.js.</p>
 </html>
 """
 
 
 class WebUi:
-    """Wraps an ASGI application; takes the page's own addresses from it."""
+    """Wraps an ASGI application, and answers the addresses of the web UI."""
 
     def __init__(self, app: ASGIApp, folder: Path | None = None) -> None:
         self._app = app
@@ -94,7 +94,7 @@ def _is_reading(scope: Scope) -> bool:
 
 
 def _may_be_file(path: str) -> bool:
-    """What is not to be looked for: most requests are the API's."""
+    """False for requests to the API, so that most requests need no lookup."""
     return path.startswith(_ASSETS) or (path.count("/") == 1 and PurePosixPath(path).suffix in _KINDS)
 
 

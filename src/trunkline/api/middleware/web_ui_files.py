@@ -1,7 +1,7 @@
 """
 The files of the web UI: a folder where it was built, one archive in an installed package.
 
-The archive is a third smaller than the files by themselves would be. It is read once, when somebody opens the page.
+The archive is a third smaller than the files. It is read once, when the web UI is opened for the first time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def is_there() -> bool:
 
 @lru_cache(4)
 def read_files(folder: Path | None) -> Mapping[str, bytes]:
-    """All of them, by their path in `folder`; without one, those of this package."""
+    """All files by their path in `folder`, or those of this package without a folder."""
     if folder is None and not (BUILT / INDEX).is_file():
         return _unpacked(PACKED) if PACKED.is_file() else {}
     place = folder or BUILT

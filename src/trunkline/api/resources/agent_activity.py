@@ -1,4 +1,4 @@
-"""What agents had to do lately: minute by minute, and call by call."""
+"""The recent activity of agents, per minute and per call."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ CallOutcome = Literal["success", "error", "interrupted", "cancelled", "unknown"]
 
 
 class ActivityMinute(TypedDict):
-    """The attempts on an agent that have ended within a minute."""
+    """The calls of an agent that ended within one minute."""
 
-    at: Annotated[Timestamp, Meta(description="When the minute began.")]
+    at: Annotated[Timestamp, Meta(description="Start of the minute.")]
     calls: int
     failures: int
-    mean_ms: Annotated[float, Meta(description="From the beginning of a call to its end.")]
+    mean_ms: Annotated[float, Meta(description="Average duration of a call, in milliseconds.")]
     longest_ms: int
 
 
 class AgentCallResource(TypedDict):
-    """An attempt of a step on an agent, and how it has ended."""
+    """One call of an agent, which is one attempt of a step, and its outcome."""
 
     run: str
     step: str
     attempt: int
-    started_at: Annotated[Timestamp | None, Meta(description="null: it was broken off before it had begun.")]
+    started_at: Annotated[Timestamp | None, Meta(description="Null if the call ended before it was sent.")]
     ended_at: Timestamp
     duration_ms: float | None
     outcome: Annotated[
         CallOutcome,
         Meta(
-            description="`interrupted`: the agent asks something; `unknown`: nobody knows what it has done."
+            description="`interrupted`: the agent asked a question. `unknown`: it is not known whether the "
+            "agent did the work."
         ),
     ]
     error_code: str | None
@@ -52,19 +53,20 @@ _Period = TypedDict(
     "_Period",
     {
         "from": Timestamp,
-        "to": Annotated[Timestamp, Meta(description="The end of the minute that is under way.")],
+        "to": Annotated[Timestamp, Meta(description="End of the current minute.")],
     },
 )
 
 
 class AgentActivity(_Period):
-    """What an agent had to do lately, over all bridges."""
+    """The recent calls of an agent, over all bridges."""
 
     minutes: Annotated[
-        list[ActivityMinute], Meta(description="Oldest first; minutes without a call are left out.")
+        list[ActivityMinute], Meta(description="Oldest first. Minutes without a call are omitted.")
     ]
     last_call: Annotated[
-        AgentCallResource | None, Meta(description="The last that has ended, however long ago.")
+        AgentCallResource | None,
+        Meta(description="The call that ended last, even if it is older than the minutes listed."),
     ]
 
 

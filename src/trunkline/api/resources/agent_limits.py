@@ -1,4 +1,4 @@
-"""What an agent may be given at a time: its policies, and how its limits stand."""
+"""An agent's retry policy, rate limit and circuit breaker, and their current state."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _default(value: Json) -> Meta:
 Duration = Annotated[
     str,
     Meta(
-        description="A number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.",
+        description="A number with a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.",
         pattern=DURATION_PATTERN,
         examples=["25s"],
     ),
 ]
-# A status or class, a code of JSON-RPC, a code of ours. A union with two ranges of numbers is only described.
+# An HTTP status or class, a JSON-RPC code, or an error code. msgspec cannot express two ranges of numbers in a union.
 RetryCondition = Annotated[
     Json,
     Meta(
@@ -44,7 +44,7 @@ RetryCondition = Annotated[
 
 
 class RetryPolicyResource(TypedDict, total=False):
-    """When and how often a failed call is made again."""
+    """When and how often a failed call is retried."""
 
     max_attempts: Annotated[int, Meta(ge=1, le=1000), _default(3)]
     backoff: Annotated[Literal["fixed", "linear", "exponential"], _default("exponential")]
@@ -61,25 +61,35 @@ class RetryPolicyResource(TypedDict, total=False):
 
 
 class RateLimitResource(TypedDict):
-    """At most so many calls a second over all bridges; so many at once after a quiet time."""
+    """Maximum calls per second over all bridges, and the burst size."""
 
     per_second: Annotated[float, Meta(gt=0, le=100_000)]
     burst: NotRequired[Annotated[int, Meta(ge=1, le=100_000), _default(1)]]
 
 
 class BreakerPolicyResource(TypedDict, total=False):
-    """When calls of an agent stop for a while, and how they begin again."""
+    """When the circuit breaker stops calls to an agent, and when it lets them through again."""
 
-    failures: Annotated[int, Meta(ge=1, le=10_000, description="So many in a row open it."), _default(5)]
+    failures: Annotated[
+        int, Meta(ge=1, le=10_000, description="Consecutive failures that open the breaker."), _default(5)
+    ]
     rate: Annotated[
-        float, Meta(gt=0, le=1, description="This share of the last `window` calls too."), _default(0.5)
+        float,
+        Meta(
+            gt=0, le=1, description="Share of failures among the last `window` calls that opens the breaker."
+        ),
+        _default(0.5),
     ]
     window: Annotated[int, Meta(ge=1, le=10_000), _default(20)]
     open_ms: Annotated[
-        int, Meta(ge=1, le=86_400_000, description="How long it stays open."), _default(30_000)
+        int,
+        Meta(ge=1, le=86_400_000, description="How long the breaker stays open, in milliseconds."),
+        _default(30_000),
     ]
     probes: Annotated[
-        int, Meta(ge=1, le=10_000, description="Calls let through to see whether it works."), _default(1)
+        int,
+        Meta(ge=1, le=10_000, description="Probe calls allowed at a time while the breaker is half-open."),
+        _default(1),
     ]
     jsonrpc_errors: Annotated[
         bool, Meta(description="Whether a JSON-RPC error counts as a failure."), _default(False)
@@ -87,30 +97,30 @@ class BreakerPolicyResource(TypedDict, total=False):
 
 
 class BreakerState(TypedDict):
-    """How an agent's breaker stands."""
+    """The state of an agent's circuit breaker."""
 
     state: BreakerStatus
-    failures: Annotated[int, Meta(description="In a row.")]
+    failures: Annotated[int, Meta(description="Consecutive failures.")]
     opened_at: Timestamp | None
-    retry_at: Annotated[
-        Timestamp | None, Meta(description="When calls are let through again, to see whether it works.")
-    ]
-    reason: Annotated[str | None, Meta(description="Why it is open.")]
+    retry_at: Annotated[Timestamp | None, Meta(description="When the next probe call is allowed.")]
+    reason: Annotated[str | None, Meta(description="Why the breaker is open.")]
 
 
 class RateState(TypedDict):
     per_second: float
     burst: int
-    tokens: Annotated[int, Meta(description="Calls that may begin at once.")]
+    tokens: Annotated[int, Meta(description="Calls that can start immediately.")]
 
 
 class AgentLimits(TypedDict):
-    """What an agent has to do, over all bridges, and how its limits stand."""
+    """The load of an agent over all bridges, and the state of its limits."""
 
     in_flight: int
-    queued: Annotated[int, Meta(description="Tasks that wait for a slot, for a token or for the breaker.")]
-    breaker: Annotated[BreakerState | None, Meta(description="null: the agent has none.")]
-    rate: Annotated[RateState | None, Meta(description="null: the agent has none.")]
+    queued: Annotated[
+        int, Meta(description="Tasks that wait for a free slot, the rate limit or the circuit breaker.")
+    ]
+    breaker: Annotated[BreakerState | None, Meta(description="Null if the agent has no circuit breaker.")]
+    rate: Annotated[RateState | None, Meta(description="Null if the agent has no rate limit.")]
 
 
 def agent_limits(options: AgentOptions, load: AgentLoad) -> AgentLimits:

@@ -1,4 +1,4 @@
-"""Test calls: one message to an agent, and what came back."""
+"""Test calls: one message to an agent, and its response."""
 
 from __future__ import annotations
 
@@ -20,19 +20,24 @@ MAX_TIMEOUT_MS = 60_000
 
 
 class AgentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of `text` and `input`."""
+    """Either `text` or `input`."""
 
     SCHEMA: ClassVar[JsonObject] = {"oneOf": [{"required": [name]} for name in ("text", "input")]}
 
-    text: Annotated[str, Meta(description="The same as the input `{text}`.")] | UnsetType = UNSET
+    text: Annotated[str, Meta(description='Shorthand for the input `{"text": …}`.')] | UnsetType = UNSET
     input: (
-        Annotated[
-            JsonValue, Meta(description="What a step of a workflow would give to the agent as its `input`.")
-        ]
-        | UnsetType
+        Annotated[JsonValue, Meta(description="The input, as a workflow step would send it.")] | UnsetType
     ) = UNSET
     timeout_ms: (
-        Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_MS, description="The agent's own unless given.")] | UnsetType
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=MAX_TIMEOUT_MS,
+                description="Timeout of the call. Defaults to the agent's `timeout_ms`.",
+            ),
+        ]
+        | UnsetType
     ) = UNSET
 
     @property
@@ -53,24 +58,25 @@ class AgentQuestion(TypedDict):
 
 
 class AgentTrial(TypedDict):
-    """What has come of one message."""
+    """The result of a test call."""
 
     outcome: Annotated[
         Literal["success", "error", "interrupted"],
-        Meta(description="`interrupted`: the agent asks something, and was told that nobody answers."),
+        Meta(
+            description="`interrupted`: the agent asked a question. Its task was cancelled, because a test call "
+            "has no one to answer."
+        ),
     ]
     output: JsonValue
     error: StepFailure | None
     question: AgentQuestion | None
     warnings: Sequence[str]
     protocol: Annotated[
-        str | None, Meta(description="What was spoken; null: nobody knows how to speak to the agent.")
+        str | None, Meta(description="The dialect that was used. Null if it could not be determined.")
     ]
     started_at: Timestamp
     duration_ms: float
-    exchanges: Annotated[
-        list[ExchangeResource], Meta(description="Every request to the agent, oldest first.")
-    ]
+    exchanges: Annotated[list[ExchangeResource], Meta(description="All requests to the agent, oldest first.")]
 
 
 def agent_trial(result: AgentTestResult) -> AgentTrial:

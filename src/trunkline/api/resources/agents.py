@@ -1,4 +1,4 @@
-"""Agents as they are shown, their health and their cards."""
+"""Agents, their health and their cards, as the REST API returns them."""
 
 from __future__ import annotations
 
@@ -32,23 +32,25 @@ if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
 
 NAME_PATTERN = r"^[^\s/\x00-\x1f\x7f-\x9f]([^/\x00-\x1f\x7f-\x9f]*[^\s/\x00-\x1f\x7f-\x9f])?$"
-NAME_RULE = "Unique among the agents; no slash, no control character, no space at either end."
+NAME_RULE = (
+    "Unique among agents. Must not contain slashes or control characters, or start or end with a space."
+)
 POOL_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
 URL_PATTERN = r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]"
 AGENT_URL_PATTERN = r"^([Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]|arn:aws[a-z-]*:bedrock-agentcore:|stdio:)"
 AGENT_URL_RULE = (
-    "By `transport`: an http or https URL; the ARN of an AgentCore runtime, with `?qualifier=` if needed; "
-    "or `stdio:` and the name of a program in the bridge's settings."
+    "Depends on `transport`: an http or https URL, the ARN of an AgentCore runtime (optionally "
+    "with `?qualifier=`), or `stdio:` and the name of a program in the bridge's settings."
 )
 URL_EXAMPLE = "http://localhost:8080/agent"
-CARD_ORIGINS_RULE = "Origins that the agent's card may name beside the agent's own."
+CARD_ORIGINS_RULE = "Origins that the agent's card may name in addition to the agent's own origin."
 CARD_ORIGIN_EXAMPLE = "https://agents.example.org"
-# The registry knows the protocols that were added, too; the models of a registration name those that are built in.
+# The registry also accepts protocols that were added; the models of a registration list the built-in ones.
 _PROTOCOL = Meta(extra_json_schema={"$ref": "#/components/schemas/AgentProtocol"})
 
 
 class AgentPatch(msgspec.Struct, forbid_unknown_fields=True):
-    """A JSON merge patch of an agent: what is left out stays, null goes back to the default."""
+    """A JSON merge patch of an agent. Omitted fields stay unchanged. Null restores the default."""
 
     name: (
         Annotated[str, Meta(min_length=1, max_length=255, pattern=NAME_PATTERN, description=NAME_RULE)]
@@ -68,7 +70,7 @@ class AgentPatch(msgspec.Struct, forbid_unknown_fields=True):
     ) = UNSET
     description: Annotated[str, Meta(max_length=10_000)] | None = None
     protocol: Annotated[str, _PROTOCOL] | None = None
-    protocol_config: Annotated[JsonMapping, Meta(description="Merged with the present one.")] | None = None
+    protocol_config: Annotated[JsonMapping, Meta(description="Merged into the current value.")] | None = None
     auth_type: AuthType | None = None
     auth_config: JsonMapping | None = None
     timeout_ms: Annotated[int, Meta(ge=1, le=86_400_000)] | None = None
@@ -89,7 +91,7 @@ class AgentPatch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ProbeResource(TypedDict):
-    """One thing that was tried in order to find out what an agent speaks, and what came of it."""
+    """One request that was made to determine an agent's dialect, and its result."""
 
     at: Timestamp
     tried: str
@@ -97,23 +99,25 @@ class ProbeResource(TypedDict):
 
 
 class DialectResource(TypedDict):
-    """What an agent speaks in fact, and how we know."""
+    """The dialect that was detected, with the evidence for it."""
 
     protocol: str
-    url: Annotated[str, Meta(description="Where it is spoken.")]
+    url: Annotated[str, Meta(description="The endpoint that speaks this dialect.")]
     evidence: str
     decided_at: Timestamp
-    card_url: Annotated[str | None, Meta(description="The card that said so; null: there is none.")]
+    card_url: Annotated[
+        str | None, Meta(description="URL of the card that determined the dialect. Null if there is none.")
+    ]
     card_etag: str | None
     card_digest: str | None
-    streams: Annotated[bool, Meta(description="Whether the card offers streams.")]
+    streams: Annotated[bool, Meta(description="Whether the card offers streaming.")]
     pushes: Annotated[bool, Meta(description="Whether the card offers push notifications.")]
     tenant: str | None
     tried: list[ProbeResource]
 
 
 class LastCheckResource(TypedDict):
-    """What the last check of an agent has found, in short."""
+    """Summary of an agent's last check."""
 
     id: str
     at: Timestamp
@@ -122,7 +126,7 @@ class LastCheckResource(TypedDict):
 
 
 class AgentMetadataResource(TypedDict):
-    """An agent as it is shown."""
+    """A registered agent. Credentials are never returned."""
 
     id: str
     name: str
@@ -143,23 +147,24 @@ class AgentMetadataResource(TypedDict):
     breaker: BreakerPolicyResource | None
     repeatable: bool
     dialect: Annotated[
-        DialectResource | None, Meta(description="What is spoken in fact; null: not known yet.")
+        DialectResource | None, Meta(description="The detected dialect. Null if it is not known yet.")
     ]
     created_at: Timestamp
     updated_at: Timestamp
-    limits: NotRequired[
-        Annotated[AgentLimits | None, Meta(description="In lists only where `activity` is asked for.")]
-    ]
+    limits: NotRequired[Annotated[AgentLimits | None, Meta(description="In lists, only with `activity`.")]]
     activity: NotRequired[
-        Annotated[AgentActivity | None, Meta(description="Only in lists, where it is asked for.")]
+        Annotated[AgentActivity | None, Meta(description="Only in lists, with `activity`.")]
     ]
     last_check: NotRequired[
-        Annotated[LastCheckResource | None, Meta(description="As `activity`; null: never checked.")]
+        Annotated[
+            LastCheckResource | None,
+            Meta(description="Only in lists, with `activity`. Null if the agent was never checked."),
+        ]
     ]
     migration: NotRequired[
         Annotated[
             MigrationStateResource | None,
-            Meta(description="Where the agent's migration stands; null: it does not move. Not in lists."),
+            Meta(description="State of the agent's migration. Null if there is none. Not in lists."),
         ]
     ]
 
@@ -172,7 +177,7 @@ class AgentPage(TypedDict):
 class AgentHealth(TypedDict):
     status: Annotated[
         Literal["healthy", "unhealthy", "unknown"],
-        Meta(description="`unknown`: the agent cannot be asked without giving it work."),
+        Meta(description="`unknown`: the agent cannot be probed without sending it work."),
     ]
     checked_at: Timestamp
     detail: str
@@ -182,19 +187,23 @@ class AgentHealth(TypedDict):
 
 
 class AgentCardView(TypedDict):
-    """An agent's card as it is now."""
+    """The current card of an agent."""
 
     asked_at: Timestamp
-    url: Annotated[str | None, Meta(description="Where it was looked for last.")]
-    detail: Annotated[str, Meta(description="What the agent has answered, or why it was not asked.")]
-    card: Annotated[JsonValue, Meta(description="The whole card, redacted; null: there is none.")]
+    url: Annotated[str | None, Meta(description="The last URL that was tried.")]
+    detail: Annotated[str, Meta(description="What the agent answered, or why it was not called.")]
+    card: Annotated[JsonValue, Meta(description="The complete card, redacted. Null if there is none.")]
     changed: Annotated[
-        bool | None, Meta(description="Whether it is another than the one that the dialect is from.")
+        bool | None,
+        Meta(
+            description="Whether the card differs from the one that determined the dialect. Null if there is "
+            "nothing to compare."
+        ),
     ]
 
 
 def listed_agent(agent: Agent) -> AgentMetadataResource:
-    """As in a list: without what changes all the time."""
+    """An item of a list, without the data that changes with every call."""
     options = agent.options
     rate = options.rate
     return {
@@ -223,7 +232,7 @@ def listed_agent(agent: Agent) -> AgentMetadataResource:
 
 
 def agent_resource(agent: Agent, load: AgentLoad, migration: MigrationState | None) -> AgentMetadataResource:
-    """With what it has to do, how its limits stand, and where it moves to."""
+    """A single agent, with its load, the state of its limits and its migration."""
     return {
         **listed_agent(agent),
         "limits": agent_limits(agent.options, load),
@@ -232,7 +241,7 @@ def agent_resource(agent: Agent, load: AgentLoad, migration: MigrationState | No
 
 
 def agent_overview(overview: AgentOverview) -> AgentMetadataResource:
-    """As in a list, with how it stands."""
+    """An item of a list, with its load, activity and last check."""
     return {
         **listed_agent(overview.agent),
         "limits": agent_limits(overview.agent.options, overview.load),
@@ -259,7 +268,7 @@ def agent_card(agent: Agent, view: CardView) -> AgentCardView:
         "url": view.url,
         "detail": view.detail,
         "card": view.card,
-        # Of one that nobody has read before nobody can say so.
+        # Unknown if no card was read before.
         "changed": None if view.digest is None or known is None else view.digest != known,
     }
 

@@ -1,4 +1,4 @@
-"""Checks of agents: what to check, and the reports."""
+"""Checks of agents: requests and reports."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from trunkline.stores.port.agent_events import CheckRecord
 
 class CheckRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     active: Annotated[
-        bool, Meta(description="Whether messages may be sent, which an agent takes for work.")
+        bool, Meta(description="Whether to run the active checks, which send real messages to the agent.")
     ] = False
     protocol: Annotated[
         str | None,
-        Meta(description="What to check it in, at the same address; null: what it is registered with."),
+        Meta(description="Protocol to check, at the same address. Defaults to the registered protocol."),
     ] = None
     input: Annotated[
         JsonMapping | None,
-        Meta(description="What the messages say, for an agent that can do nothing with the usual query."),
+        Meta(
+            description="Input of the test messages, for an agent that does not understand the default query."
+        ),
     ] = None
-    text: Annotated[str | None, Meta(description="What the messages say that are plain text.")] = None
+    text: Annotated[str | None, Meta(description="Text of the plain-text test messages.")] = None
 
     def sample(self) -> CheckSample:
         return CheckSample(input=self.input or DEFAULT_SAMPLE.input, text=self.text or DEFAULT_SAMPLE.text)
@@ -46,30 +48,30 @@ class CheckedResponse(TypedDict):
 
 
 class CheckEvidence(TypedDict):
-    """One exchange with the agent, redacted and cut."""
+    """One exchange with the agent, redacted and truncated."""
 
     request: CheckedRequest
     duration_ms: float
-    response: Annotated[CheckedResponse | None, Meta(description="null: no whole answer came.")]
-    error: Annotated[str | None, Meta(description="Why not.")]
-    notes: Annotated[list[str], Meta(description="What is cut, or cannot be shown.")]
+    response: Annotated[CheckedResponse | None, Meta(description="Null if no complete response arrived.")]
+    error: Annotated[str | None, Meta(description="Why there is no response.")]
+    notes: Annotated[list[str], Meta(description="What was truncated or cannot be shown.")]
 
 
 class CheckFinding(TypedDict):
-    id: Annotated[str, Meta(description="Which check it was; docs/reference/checks.md lists them.")]
+    id: Annotated[str, Meta(description="Id of the check. See the reference page Checks.")]
     title: str
     group: str
     level: Level
     verdict: Verdict
     expected: str
-    seen: Annotated[str, Meta(description="What was seen, or why it was skipped.")]
+    seen: Annotated[str, Meta(description="What the check observed, or why it was skipped.")]
     fix: str
-    guide: Annotated[str, Meta(description="Where it is explained.")]
+    guide: Annotated[str, Meta(description="Path of the documentation page that explains the check.")]
     evidence: list[CheckEvidence]
 
 
 class CheckAttestation(TypedDict):
-    """What no program can see."""
+    """A requirement that no check can verify and that a person attests."""
 
     id: str
     title: str
@@ -81,17 +83,17 @@ class CheckAttestation(TypedDict):
 class CheckReport(TypedDict):
     id: str
     url: str
-    protocol: Annotated[str, Meta(description="What it was checked in.")]
-    chosen: Annotated[str, Meta(description="Why in that.")]
+    protocol: Annotated[str, Meta(description="The protocol that was checked.")]
+    chosen: Annotated[str, Meta(description="Why this protocol was chosen.")]
     active: bool
     started_at: Timestamp
     duration_ms: float
     grade: Grade
-    passed: Annotated[bool, Meta(description="Whether nothing has failed that is required.")]
+    passed: Annotated[bool, Meta(description="Whether all required checks passed.")]
     findings: list[CheckFinding]
     attestations: list[CheckAttestation]
     agent: str | None
-    card_digest: Annotated[str | None, Meta(description="Of the card's bytes; null: it has none.")]
+    card_digest: Annotated[str | None, Meta(description="Digest of the card. Null if the agent has no card.")]
 
 
 class CheckSummary(TypedDict):
@@ -102,7 +104,7 @@ class CheckSummary(TypedDict):
     active: bool
     grade: Grade
     passed: bool
-    failed: Annotated[list[str], Meta(description="Ids of the checks that have failed.")]
+    failed: Annotated[list[str], Meta(description="Ids of the failed checks.")]
     warnings: list[str]
 
 
@@ -112,7 +114,7 @@ class CheckPage(TypedDict):
 
 
 class _Findings(msgspec.Struct):
-    """What a summary needs of a report."""
+    """The part of a report that a summary needs."""
 
     findings: list[AgentFinding]
 

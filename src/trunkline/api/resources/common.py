@@ -1,4 +1,4 @@
-"""What many resources are made of: times, stored JSON, findings, problems."""
+"""Types that many resources share: timestamps, stored JSON, findings, problems."""
 
 from __future__ import annotations
 
@@ -24,40 +24,42 @@ Timestamp = Annotated[
     ),
 ]
 NextCursor = Annotated[
-    str | None, msgspec.Meta(description="`cursor` of the next page; null: there is none.")
+    str | None, msgspec.Meta(description="Pass it as `cursor` to get the next page. Null on the last page.")
 ]
 
-# Its type is that of the value that a client decodes.
+# Typed as the value that a client decodes.
 _raw = cast("Callable[[bytes], Json]", msgspec.Raw)
 
 
 class FindingResource(TypedDict):
-    """One thing that is wrong, and where."""
+    """One invalid value, and its position."""
 
-    path: Annotated[str, msgspec.Meta(description="Where in the input, as a dotted path.")]
-    line: NotRequired[Annotated[int | None, msgspec.Meta(description="Where in the text, from 1.")]]
-    column: NotRequired[Annotated[int | None, msgspec.Meta(description="Where in the line, from 1.")]]
+    path: Annotated[str, msgspec.Meta(description="Dotted path to the value in the input.")]
+    line: NotRequired[Annotated[int | None, msgspec.Meta(description="Line in the source, starting at 1.")]]
+    column: NotRequired[Annotated[int | None, msgspec.Meta(description="Column in the line, starting at 1.")]]
     message: str
     missing: NotRequired[
-        Annotated[str, msgspec.Meta(description="The required property that the object at `path` lacks.")]
+        Annotated[
+            str, msgspec.Meta(description="The required property that is missing from the object at `path`.")
+        ]
     ]
 
 
 class Problem(TypedDict):
-    """Why a request was not answered as it wished."""
+    """An error response (RFC 9457), with `fix` as an extension."""
 
     type: Annotated[str, msgspec.Meta(examples=["urn:trunkline:problem:not-found"])]
     title: str
     status: int
-    detail: Annotated[str, msgspec.Meta(description="What is wrong.")]
-    fix: Annotated[str, msgspec.Meta(description="What to do about it.")]
+    detail: Annotated[str, msgspec.Meta(description="What went wrong.")]
+    fix: Annotated[str, msgspec.Meta(description="How to fix it.")]
     fix_command: NotRequired[
         Annotated[
-            str, msgspec.Meta(description="The command in `fix`, if it has one that can be typed as it is.")
+            str, msgspec.Meta(description="The command in `fix`, if there is one that can be run as is.")
         ]
     ]
     errors: NotRequired[list[FindingResource]]
-    correlation_id: Annotated[str, msgspec.Meta(description="The server's log knows the request by it.")]
+    correlation_id: Annotated[str, msgspec.Meta(description="Identifies the request in the server's log.")]
 
 
 def finding_resource(finding: Finding) -> FindingResource:
@@ -77,10 +79,10 @@ def time_or_none(instant: Instant | None) -> str | None:
 
 
 def stored_json(text: bytes | None) -> Json:
-    """JSON that was encoded when it was stored, to be spliced into an answer as it is."""
+    """JSON that was encoded when it was stored. It is copied into the response without decoding."""
     return None if text is None else _raw(text)
 
 
 def page_of(items: Sequence[object], next_cursor: str | None) -> dict[str, object]:
-    """The form of every list."""
+    """The shape of every list response."""
     return {"items": items, "next_cursor": next_cursor}

@@ -1,7 +1,7 @@
 """
-Dead letters: bytes as text where they are text, the value cut, and what may be a secret redacted.
+Dead letters: text if the bytes are UTF-8, otherwise base64. The value is truncated, and secrets are redacted.
 
-A replay sends the record as it came, whatever is shown of it here.
+A replay sends the original record, not what is shown here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trunkline.clock import rfc3339
 from trunkline.stores.base import DeadLetter
 from trunkline.telemetry.redaction import REDACTED, is_secret_name
 
-# As much as is kept of a body on the wire.
+# The same limit as for a body in the wire record.
 SHOWN_BYTES = 64 * 1024
 
 Encoding = Literal["utf-8", "base64"]
@@ -25,14 +25,14 @@ Encoding = Literal["utf-8", "base64"]
 
 class DeadLetterSummary(TypedDict):
     id: str
-    topic: Annotated[str, Meta(description="Where the record was, and where a replay sends it.")]
+    topic: Annotated[str, Meta(description="Topic that the record came from, and that a replay sends it to.")]
     partition: int
     offset: int
-    key: Annotated[str | None, Meta(description="The record's key; null: it has none.")]
-    key_encoding: Annotated[Encoding, Meta(description="`base64` where the key is no text.")]
-    size: Annotated[int, Meta(description="The value's length in bytes.")]
-    reason: Annotated[str, Meta(description="Why it is here, and what to do about it.")]
-    at: Annotated[Timestamp, Meta(description="When it was put here.")]
+    key: Annotated[str | None, Meta(description="Key of the record. Null if it has none.")]
+    key_encoding: Annotated[Encoding, Meta(description="`base64` if the key is not valid UTF-8.")]
+    size: Annotated[int, Meta(description="Size of the value in bytes.")]
+    reason: Annotated[str, Meta(description="Why the record could not be processed, and how to fix it.")]
+    at: Annotated[Timestamp, Meta(description="When the record became a dead letter.")]
 
 
 class LetterHeader(TypedDict):
@@ -42,10 +42,13 @@ class LetterHeader(TypedDict):
 
 
 class DeadLetterResource(DeadLetterSummary):
-    value: Annotated[str | None, Meta(description="The record's value; null: it has none.")]
-    encoding: Annotated[Encoding, Meta(description="`base64` where the value is no text.")]
-    cut: Annotated[bool, Meta(description="Whether `value` is only the beginning of it.")]
-    headers: Annotated[list[LetterHeader], Meta(description="Those that may hold secrets are redacted.")]
+    value: Annotated[str | None, Meta(description="Value of the record. Null if it has none.")]
+    encoding: Annotated[Encoding, Meta(description="`base64` if the value is not valid UTF-8.")]
+    cut: Annotated[bool, Meta(description="Whether `value` is truncated.")]
+    headers: Annotated[
+        list[LetterHeader],
+        Meta(description="Headers of the record. Those that may contain secrets are redacted."),
+    ]
 
 
 class DeadLetterPage(TypedDict):
@@ -90,7 +93,7 @@ def _decoded(content: bytes | None) -> tuple[str | None, Encoding]:
     if content is None:
         return None, "utf-8"
     try:
-        # Where it is cut, the last character may be cut through without being wrong.
+        # Truncation may split the last character, which does not make the text invalid.
         return utf_8_decode(content[:SHOWN_BYTES], "strict", len(content) <= SHOWN_BYTES)[0], "utf-8"
     except UnicodeDecodeError:
         return b64encode(content[:SHOWN_BYTES]).decode(), "base64"

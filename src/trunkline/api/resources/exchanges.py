@@ -1,4 +1,4 @@
-"""Exchanges with agents, as they were on the wire: redacted and cut."""
+"""Exchanges with agents as they were on the wire, redacted and truncated."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ class WireRequest(TypedDict):
     headers: dict[str, str]
     body: str
     body_cut: NotRequired[
-        Annotated[bool | None, Meta(description="True: the body is longer than what is kept of it.")]
+        Annotated[bool | None, Meta(description="Whether only the beginning of the body was stored.")]
     ]
     body_notes: NotRequired[
         Annotated[
             list[str] | None,
-            Meta(description="What `body` does not show of the body, in words; `notes` has it, too."),
+            Meta(
+                description="How `body` differs from what was sent, such as truncation. Also part of `notes`."
+            ),
         ]
     ]
 
@@ -35,14 +37,14 @@ class WireResponse(TypedDict):
 
 
 class FrameResource(TypedDict):
-    """One event of a stream."""
+    """One event of an event stream."""
 
-    at_ms: Annotated[float, Meta(description="When it came, in milliseconds after the request.")]
+    at_ms: Annotated[float, Meta(description="When it arrived, in milliseconds after the request.")]
     data: str
 
 
 class ExchangeResource(TypedDict):
-    """One HTTP exchange with an agent, redacted and cut."""
+    """One HTTP exchange with an agent, redacted and truncated."""
 
     step: str
     attempt: int
@@ -55,32 +57,38 @@ class ExchangeResource(TypedDict):
     kind: NotRequired[
         Annotated[
             Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push"],
-            Meta(description="What it was for; `push`: the agent has called Trunkline."),
+            Meta(
+                description="Purpose of the exchange. `push`: a push notification from the agent to Trunkline."
+            ),
         ]
     ]
     frames: NotRequired[
         Annotated[
             list[FrameResource] | None,
-            Meta(description="The events of a stream; the response's body has the same ones."),
+            Meta(description="Events of an event stream. The response body contains the same events."),
         ]
     ]
     connect_ms: NotRequired[
         Annotated[
             float | None,
             Meta(
-                description="When a connection to the agent was there, in milliseconds after the beginning; null: not"
-                " known."
+                description="Milliseconds from the start until the connection to the agent was established. "
+                "Null if unknown."
             ),
         ]
     ]
     first_byte_ms: NotRequired[
         Annotated[
             float | None,
-            Meta(description="When the head of the answer was there, likewise; null: not known."),
+            Meta(
+                description="Milliseconds from the start until the response headers arrived. Null if unknown."
+            ),
         ]
     ]
     id: NotRequired[
-        Annotated[int, Meta(description="Its number, which stays; one that belongs to no run has none.")]
+        Annotated[
+            int, Meta(description="Stable number of the exchange. Omitted for an exchange outside of a run.")
+        ]
     ]
 
 
@@ -99,13 +107,13 @@ _beginnings = msgspec.json.Decoder(_Beginning)
 def exchange_resources(
     exchanges: Sequence[tuple[int, bytes]], *, payloads: bool
 ) -> Sequence[msgspec.Raw | ExchangeResource]:
-    """Of a page. They are stored, and paged, in the order of their ends; a page shows them as they began."""
+    """One page. Exchanges are stored and paged in the order in which they ended; a page sorts them by start time."""
     ordered = in_order([_numbered(row, record) for row, record in exchanges])
     return ordered if payloads else [_without_payloads(record) for record in ordered]
 
 
 def in_order(records: Sequence[bytes]) -> list[msgspec.Raw]:
-    """Records of exchanges, as they began."""
+    """Records of exchanges, sorted by start time."""
     ordered = sorted(records, key=lambda record: _beginnings.decode(record).started_at)
     return [msgspec.Raw(record) for record in ordered]
 

@@ -15,27 +15,29 @@ InboxKind = Literal["input", "auth", "outcome"]
 
 
 class InboxItemResource(TypedDict):
-    """One thing that waits for a person."""
+    """A step that waits for a person."""
 
-    id: Annotated[str, Meta(description="Of this question: the next one of the same step has another.")]
+    id: Annotated[
+        str, Meta(description="Id of this question. If the step asks again, the next question has a new id.")
+    ]
     run_id: str
     workflow: WorkflowReference
     step: str
     agent: str
-    protocol: Annotated[str | None, Meta(description="The dialect that was spoken.")]
+    protocol: Annotated[str | None, Meta(description="The dialect of the call.")]
     attempt: int
     kind: InboxKind
-    text: Annotated[str, Meta(description="What the agent asks, or what is not known.")]
-    data: Annotated[JsonValue, Meta(description="What the agent has said with its question that is no text.")]
+    text: Annotated[str, Meta(description="The agent's question, or a description of the unknown outcome.")]
+    data: Annotated[JsonValue, Meta(description="Structured data that the agent sent with its question.")]
     since: Timestamp
     until: Annotated[
         Timestamp | None,
-        Meta(description="When the step fails unless somebody has answered; null: never."),
+        Meta(description="When the step fails if it gets no answer. Null if it waits indefinitely."),
     ]
     reply_url: Annotated[
         str,
         Meta(
-            description="Where it is answered: a `reply`, or for an outcome a `resolve`.",
+            description="Where to answer: `reply` for a question, `resolve` for an unknown outcome.",
             examples=["/api/v1/runs/018f…/steps/approve/reply"],
         ),
     ]

@@ -1,4 +1,4 @@
-"""Agents' migrations: the plan, the state of each, what has happened, and what can be asked for."""
+"""Migrations of agents: the plan, the state of each migration, its history, and the requests that change it."""
 
 from __future__ import annotations
 
@@ -26,21 +26,28 @@ from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import RequestedTarget
 from trunkline.stores.port.agent_events import AgentEvent, AgentEventKind, ComparisonRecord
 
-# --- what a client sends; the bounds are only described here: the services say in words what is wrong
+# --- requests. The bounds only document the schema: the services validate, with better messages.
 
 _MAX_TEXT: JsonObject = {"maxLength": 2000}
 _NOT_BLANK: JsonObject = {**_MAX_TEXT, "pattern": r"\S"}
-_LATER = "For those who read it later."
+_LATER = "Recorded in the agent's history."
 _Who = Annotated[
     Annotated[str, Meta(extra_json_schema={"maxLength": 200, "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"})] | None,
-    Meta(description="Who asks, where no keys are in use; otherwise it is the key's name."),
+    Meta(
+        description="Name of the person who makes the change. Used only without API keys; otherwise, the key's "
+        "name is recorded."
+    ),
 ]
 _Share = Annotated[float, Meta(extra_json_schema={"minimum": 0, "maximum": 1})]
 _CallCount = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": 1000})]
 
 
 class TargetRequest(RequestedTarget, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is left out is as it was named before; or the agent's own url, and `jsonrpc-2.0`."""
+    """
+    The target of a migration.
+
+    Omitted fields keep their current values. At first, they default to the agent's url and `jsonrpc-2.0`.
+    """
 
     url: Annotated[str, Meta(extra_json_schema={"maxLength": 2048})] | None = None
     protocol_config: (
@@ -50,7 +57,7 @@ class TargetRequest(RequestedTarget, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class LimitRequest(LimitChanges, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits by their names; those that are left out stay as they are."""
+    """Limits to change. Omitted limits stay unchanged."""
 
     disagreement: _Share | UnsetType = UNSET
     comparisons: Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": 1000})] | UnsetType = UNSET
@@ -72,7 +79,7 @@ class TrialRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
     percent: Annotated[
         float,
         Meta(
-            description="Of the runs; the same ones for as long as it lasts.",
+            description="Percentage of runs. A run that is included once stays included.",
             extra_json_schema={"exclusiveMinimum": 0, "maximum": 100},
         ),
     ]
@@ -86,21 +93,21 @@ class ReadyRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
 
 
 class CutoverRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
-    force: Annotated[bool, Meta(description="Whatever is in the way; then `why` must be given.")] = False
+    force: Annotated[bool, Meta(description="Cut over despite blockers. Requires `why`.")] = False
 
 
 class RollbackRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
-    # The service refuses a request without a reason, and says why.
+    # The service rejects a request without a reason, with a better message.
     SCHEMA: ClassVar[JsonObject] = {"required": ["why"]}
 
     why: Annotated[str, Meta(description=_LATER, extra_json_schema=_NOT_BLANK)] = ""
 
 
-# --- answers
+# --- responses
 
 
 class MigrationTarget(TypedDict):
-    """The new side of an agent; its credentials and limits are the agent's own."""
+    """The target of a migration. It uses the agent's credentials and limits."""
 
     url: str
     protocol: str
@@ -108,25 +115,56 @@ class MigrationTarget(TypedDict):
 
 
 class MigrationLimits(TypedDict):
-    """When the new side is not good enough."""
+    """Limits that block the cutover or cause an automatic rollback."""
 
     disagreement: Annotated[
-        float, Meta(ge=0, le=1, description="Share of comparisons that may disagree before a cutover.")
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Maximum share of comparisons that disagree. A higher share blocks the cutover.",
+        ),
     ]
     comparisons: Annotated[
-        int, Meta(ge=0, le=1000, description="So many at least, while the agent is shadowed.")
+        int,
+        Meta(
+            ge=0, le=1000, description="Minimum number of comparisons before the cutover of a shadowed agent."
+        ),
     ]
     error_rate: Annotated[
-        float, Meta(ge=0, le=1, description="More failures than this share of calls roll back.")
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Maximum share of failed calls to the target. A higher share causes a rollback.",
+        ),
     ]
-    window: Annotated[int, Meta(ge=1, le=1000, description="Of the last so many calls.")]
-    calls: Annotated[int, Meta(ge=1, le=1000, description="Of so many at least.")]
+    window: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1000,
+            description="Number of recent calls that `error_rate` and the latency limits look at.",
+        ),
+    ]
+    calls: Annotated[
+        int, Meta(ge=1, le=1000, description="Minimum number of calls before a limit can cause a rollback.")
+    ]
     slowdown: Annotated[
-        float, Meta(ge=1, le=1000, description="Times the old side's 95th percentile that roll back.")
+        float,
+        Meta(
+            ge=1,
+            le=1000,
+            description="Maximum ratio of the target's 95th percentile latency to the source's. A higher ratio "
+            "causes a rollback.",
+        ),
     ]
     slowest_ms: Annotated[
         Annotated[int, Meta(ge=1, le=86_400_000)] | None,
-        Meta(description="A 95th percentile that rolls back in any case."),
+        Meta(
+            description="Maximum 95th percentile latency of the target, in milliseconds. A higher latency causes "
+            "a rollback."
+        ),
     ]
 
 
@@ -137,23 +175,23 @@ class MigrationAttestation(TypedDict):
 
 
 class MigrationStateResource(TypedDict):
-    """Where an agent's migration stands."""
+    """The state of an agent's migration."""
 
     stage: MigrationStage
     target: MigrationTarget | None
     percent: float
     limits: MigrationLimits
     ready: Annotated[
-        MigrationAttestation | None, Meta(description="Somebody's word for what no program can check.")
+        MigrationAttestation | None, Meta(description="The attestation of what no check can verify.")
     ]
-    forced: Annotated[bool, Meta(description="Whether a refusal was overruled.")]
+    forced: Annotated[bool, Meta(description="Whether the cutover was forced despite blockers.")]
 
 
 class AgentEventResource(TypedDict):
-    """Something that has happened to an agent."""
+    """An entry in the history of an agent."""
 
     id: int
-    agent: Annotated[str, Meta(description="Its name at that time.")]
+    agent: Annotated[str, Meta(description="The agent's name at that time.")]
     kind: AgentEventKind
     at: Timestamp
     who: str
@@ -161,7 +199,7 @@ class AgentEventResource(TypedDict):
     data: Annotated[
         JsonMapping,
         Meta(
-            description="Of `migration`, how it stood from then on; of the others, what has changed.",
+            description="For `migration`, the new state. For other kinds, what changed.",
             extra_json_schema={
                 "anyOf": [{"$ref": "#/components/schemas/MigrationState"}, {"type": "object"}]
             },
@@ -189,12 +227,13 @@ class MigrationRefusal(TypedDict):
 class MigrationOutcome(TypedDict):
     changed: list[MigrationChange]
     refused: Annotated[
-        list[MigrationRefusal], Meta(description="Those that were meant and could not, and why.")
+        list[MigrationRefusal], Meta(description="Agents that could not be changed, with the reason.")
     ]
     left_alone: Annotated[
         list[MigrationRefusal],
         Meta(
-            description="Of a rollback: those whose migration is finished, so that there is no old side to go back to."
+            description="For a rollback: agents whose migration is finished, so that they no longer have a "
+            "source."
         ),
     ]
 
@@ -213,28 +252,28 @@ class MigrationCheck(TypedDict):
 
 
 class Blocker(TypedDict):
-    """Why not, and what to do about it."""
+    """A reason why a shadow or a cutover is not possible, and how to fix it."""
 
     code: BlockerCode
     message: str
     fix: str
-    fix_command: Annotated[str | None, Meta(description="The command in `fix`, if it has one.")]
+    fix_command: Annotated[str | None, Meta(description="The command in `fix`, if there is one.")]
     blocks: Literal["shadow", "cutover"]
 
 
 class ChangedExpression(TypedDict):
-    """An expression of a workflow's latest version that would read something else after the migration."""
+    """An expression in the latest version of a workflow whose value would change with the migration."""
 
     workflow: str
     version: int
     place: str
     expression: str
-    step: Annotated[str, Meta(description="The step whose output it reads.")]
+    step: Annotated[str, Meta(description="The step whose output the expression reads.")]
     why: str
 
 
 class SideCalls(TypedDict):
-    """How the last calls of a side have ended."""
+    """Statistics of the recent calls to the source or the target."""
 
     calls: int
     failed: int
@@ -250,26 +289,30 @@ class CallsOfSides(TypedDict):
 class MigrationEntry(TypedDict):
     agent: str
     url: str
-    protocol: Annotated[str, Meta(description="As it is registered.")]
-    in_use: Annotated[str | None, Meta(description="What is spoken in fact; null: nobody has looked yet.")]
-    offers: Annotated[list[Offer], Meta(description="What it speaks as far as a card or a check has shown.")]
-    workflows: Annotated[list[str], Meta(description="Those that call it, in their latest version.")]
-    migration: Annotated[MigrationStateResource | None, Meta(description="null: not begun.")]
-    event: Annotated[AgentEventResource | None, Meta(description="The last change.")]
+    protocol: Annotated[str, Meta(description="The registered protocol.")]
+    in_use: Annotated[
+        str | None, Meta(description="The detected dialect. Null if it has not been detected yet.")
+    ]
+    offers: Annotated[
+        list[Offer], Meta(description="Protocols that a card or a check has shown the agent to support.")
+    ]
+    workflows: Annotated[list[str], Meta(description="Workflows whose latest version calls the agent.")]
+    migration: Annotated[MigrationStateResource | None, Meta(description="Null if no migration has started.")]
+    event: Annotated[AgentEventResource | None, Meta(description="The last change of the migration.")]
     last_check: Annotated[
         MigrationCheck | None,
-        Meta(description="Of the new side; of the agent itself, where there is none."),
+        Meta(description="The last check of the target, or of the agent if there is no target."),
     ]
     blockers: list[Blocker]
     expressions: list[ChangedExpression]
     comparisons: Annotated[
         dict[str, int],
         Meta(
-            description="Of the present shadow.",
+            description="Number of comparisons of the current shadow stage, by verdict.",
             extra_json_schema={"propertyNames": {"enum": list(get_args(ComparisonVerdict))}},
         ),
     ]
-    calls: Annotated[CallsOfSides, Meta(description="While runs try the new side.")]
+    calls: Annotated[CallsOfSides, Meta(description="Recent calls, while some runs call the target.")]
 
 
 class MigrationPage(TypedDict):
@@ -281,13 +324,14 @@ class MigrationStatus(MigrationEntry):
     old_runs: Annotated[
         int,
         Meta(
-            description="After the cutover: unfinished runs of before it, without which it can be finished."
+            description="Unfinished runs that started before the cutover. The migration can be finished when "
+            "there are none left."
         ),
     ]
 
 
 class Comparison(TypedDict):
-    """What the two sides of a shadowed agent have answered to the same task."""
+    """The answers of source and target to the same task of a shadowed agent."""
 
     id: str
     at: Timestamp
@@ -295,7 +339,10 @@ class Comparison(TypedDict):
     step: str
     verdict: ComparisonVerdict
     comparison: Annotated[
-        JsonMapping, Meta(description="Both protocols, and how the outputs differ, each by its path.")
+        JsonMapping,
+        Meta(
+            description="The protocols of source and target, and the differences between the outputs, by path."
+        ),
     ]
 
 
@@ -304,11 +351,11 @@ class ComparisonPage(TypedDict):
     next_cursor: NextCursor
 
 
-# --- what they are made from
+# --- conversions
 
 
 def migration_state(state: MigrationState | None) -> MigrationStateResource | None:
-    """Of an agent; None: it does not migrate."""
+    """None if the agent has no migration."""
     return None if state is None else _state(state)
 
 
@@ -373,7 +420,7 @@ def comparison_resource(record: ComparisonRecord) -> Comparison:
         "at": rfc3339(record.at),
         "run": record.run_id,
         "step": record.step,
-        # It was stored as one of these.
+        # Only these values are stored.
         "verdict": cast("ComparisonVerdict", record.verdict),
         "comparison": cast("JsonObject", stored_json(record.record)),
     }

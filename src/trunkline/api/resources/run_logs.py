@@ -12,18 +12,19 @@ from trunkline.services.runs.logs import RunLogLine
 
 
 class LogLineResource(TypedDict):
-    at: Annotated[Timestamp, Meta(description="When it happened; of an exchange, when it had ended.")]
+    at: Annotated[Timestamp, Meta(description="When it happened. For an exchange, when it ended.")]
     level: Literal["info", "warning", "error"]
     source: Annotated[
         Literal["run", "agent", "wire"],
         Meta(
-            description="`run`: its history; `agent`: what an agent has said meanwhile; `wire`: an exchange with one."
+            description="`run`: an event of the run. `agent`: a progress message of an agent. `wire`: an "
+            "exchange with an agent."
         ),
     ]
-    event: Annotated[str, Meta(description="The type of the event, or what the exchange was for.")]
+    event: Annotated[str, Meta(description="Type of the event, or purpose of the exchange.")]
     step: str | None
     attempt: int | None
-    text: Annotated[str, Meta(description="What there is to say; it may have several lines.")]
+    text: Annotated[str, Meta(description="The message. It can have several lines.")]
 
 
 class LogPage(TypedDict):

@@ -1,7 +1,7 @@
 """
-Runs and their steps, their events, and what a person may ask of them.
+Runs, their steps and events, and the requests that control them.
 
-Payloads were encoded when they were stored; they are spliced into the answer as they are, never decoded here.
+Payloads were encoded when they were stored. They are copied into the response without decoding.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from trunkline.services.runs.queries import ItemCounts, RunView, StepView
 from trunkline.services.runs.search import ListedRun
 from trunkline.stores.base import EventRecord, RunRecord
 
-_STEP_PAYLOAD = Meta(description="Left out where steps are asked for without their payloads.")
-_RUN_PAYLOAD = Meta(description="Left out of a list with `payloads=false`.")
+_STEP_PAYLOAD = Meta(description="Omitted if steps are requested without payloads.")
+_RUN_PAYLOAD = Meta(description="Omitted in lists with `payloads=false`.")
 
 
 class WorkflowReference(TypedDict):
@@ -39,19 +39,20 @@ class WorkflowReference(TypedDict):
 
 
 class StepFailure(TypedDict):
-    """Why a step or run failed."""
+    """Why a step or a run failed."""
 
-    code: Annotated[str, Meta(description="One of a published list.")]
+    code: Annotated[str, Meta(description="An error code. `GET /api/v1/error-codes` lists them.")]
     message: str
-    fix: Annotated[str, Meta(description="What to do about it.")]
+    fix: Annotated[str, Meta(description="How to fix it.")]
     fix_command: NotRequired[
         Annotated[
-            str | None, Meta(description="The command in `fix`, if it has one that can be typed as it is.")
+            str | None, Meta(description="The command in `fix`, if there is one that can be run as is.")
         ]
     ]
     cause_item: NotRequired[
         Annotated[
-            int | None, Meta(description="Of a step with for_each: the index of the item that failed it.")
+            int | None,
+            Meta(description="For a `for_each` step: the index of the item that caused the failure."),
         ]
     ]
     step: NotRequired[str | None]
@@ -60,26 +61,28 @@ class StepFailure(TypedDict):
     http_status: NotRequired[int | None]
     detail: NotRequired[
         Annotated[
-            JsonValue, Meta(description="What could be extracted from the agent's answer all the same.")
+            JsonValue,
+            Meta(description="What could be extracted from the agent's response despite the failure."),
         ]
     ]
 
 
 class ErrorCode(TypedDict):
-    """What is known of every failure with this code."""
+    """An error code, and what applies to every failure with it."""
 
     code: str
     reached_agent: Annotated[
         Literal["no", "maybe", "yes"],
         Meta(
-            description="`maybe`: the request was sent and no answer came; another attempt repeats the same message."
+            description="`maybe`: the request was sent, but no answer arrived. The next attempt repeats the "
+            "same message."
         ),
     ]
-    fix: Annotated[str, Meta(description="What an error says unless the place that raises it knows better.")]
+    fix: Annotated[str, Meta(description="The default fix. An error may have a more specific one.")]
     fix_command: Annotated[
         str | None,
         Meta(
-            description="The command in `fix`, if it has one; RUN, STEP, AGENT and SECRET stand for what has failed."
+            description="The command in `fix`, if there is one. RUN, STEP, AGENT and SECRET are placeholders."
         ),
     ]
 
@@ -89,7 +92,7 @@ class ErrorCodeList(TypedDict):
 
 
 class WaitingForResource(TypedDict):
-    """What a step that is not done waits for."""
+    """What an unfinished step is waiting for."""
 
     kind: Literal["input", "auth", "retry", "remote", "outcome"]
     text: str
@@ -97,18 +100,22 @@ class WaitingForResource(TypedDict):
     data: NotRequired[
         Annotated[
             JsonValue,
-            Meta(description="What the agent has said with its question that is no text; left out: nothing."),
+            Meta(
+                description="Structured data that the agent sent with its question. Omitted if there is none."
+            ),
         ]
     ]
 
 
 class ItemsResource(TypedDict):
-    """How far a step with `for_each` is: how many of its items are in which state."""
+    """Progress of a `for_each` step: the number of its items by status."""
 
     total: int
-    pending: Annotated[int, Meta(description="Not begun, or not called again yet.")]
+    pending: Annotated[
+        int, Meta(description="Items that have not started, or whose next attempt has not started.")
+    ]
     running: int
-    waiting: Annotated[int, Meta(description="For their next attempt, or for a person.")]
+    waiting: Annotated[int, Meta(description="Items that wait for their next attempt or for a person.")]
     completed: int
     failed: int
     skipped: int
@@ -116,19 +123,19 @@ class ItemsResource(TypedDict):
 
 
 class ChildResource(TypedDict):
-    """The run that a step has begun last."""
+    """The child run that a step started last."""
 
     run_id: str
     status: NotRequired[
         Annotated[
             RunStatus | None,
-            Meta(description="Left out: the run was deleted, or this is one of many items."),
+            Meta(description="Omitted if the run was deleted, or for an item of a `for_each` step."),
         ]
     ]
 
 
 class ParentResource(TypedDict):
-    """The step of another run that has begun a run."""
+    """The step that started this child run."""
 
     run_id: str
     step: str
@@ -137,14 +144,15 @@ class ParentResource(TypedDict):
 class StepResource(TypedDict):
     name: str
     status: StepStatus
-    agent: Annotated[str, Meta(description="Empty where the step is a run of another workflow.")]
-    protocol: Annotated[str | None, Meta(description="The dialect that was spoken.")]
+    agent: Annotated[str, Meta(description="Empty if the step runs another workflow.")]
+    protocol: Annotated[str | None, Meta(description="The dialect of the call.")]
     attempts: int
     input: NotRequired[Annotated[JsonValue, _STEP_PAYLOAD]]
     output: NotRequired[Annotated[JsonValue, _STEP_PAYLOAD]]
     error: StepFailure | None
     warnings: Annotated[
-        Sequence[str], Meta(description="What is odd about an answer that was taken all the same.")
+        Sequence[str],
+        Meta(description="Deviations from the protocol in a response that was accepted anyway."),
     ]
     waiting_for: WaitingForResource | None
     started_at: Timestamp | None
@@ -152,55 +160,58 @@ class StepResource(TypedDict):
     items: NotRequired[
         Annotated[
             ItemsResource | None,
-            Meta(description="Only of a step with `for_each` that has begun; its input is null then."),
+            Meta(description="Only for a `for_each` step that has started. Its `input` is null."),
         ]
     ]
     workflow: NotRequired[
         Annotated[
             str | None,
-            Meta(description="Only of a step that is a run of another workflow: that one's name."),
+            Meta(description="Only for a step that runs another workflow: the name of that workflow."),
         ]
     ]
     child: NotRequired[
-        Annotated[ChildResource | None, Meta(description="Only of such a step that has begun.")]
+        Annotated[
+            ChildResource | None,
+            Meta(description="Only for a step that runs another workflow and has started."),
+        ]
     ]
 
 
 class RunFacts(TypedDict):
-    """What a run has alone and in a list."""
+    """Fields of a run that are also part of a list."""
 
     id: str
     workflow: WorkflowReference
     status: RunStatus
-    agents: Annotated[Sequence[str], Meta(description="Those that its workflow's steps call, each once.")]
+    agents: Annotated[
+        Sequence[str], Meta(description="Agents that the workflow's steps call, without duplicates.")
+    ]
     error: StepFailure | None
     correlation_id: str
     started_by: Annotated[
         str | None,
         Meta(
-            description="The name of the API key that started it; `kafka:TOPIC` for a command from Kafka. A child"
-            " run has its parent's. Null: no keys were in use.",
+            description="Name of the API key that started the run, or `kafka:TOPIC` for a command from Kafka. "
+            "A child run has the value of its parent. Null without API keys.",
             examples=["ci"],
         ),
     ]
     created_at: Timestamp
     started_at: Timestamp | None
     finished_at: Timestamp | None
-    retry_of: NotRequired[Annotated[str | None, Meta(description="The run that this one repeats.")]]
+    retry_of: NotRequired[Annotated[str | None, Meta(description="The run that this run retries.")]]
     cancel_requested_at: NotRequired[Timestamp | None]
-    parent: NotRequired[
-        Annotated[ParentResource | None, Meta(description="Only of a run that a step has begun.")]
-    ]
+    parent: NotRequired[Annotated[ParentResource | None, Meta(description="Only for a child run.")]]
     trace_id: NotRequired[
         Annotated[
             str | None,
-            Meta(description="Of the trace that it is part of; left out: nobody traces it."),
+            Meta(description="Id of the trace that the run is part of. Omitted if it is not traced."),
         ]
     ]
 
 
 class RunSummary(RunFacts):
-    """A run without its steps."""
+    """A run, without its steps."""
 
     input: NotRequired[Annotated[JsonValue, _RUN_PAYLOAD]]
     output: NotRequired[Annotated[JsonValue, _RUN_PAYLOAD]]
@@ -212,7 +223,8 @@ class RunResource(RunFacts):
     last_seq: Annotated[
         int,
         Meta(
-            description="The number of its last event: what is told here is how it stood then. 0: it has not begun."
+            description="Number of the last event that is reflected in this response. 0 if the run has not "
+            "started."
         ),
     ]
     steps: list[StepResource]
@@ -229,7 +241,7 @@ class StepPage(TypedDict):
 
 
 class EventResource(TypedDict):
-    seq: Annotated[int, Meta(description="Counts the run's events from 1, without a gap.")]
+    seq: Annotated[int, Meta(description="Number of the event in its run: 1, 2, 3, … without gaps.")]
     type: str
     at: Timestamp
     data: JsonValue
@@ -245,19 +257,22 @@ class EventPage(TypedDict):
 
 class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
     from_step: (
-        Annotated[str | None, Meta(description="Run this step and all after it again.")] | UnsetType
+        Annotated[str | None, Meta(description="Run this step and all steps that depend on it again.")]
+        | UnsetType
     ) = UNSET
-    from_start: Annotated[bool, Meta(description="Keep nothing: run every step again.")] = False
+    from_start: Annotated[bool, Meta(description="Run all steps again, and keep no outputs.")] = False
     input: (
-        Annotated[JsonValue, Meta(description="Another input for the run; left out: the same one.")]
+        Annotated[
+            JsonValue, Meta(description="New input for the run. Defaults to the input of the original run.")
+        ]
         | UnsetType
     ) = UNSET
     step_input: (
         Annotated[
             JsonValue,
             Meta(
-                description="What `from_step` is given, in place of what the workflow makes for it; not for a step"
-                " with `for_each`."
+                description="Input for `from_step`, instead of the one that the workflow creates. Not for a "
+                "`for_each` step."
             ),
         ]
         | UnsetType
@@ -271,7 +286,7 @@ class ReplyRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     text: str | UnsetType = UNSET
     data: JsonMapping | list[JsonValue] | str | int | float | bool | UnsetType = UNSET
-    # Empty text is an answer; a message without any part is none.
+    # An empty text is a valid reply, but a message needs at least one part.
     parts: (
         Annotated[
             list[JsonMapping],
@@ -286,7 +301,8 @@ class ReplyRequest(msgspec.Struct, forbid_unknown_fields=True):
         Annotated[
             str,
             Meta(
-                description="The question that is meant, by its id in the inbox; another one is not answered."
+                description="Id of the inbox item to answer. If the step now asks another question, the "
+                "request fails."
             ),
         ]
         | UnsetType
@@ -295,10 +311,10 @@ class ReplyRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 class ResolveRequest(msgspec.Struct, forbid_unknown_fields=True):
     outcome: ResolvedOutcome
-    output: Annotated[JsonValue, Meta(description="The step's output, where it succeeded.")] = None
+    output: Annotated[JsonValue, Meta(description="The step's output, if the outcome is `succeeded`.")] = None
 
 
-# --- what they are made from
+# --- conversions
 
 
 def step_failure(error: StepError) -> StepFailure:

@@ -1,4 +1,4 @@
-"""Named secrets; no answer ever has a value."""
+"""Named secrets. No response contains a value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SecretResource(TypedDict):
     """A named secret, without its value."""
 
     name: str
-    version: Annotated[int, msgspec.Meta(description="How often it has been set.")]
+    version: Annotated[int, msgspec.Meta(description="How many times the secret has been set.")]
     created_at: Timestamp
     updated_at: Timestamp
 
@@ -29,7 +29,7 @@ class SecretValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: Annotated[
         str,
         msgspec.Meta(
-            description="Kept encrypted; nobody can read it again. A shorter one could not be hidden in records.",
+            description="Stored encrypted, and never returned. Shorter values cannot be redacted reliably.",
             min_length=4,
             max_length=65_536,
             extra_json_schema={"writeOnly": True},

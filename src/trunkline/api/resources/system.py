@@ -1,4 +1,4 @@
-"""The system itself: whether it is ready, which processes live, how much waits, who has changed what, who is asking."""
+"""The state of the system: readiness, processes, queues, the audit log, and the caller's identity."""
 
 from __future__ import annotations
 
@@ -27,82 +27,90 @@ class Liveness(TypedDict):
 
 class Readiness(TypedDict):
     status: str
-    dependencies: Annotated[Mapping[str, str], Meta(description="Each dependency, with `ok`.")]
-    warnings: Annotated[Sequence[str], Meta(description="What stops no work, and should not stay as it is.")]
+    dependencies: Annotated[
+        Mapping[str, str], Meta(description="The state of each dependency: `ok`, or what is wrong.")
+    ]
+    warnings: Annotated[
+        Sequence[str], Meta(description="Problems that do not stop work, but need attention.")
+    ]
 
 
 class Dependency(TypedDict):
     name: str
     ok: bool
-    detail: Annotated[str | None, Meta(description="Why it is not; null where it is.")]
+    detail: Annotated[str | None, Meta(description="What is wrong. Null if `ok` is true.")]
 
 
 class ProcessResource(TypedDict):
     id: str
     name: Annotated[str, Meta(description="Host and process id.")]
     roles: Sequence[str]
-    pool: Annotated[str | None, Meta(description="Of bridges: it takes the tasks of that pool alone.")]
+    pool: Annotated[str | None, Meta(description="For a bridge: the agent pool whose tasks it takes.")]
     version: str
     started_at: Timestamp
-    seen_at: Annotated[Timestamp, Meta(description="When it has last said that it lives.")]
-    alive: Annotated[bool, Meta(description="False: it should have said so again by now.")]
-    this: Annotated[bool, Meta(description="It is the one that answers.")]
+    seen_at: Annotated[Timestamp, Meta(description="Time of the last heartbeat.")]
+    alive: Annotated[bool, Meta(description="False if the last heartbeat is too old.")]
+    this: Annotated[bool, Meta(description="Whether this is the process that answered the request.")]
 
 
 class Count(TypedDict):
     name: str
     count: int
     exact: Annotated[
-        bool, Meta(description="False: there are at least as many; they are not counted any further.")
+        bool, Meta(description="False if counting stopped at the limit, so that there may be more.")
     ]
 
 
 class Consumers(TypedDict):
-    """Processes that share the records of a topic of Kafka's among them."""
+    """A Kafka consumer group, and its lag."""
 
-    group: Annotated[str, Meta(description="Their consumer group.")]
+    group: Annotated[str, Meta(description="Name of the consumer group.")]
     topic: str
-    role: Annotated[ProcessRole, Meta(description="Of these processes.")]
-    pool: Annotated[str | None, Meta(description="Of bridges: the pool whose tasks they take.")]
+    role: Annotated[ProcessRole, Meta(description="Role of the processes in the group.")]
+    pool: Annotated[str | None, Meta(description="For bridges: the agent pool whose tasks they take.")]
     waiting: Annotated[
         int | None,
-        Meta(description="Records that the group has not settled, over all partitions; null: not known."),
+        Meta(
+            description="Records that the group has not committed yet, over all partitions. Null if unknown."
+        ),
     ]
-    partitions: Annotated[int | None, Meta(description="Of the topic; null: not known.")]
-    detail: Annotated[str | None, Meta(description="Why it is not known; null where it is.")]
+    partitions: Annotated[int | None, Meta(description="Number of partitions of the topic. Null if unknown.")]
+    detail: Annotated[str | None, Meta(description="Why a value is unknown. Null if all are known.")]
 
 
 class SystemState(TypedDict):
-    """How the system stands."""
+    """The state of the system."""
 
     at: Timestamp
-    version: Annotated[str, Meta(description="Of the process that answers.")]
+    version: Annotated[str, Meta(description="Version of the process that answers.")]
     mode: Annotated[
-        Literal["embedded", "distributed"], Meta(description="`embedded`: one process is all of it.")
+        Literal["embedded", "distributed"],
+        Meta(description="`embedded`: all roles in one process. `distributed`: several processes."),
     ]
     store: Literal["sqlite", "postgresql"]
     broker: Literal["memory", "kafka"]
-    ready: Annotated[bool, Meta(description="Work can be taken by the process that answers.")]
-    dependencies: Annotated[list[Dependency], Meta(description="Of the process that answers.")]
+    ready: Annotated[bool, Meta(description="Whether the process that answers can accept work.")]
+    dependencies: Annotated[list[Dependency], Meta(description="Dependencies of the process that answers.")]
     processes: Annotated[
         list[ProcessResource] | None,
         Meta(
-            description="Those that live, and those that have not said good-bye; null: the store cannot be asked."
+            description="Running processes, and processes that ended without signing off. Null if the store "
+            "is unavailable."
         ),
     ]
     runs: Annotated[
         list[Count] | None,
-        Meta(description="How many runs there are, by their status; null as above."),
+        Meta(description="Number of runs by status. Null if the store is unavailable."),
     ]
-    queues: Annotated[list[Count] | None, Meta(description="How much waits, and where; null as above.")]
+    queues: Annotated[
+        list[Count] | None,
+        Meta(description="Number of waiting entries by queue. Null if the store is unavailable."),
+    ]
     consumers: Annotated[
         list[Consumers] | None,
-        Meta(
-            description="How far those are behind that take records from Kafka, as it was at most five seconds ago;"
-            " null: there is no Kafka."
-        ),
+        Meta(description="Lag of the Kafka consumer groups, at most five seconds old. Null without Kafka."),
     ]
-    warnings: Annotated[list[str], Meta(description="What stops no work, and should not stay as it is.")]
+    warnings: Annotated[list[str], Meta(description="Problems that do not stop work, but need attention.")]
 
 
 class AuditEntryResource(TypedDict):
@@ -110,16 +118,16 @@ class AuditEntryResource(TypedDict):
     at: Timestamp
     who: Annotated[
         str | None,
-        Meta(description="The name of the key; null: no keys are in use, or none was needed."),
+        Meta(description="Name of the API key. Null if no key was used."),
     ]
     kind: AuditKind
-    action: Annotated[str, Meta(description="What was done to it.", examples=["cancel"])]
+    action: Annotated[str, Meta(description="What was done.", examples=["cancel"])]
     subject: Annotated[
-        str, Meta(description="What it was done to: a run's or a dead letter's id, or a name.")
+        str, Meta(description="What was changed: the id of a run or a dead letter, or a name.")
     ]
     detail: Annotated[
         JsonMapping,
-        Meta(description="What else there is to say; never a secret, never what was sent."),
+        Meta(description="Further details. Never contains secrets or payloads."),
     ]
 
 
@@ -129,16 +137,16 @@ class AuditPage(TypedDict):
 
 
 class CallerResource(TypedDict):
-    """Who is asking."""
+    """The identity of the caller."""
 
-    name: Annotated[str | None, Meta(description="The name of the key; null: no keys are in use.")]
-    role: Annotated[KeyRole, Meta(description="What the key may do; without keys everything.")]
+    name: Annotated[str | None, Meta(description="Name of the API key. Null without API keys.")]
+    role: Annotated[KeyRole, Meta(description="Role of the API key. `admin` without API keys.")]
 
 
 def system_state(
     sight: SystemSnapshot, dependencies: Mapping[str, str], warnings: Sequence[str], now: Instant
 ) -> SystemState:
-    """`dependencies`: each with "ok", or the reason why it is not."""
+    """`dependencies` maps each dependency to "ok" or to what is wrong."""
     asked: list[Dependency] = [
         {"name": name, "ok": reason == OK, "detail": None if reason == OK else reason}
         for name, reason in sorted(dependencies.items())

@@ -1,4 +1,4 @@
-"""Workflows: their versions, their graphs, and what is wrong with a definition."""
+"""Workflows: their versions and graphs, and the validation of definitions."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ WORKFLOW_DEFINITION = "WorkflowDefinition"
 
 EdgeReason = Literal["needs", "reads", "on_error"]
 _VersionNumber = Annotated[int, Meta(ge=1)]
-_Warnings = Annotated[list[FindingResource], Meta(description="What is allowed, but probably not meant.")]
+_Warnings = Annotated[
+    list[FindingResource], Meta(description="Findings that are valid, but probably mistakes.")
+]
 
 
 # --- versions
 
 
 class SavedWorkflow(TypedDict):
-    """What saving a definition came to."""
+    """The result of saving a definition."""
 
     id: str
     name: str
@@ -45,16 +47,16 @@ class SavedWorkflow(TypedDict):
 
 
 class WorkflowSummary(TypedDict):
-    """What a workflow has alone and in a list."""
+    """Fields of a workflow that are also part of a list."""
 
     id: str
     name: str
     version: _VersionNumber
     created_at: Annotated[Timestamp, Meta(description="When this version was saved.")]
     description: str | None
-    steps: Annotated[int, Meta(ge=1, description="How many it has.")]
-    agents: Annotated[list[str], Meta(description="Those that its steps call, by name.")]
-    workflows: Annotated[list[str], Meta(description="Those that its steps are runs of, by name.")]
+    steps: Annotated[int, Meta(ge=1, description="Number of steps.")]
+    agents: Annotated[list[str], Meta(description="Names of the agents that its steps call.")]
+    workflows: Annotated[list[str], Meta(description="Names of the workflows that its steps run.")]
 
 
 class LastRunResource(TypedDict):
@@ -65,19 +67,18 @@ class LastRunResource(TypedDict):
 
 class WorkflowItem(WorkflowSummary):
     last_runs: NotRequired[
-        Annotated[
-            list[LastRunResource], Meta(description="Newest first; there where `last_runs` asks for them.")
-        ]
+        Annotated[list[LastRunResource], Meta(description="Newest first. Only with `last_runs`.")]
     ]
 
 
 class WorkflowResource(WorkflowSummary):
     definition: Annotated[JsonMapping, Meta(description="The definition in its canonical form.")]
-    source: Annotated[str, Meta(description="The definition as it was written.")]
+    source: Annotated[str, Meta(description="The definition as it was submitted.")]
     yaml: Annotated[
         str | None,
         Meta(
-            description="The same as YAML, for whoever reads it; null where `source` is no JSON, or too long for that."
+            description="The definition converted to YAML. Null if `source` is not JSON, or is too long to "
+            "convert."
         ),
     ]
 
@@ -91,28 +92,29 @@ class WorkflowPage(TypedDict):
 
 
 class GraphLoop(TypedDict):
-    items: Annotated[str, Meta(description="What it is called once for each of, as written.")]
+    items: Annotated[str, Meta(description="The list or the expression for the items, as written.")]
     mode: Literal["parallel", "sequential"]
-    at_once: Annotated[int, Meta(ge=1, description="How many items are worked on at the same time.")]
+    at_once: Annotated[int, Meta(ge=1, description="Maximum number of items processed at the same time.")]
 
 
 class GraphJoin(TypedDict):
-    quorum: Annotated[int, Meta(ge=1, description="So many of them have to complete.")]
+    quorum: Annotated[int, Meta(ge=1, description="Number of joined steps that must complete.")]
     of: Annotated[list[str], Meta(description="The steps that are joined.")]
-    cancel_rest: Annotated[bool, Meta(description="Whether the others are stopped then.")]
+    cancel_rest: Annotated[bool, Meta(description="Whether the remaining steps are cancelled then.")]
 
 
 class GraphStep(TypedDict):
     name: str
     kind: Literal["agent", "workflow"]
-    agent: Annotated[str | None, Meta(description="Null where the step is a run of another workflow.")]
-    workflow: Annotated[str | None, Meta(description="Null where the step calls an agent.")]
+    agent: Annotated[str | None, Meta(description="Null if the step runs another workflow.")]
+    workflow: Annotated[str | None, Meta(description="Null if the step calls an agent.")]
     version: Annotated[
-        int | None, Meta(description="Of that workflow; null: the latest when the step begins.")
+        int | None,
+        Meta(description="Version of that workflow. Null means the latest version when the step starts."),
     ]
-    when: Annotated[str | None, Meta(description="The condition in CEL; null: always.")]
+    when: Annotated[str | None, Meta(description="The condition, in CEL. Null if the step has none.")]
     for_each: GraphLoop | None
-    join: Annotated[GraphJoin | None, Meta(description="Null: it waits until all it needs is over.")]
+    join: Annotated[GraphJoin | None, Meta(description="Null if the step waits for all steps that it needs.")]
 
 
 # `from` is a keyword, and cannot be declared as an attribute.
@@ -126,16 +128,16 @@ class GraphEdge(_EdgeStart):
     why: Annotated[
         EdgeReason,
         Meta(
-            description="`needs`: written so. `reads`: an expression reads the output. "
-            "`on_error`: the failure of `from` leads to `to`."
+            description="`needs`: listed under `needs`. `reads`: an expression reads the output. `on_error`: "
+            "`to` runs when `from` fails."
         ),
     ]
 
 
 class Graph(TypedDict):
-    steps: Annotated[list[GraphStep], Meta(description="In the order of the definition.")]
+    steps: Annotated[list[GraphStep], Meta(description="Steps in the order of the definition.")]
     edges: Annotated[
-        list[GraphEdge], Meta(description="Everything that a step waits for, also by a longer way.")
+        list[GraphEdge], Meta(description="All dependencies of the steps, including transitive ones.")
     ]
 
 
@@ -145,16 +147,16 @@ class WorkflowGraph(Graph):
 
 
 class WorkflowValidation(TypedDict):
-    """What saving a definition would come to."""
+    """The result of validating a definition."""
 
     valid: bool
-    name: Annotated[str | None, Meta(description="Null while it is not valid.")]
-    errors: Annotated[list[FindingResource], Meta(description="Why it would be refused; at most 100.")]
+    name: Annotated[str | None, Meta(description="Null if the definition is invalid.")]
+    errors: Annotated[list[FindingResource], Meta(description="Errors that prevent saving. At most 100.")]
     warnings: _Warnings
-    graph: Annotated[Graph | None, Meta(description="Null while it is not valid.")]
+    graph: Annotated[Graph | None, Meta(description="Null if the definition is invalid.")]
 
 
-# --- what they are made from
+# --- conversions
 
 
 class _StepOutline(msgspec.Struct):
@@ -163,7 +165,7 @@ class _StepOutline(msgspec.Struct):
 
 
 class _DefinitionOutline(msgspec.Struct):
-    """What a list shows of a definition: reading all of it would cost ten times as much."""
+    """The part of a definition that a list shows. Decoding all of it would cost ten times as much."""
 
     steps: dict[str, _StepOutline]
     description: str | None = None
@@ -182,7 +184,7 @@ def saved_workflow(version: WorkflowVersion, warnings: Sequence[Finding]) -> Sav
 
 
 def workflow_resource(version: WorkflowVersion) -> WorkflowResource:
-    # A source may be UTF-16; it was read when it was saved, here it is only shown.
+    # A source may be UTF-16. It was parsed when it was saved; here it is only shown.
     source = version.source.decode(errors="replace")
     return {
         **_summary(version),
@@ -193,7 +195,7 @@ def workflow_resource(version: WorkflowVersion) -> WorkflowResource:
 
 
 def workflow_item(version: WorkflowVersion, last_runs: Sequence[LastRun] | None = None) -> WorkflowItem:
-    """`last_runs`: None: nobody asked for them."""
+    """`last_runs` is None if they were not requested."""
     item: WorkflowItem = {**_summary(version)}
     if last_runs is not None:
         item["last_runs"] = [
@@ -274,7 +276,7 @@ def _graph_join(step: CompiledStep) -> GraphJoin | None:
 
 
 def _edge_reason(step: CompiledStep, need: str) -> EdgeReason:
-    """The reason that matters most: a way that only a failure opens, then what is written, then what is read."""
+    """The most important reason: `on_error` before `needs` before `reads`."""
     if need in step.catches:
         return "on_error"
     return "needs" if need in step.definition.needs else "reads"

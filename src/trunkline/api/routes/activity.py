@@ -1,4 +1,4 @@
-"""What agents had to do lately: minute by minute, and call by call."""
+"""The recent activity of agents, per minute and per call."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _HOUR = 60
 
 class ActivityParameters(AgentParameters, frozen=True, kw_only=True):
     minutes: Annotated[
-        int, Meta(ge=1, le=MAX_MINUTES, description="How many minutes, this one included.")
+        int, Meta(ge=1, le=MAX_MINUTES, description="Number of minutes, including the current one.")
     ] = _HOUR
 
 
 class ListCallsParameters(AgentParameters, frozen=True, kw_only=True):
     limit: PageLimit = DEFAULT_LIMIT
-    # The place of the last call given: when it ended, and its row.
+    # The position of the last call of the previous page: when it ended, and its row.
     cursor: Annotated[str, Meta(description=CURSOR, pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$")] | None = None
 
 
@@ -38,11 +38,11 @@ class ActivityRoutes:
         self._activities = services.agent_activity
 
     async def activity(self, _request: Request, given: ActivityParameters) -> Response:
-        """What an agent had to do lately, minute by minute."""
+        """Get an agent's recent activity, per minute."""
         return json_response(agent_activity(await self._activities.of(given.agent, given.minutes)))
 
     async def calls(self, _request: Request, given: ListCallsParameters) -> Response:
-        """The last attempts on an agent that have ended, newest first."""
+        """List an agent's finished calls, newest first."""
         limit = given.limit
         found = await self._activities.calls(given.agent, limit=limit + 1, before=_place(given.cursor))
         shown = found[:limit]
@@ -67,7 +67,7 @@ def activity_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"GET {one}/activity", routes.activity, ActivityParameters, name="get_agent_activity", tag="agents",
-            responses={200: ResponseSpec("The last minutes.", AgentActivity)}, problems=(404, 422),
+            responses={200: ResponseSpec("The recent activity.", AgentActivity)}, problems=(404, 422),
         ),
         operation(
             f"GET {one}/calls", routes.calls, ListCallsParameters, name="list_agent_calls", tag="agents",

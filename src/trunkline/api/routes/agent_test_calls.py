@@ -15,7 +15,7 @@ from trunkline.api.services import Services
 from trunkline.errors import Invalid
 from trunkline.jsontypes import JsonObject
 
-_FIX = 'Send {"text": "…"}, or {"input": …} with what a step would give to the agent.'
+_FIX = 'Send {"text": "…"}, or {"input": …} with the input as a step would send it.'
 
 
 class AgentTestCallRoutes:
@@ -25,10 +25,11 @@ class AgentTestCallRoutes:
 
     async def call(self, request: Request, given: AgentParameters) -> Response:
         """
-        Sends one message to the agent, as a step would, and answers with what came back and all that was on the wire.
+        Send a test message to an agent.
 
-        It is no run: nothing is kept or retried, and neither the agent's limits nor its breaker know of it. The agent
-        does what it is asked to.
+        The message is sent as a step would send it, and the agent does the work. The response contains the result and
+        all exchanges with the agent. A test call is not a run: it is not stored or retried, and it does not count
+        toward the agent's limits or its circuit breaker.
         """
         message = _read(decode_object(await read_body(request, self._limits.max_body_bytes)))
         result = await self._test_calls.call(
@@ -44,9 +45,9 @@ def _read(body: JsonObject) -> AgentMessage:
     try:
         message = msgspec.convert(with_whole_numbers(body, AgentMessage), AgentMessage)
     except msgspec.ValidationError as exc:
-        raise Invalid(f"The message is not valid: {exc}", fix=_FIX) from exc
+        raise Invalid(f"The message is invalid: {exc}", fix=_FIX) from exc
     if ("text" in body) == ("input" in body):
-        raise Invalid("The message is not valid: it has one of `text` and `input`.", fix=_FIX)
+        raise Invalid("The message is invalid: it must have either `text` or `input`.", fix=_FIX)
     return message
 
 
@@ -55,7 +56,7 @@ def agent_test_call_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"POST {AGENTS}/{{agent}}/try", routes.call, AgentParameters, name="try_agent", tag="agents",
-            body=Body(AgentMessage), responses={200: ResponseSpec("What came back.", AgentTrial)},
+            body=Body(AgentMessage), responses={200: ResponseSpec("The result of the call.", AgentTrial)},
             problems=(400, 404, 413, 422),
         ),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Agents: register, read, change, remove, ask how they are."""
+"""Agents: register, read, change and delete them, and check their health."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from trunkline.services.agents.specs import parse_spec
 
 AGENTS = "/api/v1/agents"
 MERGE_PATCH = "application/merge-patch+json"
-# Python code that prepares a registration constructs it: `api.schemas` declares it.
+# Declared in `api.schemas`, because Python code that prepares a registration uses it.
 _AGENT_CREATE: JsonObject = {"$ref": "#/components/schemas/AgentCreate"}
 AgentParameter = Annotated[str, Meta(description="The agent's name or id.")]
 # Strong tags only: If-Match never matches a weak one.
@@ -63,7 +63,8 @@ class ChangeAgentParameters(AgentParameters, frozen=True, kw_only=True):
         Annotated[
             str,
             Meta(
-                description="The `ETag` that was read; the call is refused if the agent has changed since.",
+                description="The `ETag` of the version you read. If the agent has changed since, the request "
+                "fails with 412.",
                 extra=in_header("If-Match"),
             ),
         ]
@@ -72,14 +73,17 @@ class ChangeAgentParameters(AgentParameters, frozen=True, kw_only=True):
 
 
 class ListAgentsParameters(TextPageParameters, frozen=True, kw_only=True):
-    protocol: Annotated[str, Meta(description="Only agents that are registered with this one.")] | None = None
+    protocol: (
+        Annotated[str, Meta(description="Return only agents that are registered with this protocol.")] | None
+    ) = None
     activity: (
         Annotated[
             int,
             Meta(
                 ge=1,
                 le=MAX_MINUTES_OF_MANY,
-                description="So many minutes of what each had to do, with its limits and its last check.",
+                description="Include this many minutes of activity, the limits and the last check of each "
+                "agent.",
             ),
         ]
         | None
@@ -92,12 +96,12 @@ class AgentRoutes:
         self._registry = services.registry
 
     async def create(self, request: Request) -> Response:
-        """Registers an agent."""
+        """Register an agent."""
         agent = await self._registry.create(parse_spec(await self._document(request)))
         return await self._shown(agent, 201, {"Location": f"{AGENTS}/{quote(agent.name, safe='')}"})
 
     async def list(self, _request: Request, given: ListAgentsParameters) -> Response:
-        """Agents by name."""
+        """List agents, sorted by name."""
         found = await self._registry.list(
             limit=given.limit + 1, after=decode_cursor(given.cursor), protocol=given.protocol
         )
@@ -108,51 +112,51 @@ class AgentRoutes:
         return json_response(page_of([agent_overview(each) for each in overviews], next_cursor))
 
     async def get(self, _request: Request, given: AgentParameters) -> Response:
-        """One agent; its secret is never shown."""
+        """Get an agent. Its credentials are never returned."""
         return await self._shown(await self._registry.get(given.agent))
 
     async def replace(self, request: Request, given: ChangeAgentParameters) -> Response:
-        """Describes an agent anew; a secret that is not given stays."""
+        """Replace an agent. If `auth_config` is omitted, the stored credentials are kept."""
         spec = parse_spec(await self._document(request))
         expected = await self._expected_version(given)
         return await self._shown(await self._registry.replace(given.agent, spec, if_match=expected))
 
     async def patch(self, request: Request, given: ChangeAgentParameters) -> Response:
-        """Changes what the JSON merge patch names."""
+        """Change fields of an agent with a JSON merge patch."""
         document = await self._document(request)
         expected = await self._expected_version(given)
         return await self._shown(await self._registry.patch(given.agent, document, if_match=expected))
 
     async def delete(self, _request: Request, given: ChangeAgentParameters) -> Response:
-        """Removes an agent."""
+        """Delete an agent."""
         await self._registry.delete(given.agent, if_match=await self._expected_version(given))
         return Response(status_code=204)
 
     async def health(self, _request: Request, given: AgentParameters) -> Response:
-        """Asks the agent whether it is there, without giving it work."""
+        """Check whether an agent can be reached, without sending it work."""
         report = await self._services.check_health(await self._registry.get(given.agent))
         return json_response(agent_health(report))
 
     async def card(self, _request: Request, given: AgentParameters) -> Response:
-        """The agent's card as it is now; nothing is decided or kept by it."""
+        """Fetch an agent's current card. The stored dialect does not change."""
         known = await self._registry.get(given.agent)
         return json_response(agent_card(known, await self._services.view_card(known)))
 
     async def refresh(self, _request: Request, given: AgentParameters) -> Response:
-        """Looks now what the agent speaks, instead of when it is called next."""
+        """Re-detect an agent's dialect now, instead of at the next call."""
         unclear = await self._services.refresh_dialect(await self._registry.get(given.agent))
         if unclear is not None:
             raise AgentUnclear(unclear.message, fix=unclear.fix)
         return await self._shown(await self._registry.get(given.agent))
 
     async def reset(self, _request: Request, given: AgentParameters) -> Response:
-        """Closes the agent's breaker and fills its bucket: tasks that wait for it may go at once."""
+        """Close an agent's circuit breaker and reset its rate limit, so that waiting tasks can start immediately."""
         return await self._shown(await self._registry.reset(given.agent))
 
     async def _shown(
         self, agent: Agent, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """With what it has to do, and where its migration stands."""
+        """The agent with its load and the state of its migration."""
         state = await self._services.migration_plan.state(agent)
         resource = agent_resource(agent, await self._registry.load_of(agent), state)
         return json_response(resource, status, {"ETag": _etag(agent), **(headers or {})})
@@ -161,13 +165,13 @@ class AgentRoutes:
         return decode_object(await read_body(request, self._services.limits.max_body_bytes))
 
     async def _expected_version(self, given: ChangeAgentParameters) -> int | None:
-        """The version that the caller has read, out of all those it would accept."""
+        """The current version, if `If-Match` accepts it."""
         if given.if_match is None or given.if_match.strip() == "*":
             return None
         present = await self._registry.get(given.agent)
         if str(present.version) in _TAG.findall(given.if_match):
             return present.version
-        raise StaleVersion(f"The agent is at version {_etag(present)}, If-Match says {given.if_match}.")
+        raise StaleVersion(f"The agent has version {_etag(present)}, but If-Match is {given.if_match}.")
 
 
 def _etag(agent: Agent) -> str:
@@ -182,7 +186,7 @@ def agent_operations(services: Services) -> list[Operation]:
         operation(
             f"POST {AGENTS}", routes.create, name="create_agent", tag="agents", body=Body(_AGENT_CREATE),
             responses={
-                201: ResponseSpec("The agent, registered.", AgentMetadataResource, headers={**ETAG, **LOCATION})
+                201: ResponseSpec("The registered agent.", AgentMetadataResource, headers={**ETAG, **LOCATION})
             },
             problems=(400, 409, 413, 422),
         ),
@@ -205,11 +209,11 @@ def agent_operations(services: Services) -> list[Operation]:
         ),
         operation(
             f"DELETE {one}", routes.delete, ChangeAgentParameters, name="delete_agent", tag="agents",
-            responses={204: ResponseSpec("The agent is gone.")}, problems=(404, 409, 412),
+            responses={204: ResponseSpec("The agent was deleted.")}, problems=(404, 409, 412),
         ),
         operation(
             f"GET {one}/health", routes.health, AgentParameters, name="check_agent_health", tag="agents",
-            responses={200: ResponseSpec("What the check has found.", AgentHealth)}, problems=(404,),
+            responses={200: ResponseSpec("The result of the health check.", AgentHealth)}, problems=(404,),
         ),
         operation(
             f"GET {one}/card", routes.card, AgentParameters, name="get_agent_card", tag="agents",

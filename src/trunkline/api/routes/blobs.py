@@ -1,4 +1,4 @@
-"""Files of agents that are too long for a step's output."""
+"""Files of agents that are too large for a step's output."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from trunkline.api.services import Services
 from trunkline.errors import NotFound
 from trunkline.ids import RunId
 
-# Never what the agent says it is: a browser would show it as a page of ours.
+# Never the content type that the agent states: a browser could render it as a page of this origin.
 _BYTES = "application/octet-stream"
 _AS_A_FILE = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
 
 
 class BlobParameters(Parameters, frozen=True, kw_only=True):
     run: Annotated[str, Meta(description="The run's id.")]
-    blob: Annotated[str, Meta(description="The file's id, as the step's output names it.")]
+    blob: Annotated[str, Meta(description="The file's id, from the step's output.")]
 
 
 class BlobRoutes:
@@ -30,13 +30,13 @@ class BlobRoutes:
         self._blobs = services.blobs
 
     async def get(self, _request: Request, given: BlobParameters) -> Response:
-        """A file that an agent has answered with, or that was sent to one."""
+        """Download a file that an agent returned or received."""
         content = None if self._blobs is None else await self._blobs.get(RunId(given.run), given.blob)
         if content is None:
             command = shlex.join(["trunkline", "runs", "show", given.run, "--json"])
             raise NotFound(
                 f"Run {given.run} has no file {given.blob}.",
-                fix=f"See the references in its outputs: {command}",
+                fix=f"Use a file id from the run's outputs: {command}",
                 fix_command=command,
             )
         return Response(content, media_type=_BYTES, headers=_AS_A_FILE)
@@ -48,7 +48,7 @@ def blob_operations(services: Services) -> list[Operation]:
             "GET /api/v1/runs/{run}/blobs/{blob}", BlobRoutes(services).get, BlobParameters, name="get_run_file",
             tag="runs",
             responses={
-                200: ResponseSpec("The file's bytes.", content={_BYTES: {"type": "string", "format": "binary"}})
+                200: ResponseSpec("The content of the file.", content={_BYTES: {"type": "string", "format": "binary"}})
             },
             problems=(404,),
         )

@@ -1,4 +1,4 @@
-"""Checks of agents: run one, see those that were."""
+"""Checks of agents: run a check, and read the reports."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class CheckRoutes:
 
     async def check(self, request: Request, given: AgentParameters) -> Response:
         """
-        Checks now whether the agent does what its protocol asks for, with its own credentials, and keeps the report.
+        Check whether an agent meets the requirements of its protocol, and store the report.
 
-        Whatever the agent does, the answer is a report. Without `active` nothing is sent that a correct agent takes for
-        work.
+        The check uses the agent's credentials. Without `active`, it sends nothing that a correct agent treats as work.
+        The response is a report even if the agent cannot be reached.
         """
         sent = await read_body(request, self._limits.max_body_bytes)
         wanted = _read(decode_object(sent)) if sent.strip() else CheckRequest()
@@ -47,7 +47,7 @@ class CheckRoutes:
         return json_response(check_report(record))
 
     async def list(self, _request: Request, given: ListChecksParameters) -> Response:
-        """The last checks of an agent, newest first, without their evidence."""
+        """List the last checks of an agent, newest first, without their findings."""
         found = await self._checks.list(
             given.agent, limit=given.limit + 1, before=decode_cursor(given.cursor)
         )
@@ -55,7 +55,7 @@ class CheckRoutes:
         return json_response(page_of([check_summary(record) for record in checks], next_cursor))
 
     async def get(self, _request: Request, given: CheckParameters) -> Response:
-        """The whole report of a check."""
+        """Get the complete report of a check."""
         return json_response(check_report(await self._checks.get(given.agent, given.check)))
 
 
@@ -63,7 +63,7 @@ def _read(body: JsonObject) -> CheckRequest:
     try:
         return msgspec.convert(body, CheckRequest)
     except msgspec.ValidationError as exc:
-        raise Invalid(f"The wish for a check is not valid: {exc}") from exc
+        raise Invalid(f"The check request is invalid: {exc}") from exc
 
 
 def check_operations(services: Services) -> list[Operation]:
@@ -72,8 +72,8 @@ def check_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"POST {one}/check", routes.check, AgentParameters, name="check_agent", tag="agents",
-            body=Body(CheckRequest, required=False), responses={200: ResponseSpec("What was found.", CheckReport)},
-            problems=(400, 404, 409, 413, 422),
+            body=Body(CheckRequest, required=False),
+            responses={200: ResponseSpec("The report of the check.", CheckReport)}, problems=(400, 404, 409, 413, 422),
         ),
         operation(
             f"GET {one}/checks", routes.list, ListChecksParameters, name="list_agent_checks", tag="agents",

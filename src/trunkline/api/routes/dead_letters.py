@@ -1,4 +1,4 @@
-"""Dead letters: see them, send them on, throw them away."""
+"""Dead letters: list, read, replay and discard them."""
 
 from __future__ import annotations
 
@@ -32,25 +32,26 @@ class DeadLetterRoutes:
         self._letters = services.dead_letters
 
     async def list(self, _request: Request, given: TextPageParameters) -> Response:
-        """Dead letters without their values, newest first."""
+        """List dead letters, newest first, without their values."""
         found = await self._letters.list(limit=given.limit + 1, before=decode_cursor(given.cursor))
         letters, next_cursor = page(found, given.limit, lambda letter: letter.id)
         return json_response(page_of([dead_letter_summary(letter) for letter in letters], next_cursor))
 
     async def get(self, _request: Request, given: DeadLetterParameters) -> Response:
-        """One dead letter; a long value is cut."""
+        """Get a dead letter. A long value is truncated."""
         return json_response(dead_letter_resource(await self._letters.get(given.letter)))
 
     async def replay(self, _request: Request, given: DeadLetterParameters) -> Response:
         """
-        Sends the record to its topic again, as it came; it is no dead letter any more.
+        Replay a dead letter.
 
-        If it still cannot be read or applied, it comes back as another one.
+        The original record is sent to its topic again, and the dead letter is removed. If the record still cannot be
+        processed, it becomes a new dead letter.
         """
         return json_response(dead_letter_resource(await self._letters.replay(given.letter)), 202)
 
     async def discard(self, _request: Request, given: DeadLetterParameters) -> Response:
-        """Throws a dead letter away, for good."""
+        """Discard a dead letter permanently."""
         await self._letters.discard(given.letter)
         return Response(status_code=204)
 
@@ -70,10 +71,10 @@ def dead_letter_operations(services: Services) -> list[Operation]:
         operation(
             f"POST {one}/replay", routes.replay, DeadLetterParameters, name="replay_dead_letter",
             tag="dead letters",
-            responses={202: ResponseSpec("What is sent on.", DeadLetterResource)}, problems=(404, 409),
+            responses={202: ResponseSpec("The dead letter that is replayed.", DeadLetterResource)}, problems=(404, 409),
         ),
         operation(
             f"DELETE {one}", routes.discard, DeadLetterParameters, name="discard_dead_letter", tag="dead letters",
-            responses={204: ResponseSpec("It is gone.")}, problems=(404,),
+            responses={204: ResponseSpec("The dead letter was discarded.")}, problems=(404,),
         ),
     ]  # fmt: skip

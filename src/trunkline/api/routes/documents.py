@@ -1,4 +1,4 @@
-"""The two documents that describe the interfaces: OpenAPI of REST, AsyncAPI of the topics."""
+"""The documents that describe the interfaces: OpenAPI for REST, AsyncAPI for the Kafka topics."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class DocumentRoutes:
         self._described = described
 
     async def openapi(self, _request: Request) -> Response:
-        """The REST interface, as OpenAPI."""
+        """Get the OpenAPI document of the REST interface."""
         return Response(self._openapi, media_type=JSON)
 
     async def asyncapi(self, _request: Request) -> Response:
-        """The messages on the topics, as AsyncAPI."""
+        """Get the AsyncAPI document of the Kafka topics."""
         return Response(self._asyncapi, media_type=JSON)
 
     @cached_property
     def _openapi(self) -> bytes:
-        # Here, since it builds pydantic models, which no other answer needs.
+        # Imported here because it builds pydantic models, which no other response needs.
         from trunkline.api.documents.openapi import build_openapi  # noqa: PLC0415
 
         return encode(build_openapi(self._described))
@@ -45,7 +45,7 @@ class DocumentRoutes:
 
 
 def document_operations(services: Services, described: Sequence[Operation]) -> list[Operation]:
-    """`described` are the operations of the OpenAPI document, which leaves out the documents themselves."""
+    """`described` are the operations in the OpenAPI document, which does not list the documents themselves."""
     routes = DocumentRoutes(services, described)
     document: dict[str, JsonObject] = {JSON: {"type": "object"}}
     return [

@@ -1,8 +1,8 @@
 """
-The door for agents that ring when a task has moved on.
+The endpoint for push notifications from agents.
 
-Needs no key: the address itself, and the token that the agent has to send along, are the proof. What the agent says
-is read only to be dropped: it is asked, and its answer counts.
+It needs no API key: the URL and the token in the header authenticate the agent. The content of a notification is
+ignored. The agent is polled instead, and only its answer counts.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _OTHER_TOKEN_HEADER = b"a2a-notification-token"
 
 
 class PushNotificationParameters(Parameters, frozen=True, kw_only=True):
-    token: Annotated[str, Meta(description="Names the task, and proves that Trunkline has made the address.")]
+    token: Annotated[str, Meta(description="Signed token that identifies the task.")]
     notification_token: (
         Annotated[
             str,
             Meta(
-                description="The token of the push configuration; `A2A-Notification-Token` is taken as well.",
+                description="The token of the push configuration. `A2A-Notification-Token` is accepted, too.",
                 extra=in_header("X-A2A-Notification-Token"),
             ),
         ]
@@ -46,19 +46,20 @@ class HookRoutes:
 
     async def ring(self, request: Request, given: PushNotificationParameters) -> Response:
         """
-        An agent says that a task has moved on. The body is not believed: the agent is asked.
+        Receive a push notification from an agent.
 
-        Ringing twice, or for a task that is over, does nothing.
+        The body is ignored: Trunkline polls the agent for the state of the task. A repeated notification, or one for a
+        task that has ended, has no effect.
         """
         result = await self._hooks.receive(given.token, _notification_token(request, given))
         if result == "refused":
             return problem(
                 request,
                 KINDS[NotFound],
-                "There is no task that may be rung for like this.",
-                "Use the URL and the token of the push configuration that came with the task, both unchanged.",
+                "No task matches the URL and the token of this notification.",
+                "Use the URL and the token of the task's push configuration unchanged.",
             )
-        # Read, and dropped: an agent that is hung up on while it speaks takes that for a failure.
+        # Read and dropped, because an agent treats a connection that closes during its request as a failure.
         await read_body(request, self._limits.max_body_bytes)
         return Response(status_code=204)
 
@@ -74,8 +75,8 @@ def hook_operations(services: Services) -> list[Operation]:
         operation(
             f"POST {PUSH_PATH}/{{token}}", HookRoutes(services).ring, PushNotificationParameters, name="ring_for_task",
             tag="hooks",
-            body=Body({"description": "The agent's notification."}, required=False),
-            responses={204: ResponseSpec("Trunkline asks the agent.")},
+            body=Body({"description": "The agent's notification. Its content is ignored."}, required=False),
+            responses={204: ResponseSpec("The notification was accepted.")},
             problems=(404, 413),
         )
     ]  # fmt: skip

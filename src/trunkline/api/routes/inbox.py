@@ -1,4 +1,4 @@
-"""The inbox: what waits for a person."""
+"""The inbox: steps that wait for a person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INBOX = "/api/v1/inbox"
 
 class InboxListParameters(Parameters, frozen=True, kw_only=True):
     limit: PageLimit = DEFAULT_LIMIT
-    # The place of the last item given: since when it waits, its run and its step.
+    # The position of the last item of the previous page: since when it waits, its run and its step.
     cursor: (
         Annotated[
             str,
@@ -36,17 +36,23 @@ class InboxListParameters(Parameters, frozen=True, kw_only=True):
     ) = None
     kind: (
         Annotated[
-            WaitKind, Meta(description="Only questions, wishes to log in, or outcomes that nobody knows.")
+            WaitKind,
+            Meta(
+                description="Return only items of this kind: questions (`input`), login requests (`auth`) or "
+                "unknown outcomes (`outcome`)."
+            ),
         ]
         | None
     ) = None
     workflow: (
-        Annotated[str, Meta(description="Only what runs of this workflow wait for: its name or id.")] | None
+        Annotated[str, Meta(description="Return only items of this workflow: its name or id.")] | None
     ) = None
 
 
 class InboxItemParameters(Parameters, frozen=True, kw_only=True):
-    item: Annotated[str, Meta(description="The item's id; or the run's id, a dot and the step's name.")]
+    item: Annotated[
+        str, Meta(description="The item's id, or `RUN.STEP` with the run's id and the step's name.")
+    ]
 
 
 class InboxRoutes:
@@ -54,7 +60,7 @@ class InboxRoutes:
         self._inbox = services.inbox
 
     async def list(self, _request: Request, given: InboxListParameters) -> Response:
-        """What waits for a person, the oldest first."""
+        """List the steps that wait for a person, oldest first."""
         found = await self._inbox.list(
             limit=given.limit + 1, after=_place(given.cursor), kind=given.kind, workflow=given.workflow
         )
@@ -63,7 +69,7 @@ class InboxRoutes:
         return json_response(page_of([inbox_item(entry) for entry in shown], next_cursor))
 
     async def get(self, _request: Request, given: InboxItemParameters) -> Response:
-        """One item. It is answered at its `reply_url`."""
+        """Get an inbox item. Send the answer to its `reply_url`."""
         return json_response(inbox_item(await self._inbox.get(given.item)))
 
 
@@ -83,7 +89,7 @@ def inbox_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"GET {INBOX}", routes.list, InboxListParameters, name="list_inbox", tag="inbox",
-            responses={200: ResponseSpec("A page of what waits.", InboxPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of inbox items.", InboxPage)}, problems=(422,),
         ),
         operation(
             f"GET {INBOX}/{{item}}", routes.get, InboxItemParameters, name="get_inbox_item", tag="inbox",

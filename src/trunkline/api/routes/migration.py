@@ -1,4 +1,4 @@
-"""Agents that move: the plan, what was done, and what is to be done next."""
+"""Migrations of agents: the plan, the history, and the commands."""
 
 from __future__ import annotations
 
@@ -48,13 +48,19 @@ MIGRATION = "/api/v1/migration"
 
 class ListAgentEventsParameters(NumberPageParameters, frozen=True, kw_only=True):
     agent: (
-        Annotated[str, Meta(description="Only of this agent, by its name or id; it may be removed.")] | None
+        Annotated[
+            str,
+            Meta(description="Return only events of this agent: its name or id. A deleted agent works, too."),
+        ]
+        | None
     ) = None
 
 
 class ListComparisonsParameters(TextPageParameters, frozen=True, kw_only=True):
     agent: AgentParameter
-    verdict: Annotated[ComparisonVerdict, Meta(description="Only those with this one.")] | None = None
+    verdict: (
+        Annotated[ComparisonVerdict, Meta(description="Return only comparisons with this verdict.")] | None
+    ) = None
 
 
 _Form = TypeVar("_Form", bound=MigrationRequest)
@@ -67,24 +73,24 @@ class MigrationRoutes:
         self._plan = services.migration_plan
 
     async def plan(self, _request: Request, given: TextPageParameters) -> Response:
-        """All agents by name: what each speaks and offers, where its migration stands, and what is in its way."""
+        """List all agents with their protocols, the state of their migrations, and what blocks the cutover."""
         found = await self._plan.entries(limit=given.limit + 1, after=decode_cursor(given.cursor))
         entries, next_cursor = page(found, given.limit, lambda entry: entry.agent)
         return json_response(page_of([migration_entry(entry) for entry in entries], next_cursor))
 
     async def events(self, _request: Request, given: ListAgentEventsParameters) -> Response:
-        """What has happened to agents, newest first: who has changed a migration and why, cards, grades."""
+        """List the history of agents, newest first: changes of migrations, cards and grades."""
         before = None if given.cursor is None else int(given.cursor)
         found = await self._plan.events(limit=given.limit + 1, before=before, name=given.agent)
         events, next_cursor = page(found, given.limit, lambda event: event.id)
         return json_response(page_of([agent_event(event) for event in events], next_cursor))
 
     async def status(self, _request: Request, given: AgentParameters) -> Response:
-        """All that is known of one agent's migration."""
+        """Get the state of an agent's migration."""
         return json_response(migration_status(await self._plan.status(given.agent)))
 
     async def comparisons(self, _request: Request, given: ListComparisonsParameters) -> Response:
-        """What the two sides of a shadowed agent have answered to the same tasks, newest first."""
+        """List the comparisons between source and target of a shadowed agent, newest first."""
         found = await self._plan.comparisons(
             given.agent,
             limit=given.limit + 1,
@@ -95,64 +101,91 @@ class MigrationRoutes:
         return json_response(page_of([comparison_resource(record) for record in records], next_cursor))
 
     async def check(self, _request: Request, given: AgentParameters) -> Response:
-        """Checks where the agent is to move to, without giving it work, and keeps the report."""
+        """Check the target of an agent's migration without sending it work, and store the report."""
         record, _ = await self._migrations.check(given.agent)
         return json_response(check_report(record))
 
     async def ready(self, request: Request, given: AgentParameters) -> Response:
-        """Attests what no program can check; may also name where the agent is to move to."""
+        """Attest what no check can verify, and optionally set the target."""
         form, reason = await self._asked(request, ReadyRequest)
         return _changed(await self._migrations.attest(given.agent, form.note, form.target, reason))
 
     async def shadow(self, request: Request, given: AgentParameters) -> Response:
-        """Sends the input of some runs beside to the new side, and compares its answers; no run notices."""
+        """
+        Start the shadow stage of a migration.
+
+        The calls of a share of the runs are copied to the target, and the answers are compared. Runs use only the
+        answers of the source.
+        """
         form, reason = await self._asked(request, TrialRequest)
         change = await self._migrations.shadow(given.agent, form.target, form.percent, form.limits, reason)
         return _changed(change)
 
     async def canary(self, request: Request, given: AgentParameters) -> Response:
-        """Lets a share of the runs that begin from now on call the new side, and no other."""
+        """
+        Start the canary stage of a migration.
+
+        A share of the new runs calls the target instead of the source.
+        """
         form, reason = await self._asked(request, TrialRequest)
         change = await self._migrations.canary(given.agent, form.target, form.percent, form.limits, reason)
         return _changed(change)
 
     async def cutover(self, request: Request, given: AgentParameters) -> Response:
-        """Lets all runs that begin from now on call the new side; `errors` of a 409 are all reasons why not."""
+        """
+        Cut an agent over: all new runs call the target.
+
+        If the agent is not ready, the response is a 409, and its `errors` list the reasons.
+        """
         form, reason = await self._asked(request, CutoverRequest)
         return _changed(await self._migrations.cut_over(given.agent, reason, force=form.force))
 
     async def cutover_all(self, request: Request) -> Response:
         """
-        The cutover of every agent that speaks Simple A2A or is in the middle of a migration: of all, or of none.
+        Cut all agents over.
+
+        This affects all agents that speak Simple A2A or have a migration in progress. Either all are cut over, or none.
         """
         form, reason = await self._asked(request, CutoverRequest)
         changes = await self._migrations.cut_over_all(reason, force=form.force)
         return _outcome(BulkChangeResult(changed=list(changes), refused=[], left_alone=[]))
 
     async def rollback(self, request: Request, given: AgentParameters) -> Response:
-        """Lets all runs that begin from now on call the old side again."""
+        """Roll a migration back: all new runs call the source again."""
         _, reason = await self._asked(request, RollbackRequest)
         return _changed(await self._migrations.roll_back(given.agent, reason))
 
     async def rollback_all(self, request: Request) -> Response:
-        """Rolls back every agent that still has an old side, and names those that have none: `left_alone`."""
+        """
+        Roll all migrations back.
+
+        This affects all agents that still have a source. `left_alone` lists those that do not.
+        """
         _, reason = await self._asked(request, RollbackRequest)
         return _outcome(await self._migrations.roll_back_all(reason))
 
     async def finish(self, request: Request, given: AgentParameters) -> Response:
-        """Registers the agent as its new side; the old one is given up."""
+        """
+        Finish a migration.
+
+        The agent is registered with the target, and the source is dropped. This cannot be rolled back.
+        """
         _, reason = await self._asked(request, MigrationRequest)
         return _changed(await self._migrations.finish(given.agent, reason))
 
     async def finish_all(self, request: Request) -> Response:
-        """Finishes every migration that has been cut over, and names those that have to wait: `refused`."""
+        """
+        Finish all migrations that have been cut over.
+
+        `refused` lists those that have to wait.
+        """
         _, reason = await self._asked(request, MigrationRequest)
         return _outcome(await self._migrations.finish_all(reason))
 
     async def _asked(self, request: Request, form: type[_Form]) -> tuple[_Form, ChangeReason]:
         sent = await read_body(request, self._limits.max_body_bytes)
         asked = convert(decode_object(sent or b"{}"), form)
-        # A key says for sure who it is; without keys it is whoever they say they are.
+        # An API key identifies the caller. Without keys, the caller's own statement is used.
         return asked, change_reason(caller_of(request.scope) or asked.who, asked.why)
 
 
@@ -167,10 +200,8 @@ def _outcome(outcome: BulkChangeResult) -> Response:
 def migration_operations(services: Services) -> list[Operation]:
     routes = MigrationRoutes(services)
     one = f"{MIGRATION}/agents/{{agent}}"
-    changed = {
-        200: ResponseSpec("How it stands now; without an `event` it stood so already.", MigrationChange)
-    }
-    outcome = {200: ResponseSpec("The agents that have changed, and those that have not.", MigrationOutcome)}
+    changed = {200: ResponseSpec("The new state. `event` is null if nothing changed.", MigrationChange)}
+    outcome = {200: ResponseSpec("The agents that changed, and those that did not.", MigrationOutcome)}
     return [
         operation(
             f"GET {MIGRATION}", routes.plan, TextPageParameters, name="plan_migration", tag="migration",
@@ -191,7 +222,7 @@ def migration_operations(services: Services) -> list[Operation]:
         ),
         operation(
             f"POST {one}/check", routes.check, AgentParameters, name="check_migration", tag="migration",
-            responses={200: ResponseSpec("What was found.", CheckReport)}, problems=(404, 409, 422),
+            responses={200: ResponseSpec("The report of the check.", CheckReport)}, problems=(404, 409, 422),
         ),
         *(
             operation(

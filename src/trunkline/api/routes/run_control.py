@@ -1,4 +1,4 @@
-"""Runs: start them, and steer those that are under way."""
+"""Runs: start, pause, resume, cancel and retry them, and answer their questions."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ from trunkline.messages.trace import RAW_TRACEPARENT, RAW_TRACESTATE
 from trunkline.telemetry.traces import Traces, TraceSpan
 
 EXECUTE = "/api/v1/workflows/{workflow}/execute"
-# A call that waits holds a connection; whoever wants to wait longer asks again.
+# A waiting request holds a connection. A client that wants to wait longer polls the run.
 MAX_WAIT_SECONDS = 300.0
 IdempotencyKey = Annotated[
     str,
     Meta(
         pattern="^[ -~]{1,255}$",
-        description="The same key and body give the same run; another body is refused.",
+        description="Repeating a request with the same key and body returns the same run. The same key with "
+        "another body is rejected.",
         extra=in_header("Idempotency-Key"),
     ),
 ]
@@ -46,14 +47,13 @@ IdempotencyKey = Annotated[
 class ExecuteParameters(Parameters, frozen=True, kw_only=True):
     workflow: Annotated[str, Meta(description="The workflow's name or id.")]
     version: (
-        Annotated[
-            int, Meta(ge=1, le=MAX_VERSION, description="The version to run; the latest one if left out.")
-        ]
+        Annotated[int, Meta(ge=1, le=MAX_VERSION, description="The version to run. Defaults to the latest.")]
         | None
     ) = None
     wait: (
         Annotated[
-            float, Meta(ge=0, description=f"Seconds to wait for the end, {MAX_WAIT_SECONDS:g} at most.")
+            float,
+            Meta(ge=0, description=f"Seconds to wait for the run to finish. At most {MAX_WAIT_SECONDS:g}."),
         ]
         | None
     ) = None
@@ -73,9 +73,10 @@ class RunControlRoutes:
 
     async def execute(self, request: Request, given: ExecuteParameters) -> Response:
         """
-        Starts a run. The body is the run's input; an empty one is `{}`.
+        Start a run of a workflow.
 
-        With `wait` the answer comes when the run is final, or when the time is up.
+        The body is the run input. An empty body means `{}`. With `wait`, the response is sent when the run has finished
+        or the time is up.
         """
         with _begin_span(self._services.traces, request.scope, EXECUTE) as segment:
             response = await self._execute(request, given, segment)
@@ -101,26 +102,26 @@ class RunControlRoutes:
         return _run_response(run_resource(view), started.run_id, 200 if finished else 202)
 
     async def cancel(self, _request: Request, given: RunParameters) -> Response:
-        """Cancels a run; agents that can be told are told."""
+        """Cancel a run, and cancel the tasks of agents that support it."""
         await self._runs.cancel(RunId(given.run))
         return await self._accepted(RunId(given.run))
 
     async def pause(self, _request: Request, given: RunParameters) -> Response:
-        """Pauses a run: calls in flight end, no other starts."""
+        """Pause a run. Calls in progress finish, and no new call starts."""
         await self._runs.pause(RunId(given.run))
         return await self._accepted(RunId(given.run))
 
     async def resume(self, _request: Request, given: RunParameters) -> Response:
-        """Lets a paused run go on."""
+        """Resume a paused run."""
         await self._runs.resume(RunId(given.run))
         return await self._accepted(RunId(given.run))
 
     async def retry(self, request: Request, given: RetryParameters) -> Response:
-        """Starts a new run that keeps the completed outputs of a finished one, as far as it is not told otherwise."""
+        """Retry a finished run: start a new run that reuses the outputs of completed steps."""
         asked = convert(decode_object(await self._body(request) or b"{}"), RetryRequest)
         from_step = None if asked.from_step is msgspec.UNSET else asked.from_step
         if asked.from_start and from_step is not None:
-            raise Invalid("from_start and from_step exclude each other.", fix="Send one of them.")
+            raise Invalid("from_start and from_step cannot be used together.", fix="Send only one of them.")
         with _begin_span(self._services.traces, request.scope, f"{RUNS}/{{run}}/retry") as segment:
             started = await self._runs.retry(
                 RunId(given.run),
@@ -136,19 +137,19 @@ class RunControlRoutes:
         return await self._accepted(started.run_id)
 
     async def reply(self, request: Request, given: StepParameters) -> Response:
-        """Answers the question that a waiting step has asked."""
+        """Reply to the question of a waiting step."""
         asked = convert(decode_object(await self._body(request)), ReplyRequest)
         reply = {
             name: value for name, value in msgspec.structs.asdict(asked).items() if value is not msgspec.UNSET
         }
         item = reply.pop("item", None)
         if not reply:
-            raise Invalid("The reply is empty.", fix="Send at least one of text, data and parts.")
+            raise Invalid("The reply is empty.", fix="Send at least one of text, data or parts.")
         await self._runs.reply(RunId(given.run), given.step, ReplyMessage(**reply), item)
         return await self._accepted(RunId(given.run))
 
     async def resolve(self, request: Request, given: StepParameters) -> Response:
-        """Says what became of a call whose outcome is not known."""
+        """Resolve a call whose outcome is unknown."""
         asked = convert(decode_object(await self._body(request)), ResolveRequest)
         await self._runs.resolve(RunId(given.run), given.step, asked.outcome, asked.output)
         return await self._accepted(RunId(given.run))
@@ -165,7 +166,7 @@ def _run_response(run: RunResource, run_id: RunId, status: int) -> Response:
 
 
 def _begin_span(traces: Traces, scope: Scope, route: str) -> TraceSpan:
-    """The span of a request that starts a run, in the trace that its caller names."""
+    """The span of a request that starts a run, as a part of the caller's trace."""
     caller = _trace_of_caller(scope["headers"])
     if not traces.are_on:
         return traces.propagate(caller)
@@ -188,15 +189,15 @@ def _trace_of_caller(headers: list[tuple[bytes, bytes]]) -> TraceContext | None:
 def run_control_operations(services: Services) -> list[Operation]:
     routes = RunControlRoutes(services)
     one = f"{RUNS}/{{run}}"
-    accepted = {202: ResponseSpec("The run as it is now.", RunResource, headers=LOCATION)}
+    accepted = {202: ResponseSpec("The current state of the run.", RunResource, headers=LOCATION)}
     with_body = (400, 404, 409, 413, 422)
     return [
         operation(
             f"POST {EXECUTE}", routes.execute, ExecuteParameters, name="execute_workflow", tag="runs",
-            body=Body({"description": "The run's input."}, required=False),
+            body=Body({"description": "The run input."}, required=False),
             responses={
-                200: ResponseSpec("The run, finished.", RunResource, headers=LOCATION),
-                202: ResponseSpec("The run, started.", RunResource, headers=LOCATION),
+                200: ResponseSpec("The finished run.", RunResource, headers=LOCATION),
+                202: ResponseSpec("The run, which has not finished yet.", RunResource, headers=LOCATION),
             },
             problems=(400, 404, 413, 422),
         ),

@@ -1,4 +1,4 @@
-"""The log of a run, line by line: as pages, or all of it as JSON lines."""
+"""The log of a run, as pages or as JSON lines."""
 
 from __future__ import annotations
 
@@ -28,13 +28,20 @@ class RunLogParameters(Parameters, frozen=True, kw_only=True):
     run: Annotated[str, Meta(description="The run's id.")]
     limit: PageLimit = DEFAULT_LIMIT
     cursor: Annotated[str, Meta(description=CURSOR, pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$")] | None = None
-    step: Annotated[str, Meta(description="Only lines of this step.")] | None = None
+    step: Annotated[str, Meta(description="Return only lines of this step.")] | None = None
     attempt: (
-        Annotated[int, Meta(ge=1, le=MAX_ATTEMPT, description="Only lines of this attempt, or of none.")]
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=MAX_ATTEMPT,
+                description="Return only lines of this attempt, and lines without an attempt.",
+            ),
+        ]
         | None
     ) = None
     format_: Annotated[
-        Literal["json", "lines"], Meta(description="`lines`: all lines from there on, each a JSON object.")
+        Literal["json", "lines"], Meta(description="`lines`: all lines from `cursor` on, as JSON lines.")
     ] = msgspec.field(default="json", name="format")
 
 
@@ -44,10 +51,10 @@ class RunLogRoutes:
 
     async def logs(self, _request: Request, given: RunLogParameters) -> Response:
         """
-        What is known of a run, line by line: its history, what its agents have said meanwhile, and every exchange.
+        Get the log of a run: its events, the progress messages of its agents, and all exchanges.
 
-        The lines are made from what is stored, so they are the same whichever process is asked. What a process writes
-        to its own log beside that is where its log goes.
+        The lines are created from stored data, so every process returns the same lines. The logs of the processes
+        themselves are not included.
         """
         wanted = LogFilter(given.step, given.attempt)
         lines = await self._runs.log(RunId(given.run), _place(given.cursor), wanted)

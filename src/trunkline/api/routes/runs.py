@@ -1,4 +1,4 @@
-"""Runs: read and watch them, their steps, events and exchanges."""
+"""Runs: read and watch runs, steps, events and exchanges."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from trunkline.services.runs.stored_exchanges import decode_exchange
 from trunkline.workflow import item_index
 
 RUNS = "/api/v1/runs"
-# What every store can hold as a number.
+# Every store can hold numbers of this size.
 _MAX_SEQ = 10**18 - 1
 _LONGEST_TEXT = 200
-_OF_CHILDREN = "A child run counts with the run above all others that has begun it."
+_OF_CHILDREN = "For a child run, the creation time of its topmost parent counts."
 
 RunIdParameter = Annotated[str, Meta(description="The run's id.")]
-Payloads = Annotated[bool, Meta(description="`false`: without input and output, which may be long.")]
+Payloads = Annotated[bool, Meta(description="`false` omits input and output, which can be large.")]
 
 
 class RunParameters(Parameters, frozen=True, kw_only=True):
@@ -61,22 +61,20 @@ class StepParameters(Parameters, frozen=True, kw_only=True):
 class GetRunParameters(Parameters, frozen=True, kw_only=True):
     run: RunIdParameter
     step_payloads: Annotated[
-        bool, Meta(description="`false`: the steps without their input and output, which may be long.")
+        bool, Meta(description="`false` omits the input and output of the steps, which can be large.")
     ] = True
 
 
 class ListRunsParameters(TextPageParameters, frozen=True, kw_only=True):
     payloads: Payloads = True
     status: (
-        Annotated[list[RunStatus], Meta(description="Only runs in this state; several: in any of them.")]
-        | None
+        Annotated[list[RunStatus], Meta(description="Return only runs with one of these statuses.")] | None
     ) = None
-    workflow: Annotated[str, Meta(description="Only runs of this workflow: its name or id.")] | None = None
+    workflow: (
+        Annotated[str, Meta(description="Return only runs of this workflow: its name or id.")] | None
+    ) = None
     agent: (
-        Annotated[
-            str, Meta(description="Only runs of workflows that call this agent, in the version that ran.")
-        ]
-        | None
+        Annotated[str, Meta(description="Return only runs of workflow versions that call this agent.")] | None
     ) = None
     q: (
         Annotated[
@@ -84,8 +82,8 @@ class ListRunsParameters(TextPageParameters, frozen=True, kw_only=True):
             Meta(
                 min_length=1,
                 max_length=_LONGEST_TEXT,
-                description="Only runs whose id begins with this, whose workflow's name has it (in capitals or not), "
-                "or whose correlation id it is.",
+                description="Return only runs whose id starts with this text, whose workflow name contains it "
+                "(ignoring case), or whose correlation id is equal to it.",
             ),
         ]
         | None
@@ -95,7 +93,7 @@ class ListRunsParameters(TextPageParameters, frozen=True, kw_only=True):
             datetime,
             Meta(
                 tz=True,
-                description=f"Only runs created at this time or later, to the millisecond. {_OF_CHILDREN}",
+                description=f"Return only runs created at or after this time. Precision: milliseconds. {_OF_CHILDREN}",
             ),
         ]
         | None
@@ -104,17 +102,14 @@ class ListRunsParameters(TextPageParameters, frozen=True, kw_only=True):
         Annotated[
             datetime,
             Meta(
-                tz=True, description=f"Only runs created before this time, to the millisecond. {_OF_CHILDREN}"
+                tz=True,
+                description=f"Return only runs created before this time. Precision: milliseconds. {_OF_CHILDREN}",
             ),
         ]
         | None
     ) = None
-    parent: (
-        Annotated[str, Meta(description="Only runs that steps of this run have begun: its id.")] | None
-    ) = None
-    children: Annotated[
-        bool, Meta(description="`false`: only runs that no step of another run has begun.")
-    ] = True
+    parent: Annotated[str, Meta(description="Return only child runs of this run: its id.")] | None = None
+    children: Annotated[bool, Meta(description="`false` excludes child runs.")] = True
 
     def search(self) -> RunSearch:
         return RunSearch(
@@ -135,7 +130,8 @@ class ListStepsParameters(NumberPageParameters, frozen=True, kw_only=True):
         Annotated[
             str,
             Meta(
-                description="A step with `for_each`: its items that have begun, instead of the run's steps."
+                description="Name of a `for_each` step. Returns its items that have started, instead of the "
+                "run's steps."
             ),
         ]
         | None
@@ -143,10 +139,7 @@ class ListStepsParameters(NumberPageParameters, frozen=True, kw_only=True):
     status: (
         Annotated[
             list[StepStatus],
-            Meta(
-                description="Only those in this state; several: in any of them. All steps and items of the run are"
-                " looked through for each page, as they are without it."
-            ),
+            Meta(description="Return only steps or items with one of these statuses."),
         ]
         | None
     ) = None
@@ -157,17 +150,19 @@ class ListEventsParameters(NumberPageParameters, frozen=True, kw_only=True):
     run: RunIdParameter
     after: (
         Annotated[
-            int, Meta(ge=0, le=_MAX_SEQ, description="Only events after this number; instead of `cursor`.")
+            int,
+            Meta(
+                ge=0,
+                le=_MAX_SEQ,
+                description="Return only events after this number. Use it instead of `cursor`.",
+            ),
         ]
         | None
     ) = None
     step: (
         Annotated[
             str,
-            Meta(
-                description="Only events of this step, or of one item: `check[17]`. The run's events are read"
-                " through until the page is full."
-            ),
+            Meta(description="Return only events of this step, or of one item such as `check[17]`."),
         ]
         | None
     ) = None
@@ -177,7 +172,7 @@ class ListEventsParameters(NumberPageParameters, frozen=True, kw_only=True):
             Meta(
                 ge=0,
                 le=_MAX_SEQ,
-                description="Resumes a stream after this number.",
+                description="Resume the stream after the event with this number.",
                 extra=in_header("Last-Event-ID"),
             ),
         ]
@@ -190,22 +185,21 @@ class ListExchangesParameters(NumberPageParameters, frozen=True, kw_only=True):
     step: (
         Annotated[
             str,
-            Meta(
-                description="Only exchanges of this step, or of one item: `check[17]`. The run's exchanges are"
-                " looked through until the page is full."
-            ),
+            Meta(description="Return only exchanges of this step, or of one item such as `check[17]`."),
         ]
         | None
     ) = None
     attempt: (
-        Annotated[int, Meta(ge=1, le=MAX_ATTEMPT, description="Only exchanges of this attempt, likewise.")]
+        Annotated[int, Meta(ge=1, le=MAX_ATTEMPT, description="Return only exchanges of this attempt.")]
         | None
     ) = None
     format_: Annotated[
-        Literal["json", "har"], Meta(description="`har`: an HTTP Archive 1.2; `log._next_cursor` leads on.")
+        Literal["json", "har"],
+        Meta(description="`har` returns an HTTP Archive 1.2, with `log._next_cursor` for the next page."),
     ] = msgspec.field(default="json", name="format")
     payloads: Annotated[
-        bool, Meta(description="`false`: with empty headers and bodies, and without frames; not of a HAR.")
+        bool,
+        Meta(description="`false` returns empty headers and bodies, and no frames. Has no effect on a HAR."),
     ] = True
 
 
@@ -215,12 +209,12 @@ class RunRoutes:
         self._runs = services.run_queries
 
     async def get(self, _request: Request, given: GetRunParameters) -> Response:
-        """The run with all its steps."""
+        """Get a run with all its steps."""
         view = await self._runs.get(RunId(given.run))
         return json_response(run_resource(view, step_payloads=given.step_payloads))
 
     async def list(self, _request: Request, given: ListRunsParameters) -> Response:
-        """Runs without their steps, newest first. A run must be all that is asked for."""
+        """List runs, newest first, without their steps. A run must match all filters."""
         before = decode_cursor(given.cursor)
         found = await self._runs.list(
             given.search(),
@@ -235,15 +229,16 @@ class RunRoutes:
 
     async def changes(self, _request: Request) -> Response:
         """
-        A doorbell for whoever shows a list of runs: `runs_changed` when some run was begun or has moved.
+        Watch for changes of runs.
 
-        A stream of server-sent events. It does not say which run: read the list again, and once more after each
-        connection, since rings are not kept. At most two come in a second, each for all that happened before.
+        A stream of server-sent events. `runs_changed` means that a run was started or has changed, but not which one,
+        so read the list again. Also read it after each new connection, because missed events are not sent again. At
+        most two events are sent per second.
         """
         return RunsChangedStream(self._services)
 
     async def steps(self, _request: Request, given: ListStepsParameters) -> Response:
-        """The run's steps in the order of the definition, those not begun yet too; or the items of one step."""
+        """List a run's steps in the order of the definition, or the items of one `for_each` step."""
         begin = int(given.cursor or 0)
         run_id, limit, statuses = RunId(given.run), given.limit, given.status or ()
         if given.of is not None:
@@ -265,19 +260,19 @@ class RunRoutes:
         )
 
     async def step(self, _request: Request, given: StepParameters) -> Response:
-        """One step of the run, or one item of a step: `check[17]`."""
+        """Get one step of a run, or one item such as `check[17]`."""
         return json_response(step_resource(await self._runs.step(RunId(given.run), given.step)))
 
     async def events(self, request: Request, given: ListEventsParameters) -> Response:
         """
-        The run's history, oldest first: as pages, or while it grows.
+        List the events of a run, oldest first.
 
-        `Accept: text/event-stream` asks for a stream of server-sent events; it ends after the final one.
+        With `Accept: text/event-stream`, the response is a stream of server-sent events that ends with the run.
         """
         run_id = RunId(given.run)
         begin = given.after or int(given.cursor or 0)
         if EVENT_STREAM in request.headers.get("accept", ""):
-            # Before the stream begins: an unknown run is a problem, not an empty stream.
+            # Checked before the stream starts, because an unknown run is a 404 and not an empty stream.
             await self._runs.status(run_id)
             seen = begin if given.last_event_id is None else given.last_event_id
             return EventStream(self._services, run_id, seen, step=given.step)
@@ -286,7 +281,7 @@ class RunRoutes:
         return json_response(page_of([event_resource(event) for event in events], next_cursor))
 
     async def wire(self, _request: Request, given: ListExchangesParameters) -> Response:
-        """What went over the wire, oldest first: every HTTP exchange with an agent, redacted and cut."""
+        """List a run's HTTP exchanges with agents, oldest first, redacted and truncated."""
         found = await self._runs.exchanges(
             RunId(given.run),
             after=int(given.cursor or 0),
@@ -302,7 +297,7 @@ class RunRoutes:
 
 
 async def _error_codes(_request: Request) -> Response:
-    """Every code that the error of a step or a run can have."""
+    """List the error codes of steps and runs."""
     return json_response(error_codes())
 
 
@@ -312,7 +307,7 @@ def run_operations(services: Services) -> list[Operation]:
     stream: dict[str, JsonObject] = {EVENT_STREAM: {"type": "string"}}
     archive: dict[str, JsonObject] = {HAR: {"type": "object", "description": "An HTTP Archive 1.2."}}
     return [
-        # Before the runs themselves: no run has this id.
+        # Before the route of a single run: no run has this id.
         operation(
             f"GET {RUNS}/changes", routes.changes, name="watch_runs", tag="runs",
             responses={200: ResponseSpec("The stream.", content=stream)},
@@ -335,7 +330,7 @@ def run_operations(services: Services) -> list[Operation]:
         ),
         operation(
             "GET /api/v1/error-codes", _error_codes, name="list_error_codes", tag="runs",
-            responses={200: ResponseSpec("All of them.", ErrorCodeList)},
+            responses={200: ResponseSpec("All error codes.", ErrorCodeList)},
         ),
         operation(
             f"GET {one}/events", routes.events, ListEventsParameters, name="list_run_events", tag="runs",

@@ -1,4 +1,4 @@
-"""Named secrets: set, list, remove. A value goes in and never comes out."""
+"""Named secrets: set, list and remove them. Values are never returned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trunkline.errors import Finding, Invalid
 from trunkline.workflow import SECRET_NAME_PATTERN
 
 SECRETS = "/api/v1/secrets"
-# Whatever else the body may say is not looked at, lest a message repeat a part of the value.
+# Error messages must not repeat the body, which may contain a part of the value.
 _EXPECTED = 'Send {"value": "…"} and nothing else.'
 
 
@@ -28,7 +28,7 @@ class SecretParameters(Parameters, frozen=True, kw_only=True):
 
 
 class NewSecretParameters(Parameters, frozen=True, kw_only=True):
-    # The pattern is only described here; the service says in words what is wrong with a name.
+    # The pattern only documents the schema: the service validates, with a better message.
     secret: Annotated[
         str,
         msgspec.Meta(description="The secret's name.", extra_json_schema={"pattern": SECRET_NAME_PATTERN}),
@@ -41,26 +41,26 @@ class SecretRoutes:
         self._limits = services.limits
 
     async def list(self, _request: Request, given: TextPageParameters) -> Response:
-        """Secrets by name: when they were set, never what they hold."""
+        """List secrets, sorted by name. Values are never returned."""
         found = await self._secrets.list(limit=given.limit + 1, after=decode_cursor(given.cursor))
         secrets, next_cursor = page(found, given.limit, lambda secret: secret.name)
         return json_response(page_of([secret_resource(secret) for secret in secrets], next_cursor))
 
     async def set(self, request: Request, given: NewSecretParameters) -> Response:
-        """Sets a secret, or changes it; running workflows use the new value within two seconds."""
+        """Create or change a secret. Running workflows use the new value within two seconds."""
         document = decode_object(await read_body(request, self._limits.max_body_bytes))
         value = document.get("value")
         if document.keys() != {"value"} or not isinstance(value, str):
             raise Invalid(
-                "The body must be an object with 'value', a text, and nothing else.",
-                findings=[Finding(path="value", message="must be a text, and stand alone")],
+                "The body must be an object with the string 'value' as its only field.",
+                findings=[Finding(path="value", message="must be a string and the only field")],
                 fix=_EXPECTED,
             )
         kept = await self._secrets.set(given.secret, value)
         return json_response(secret_resource(kept), 201 if kept.version == 1 else 200)
 
     async def remove(self, _request: Request, given: SecretParameters) -> Response:
-        """Removes a secret; steps that need it fail before anything is sent."""
+        """Remove a secret. Steps that need it fail before they call their agent."""
         await self._secrets.remove(given.secret)
         return Response(status_code=204)
 
@@ -85,8 +85,8 @@ def secret_operations(services: Services) -> list[Operation]:
             tag="secrets",
             body=Body(SecretValue),
             responses={
-                200: ResponseSpec("The secret, changed.", SecretResource),
-                201: ResponseSpec("The secret, new.", SecretResource),
+                200: ResponseSpec("The changed secret.", SecretResource),
+                201: ResponseSpec("The new secret.", SecretResource),
             },
             problems=(400, 409, 413, 422),
         ),
@@ -96,7 +96,7 @@ def secret_operations(services: Services) -> list[Operation]:
             SecretParameters,
             name="remove_secret",
             tag="secrets",
-            responses={204: ResponseSpec("The secret is gone.")},
+            responses={204: ResponseSpec("The secret was removed.")},
             problems=(404,),
         ),
     ]

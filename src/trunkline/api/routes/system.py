@@ -1,4 +1,4 @@
-"""The process and the system: whether it lives and is ready, how it stands, who has changed what, who is asking."""
+"""The process and the system: liveness, readiness, metrics, the system state, the audit log, the caller's identity."""
 
 from __future__ import annotations
 
@@ -40,44 +40,57 @@ _ALIVE = encode(Liveness(status=OK))
 
 
 class AuditParameters(TextPageParameters, frozen=True, kw_only=True):
-    who: Annotated[str, Meta(description="Only what the key of this name has changed.")] | None = None
-    kind: Annotated[AuditKind, Meta(description="Only changes of this kind of thing.")] | None = None
-    subject: Annotated[str, Meta(description="Only changes of this one.")] | None = None
+    who: (
+        Annotated[str, Meta(description="Return only changes made with the API key of this name.")] | None
+    ) = None
+    kind: Annotated[AuditKind, Meta(description="Return only changes of this kind of resource.")] | None = (
+        None
+    )
+    subject: (
+        Annotated[str, Meta(description="Return only changes of this resource: an id or a name.")] | None
+    ) = None
 
 
 class ExportAuditParameters(Parameters, frozen=True, kw_only=True):
-    who: Annotated[str, Meta(description="Only what the key of this name has changed.")] | None = None
-    kind: Annotated[AuditKind, Meta(description="Only changes of this kind of thing.")] | None = None
-    subject: Annotated[str, Meta(description="Only changes of this one.")] | None = None
+    who: (
+        Annotated[str, Meta(description="Return only changes made with the API key of this name.")] | None
+    ) = None
+    kind: Annotated[AuditKind, Meta(description="Return only changes of this kind of resource.")] | None = (
+        None
+    )
+    subject: (
+        Annotated[str, Meta(description="Return only changes of this resource: an id or a name.")] | None
+    ) = None
     since: (
-        Annotated[datetime, Meta(tz=True, description="Only entries written at this time or later.")] | None
+        Annotated[datetime, Meta(tz=True, description="Return only entries written at or after this time.")]
+        | None
     ) = None
     follow: Annotated[
-        bool, Meta(description="`true`: the response does not end. New entries follow as they are written.")
+        bool, Meta(description="`true` keeps the response open and sends new entries as they are written.")
     ] = False
 
 
 class ProbeRoutes:
-    """What every process answers, whatever its roles."""
+    """The endpoints of every process, whatever its roles."""
 
     def __init__(self, probes: Probes) -> None:
         self._probes = probes
 
     async def livez(self, _request: Request) -> Response:
-        """Says that the process answers; asks nobody else."""
+        """Check whether the process is running. Dependencies are not checked."""
         return Response(_ALIVE, media_type=JSON)
 
     async def readyz(self, request: Request) -> Response:
-        """Says whether work can be taken: every dependency is asked."""
+        """Check whether the process and its dependencies are ready for work."""
         dependencies = await self._probes.readiness()
         missing = {name: reason for name, reason in dependencies.items() if reason != OK}
         if missing:
-            # Not an error of ours: being asked while a dependency is away is what this address is for.
+            # Not logged as an error: this endpoint exists to be called while a dependency is unavailable.
             return problem(
                 request,
                 KINDS[Unavailable],
                 "; ".join(f"{name}: {reason}" for name, reason in sorted(missing.items())),
-                "Bring back what is named; Trunkline goes on by itself as soon as it answers.",
+                "Restore the dependencies that are listed. Trunkline then continues automatically.",
             )
         ready: Readiness = {
             "status": OK,
@@ -87,7 +100,7 @@ class ProbeRoutes:
         return json_response(ready)
 
     async def metrics(self, _request: Request) -> Response:
-        """Counters, gauges and histograms in Prometheus' text format."""
+        """Get the metrics in the Prometheus text format."""
         return Response(await self._probes.metrics(), headers={"Content-Type": METRICS_TEXT})
 
 
@@ -97,11 +110,11 @@ class SystemRoutes:
 
     async def system(self, _request: Request) -> Response:
         """
-        How the system stands: what it depends on, which processes live, how much waits.
+        Get the state of the system: dependencies, processes, queues and warnings.
 
-        It answers also where it is not ready; whoever routes work by that asks `/readyz`. Counts end at 10,000, so the
-        answer is as quick with a hundred thousand runs as with ten. Where Kafka does not answer, it comes within three
-        seconds all the same, and says of each group of consumers why nobody knows how much waits.
+        The status is 200 even if the system is not ready. For load balancers, use `/readyz`. Counting stops at 10,000,
+        so that the request stays fast. If Kafka does not respond within three seconds, each consumer group has a
+        `detail` instead of its lag.
         """
         dependencies = await self._services.readiness()
         sight = await self._services.system_monitor.snapshot()
@@ -110,9 +123,10 @@ class SystemRoutes:
 
     async def audit(self, _request: Request, given: AuditParameters) -> Response:
         """
-        Who has changed what, newest first.
+        List the audit log, newest entry first.
 
-        An entry is written in the transaction of the change. Starting a run is no entry: the run itself is.
+        An entry is written in the same transaction as the change. Starting a run creates no entry: see `started_by` of
+        the run.
         """
         found = await self._services.audit.list(
             limit=given.limit + 1,
@@ -126,7 +140,7 @@ class SystemRoutes:
 
     async def export_audit(self, _request: Request, given: ExportAuditParameters) -> Response:
         """
-        The audit log as JSON lines, oldest entry first.
+        Export the audit log as JSON lines, oldest entry first.
 
         Each line is an entry as in the list. With `follow`, an empty line every 15 seconds shows that the connection is
         alive. To continue after an interruption, set `since` to one minute before the `at` of the last entry you have,
@@ -139,7 +153,7 @@ class SystemRoutes:
         return AuditStream(self._services.stopping, entries, follow=given.follow)
 
     async def me(self, request: Request) -> Response:
-        """Whose key this is, and what it may do."""
+        """Get the name and the role of the caller's API key."""
         caller: CallerResource = {"name": caller_of(request.scope), "role": role_of(request.scope)}
         return json_response(caller)
 
@@ -149,11 +163,11 @@ def probe_operations(probes: Probes) -> list[Operation]:
     return [
         operation(
             "GET /livez", routes.livez, name="livez", tag="system",
-            responses={200: ResponseSpec("The process lives.", Liveness)},
+            responses={200: ResponseSpec("The process is running.", Liveness)},
         ),
         operation(
             "GET /readyz", routes.readyz, name="readyz", tag="system",
-            responses={200: ResponseSpec("Work can be taken.", Readiness)},
+            responses={200: ResponseSpec("The process is ready for work.", Readiness)},
         ),
         operation(
             "GET /metrics", routes.metrics, name="metrics", tag="system",
@@ -167,11 +181,11 @@ def system_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"GET {SYSTEM}", routes.system, name="get_system", tag="system",
-            responses={200: ResponseSpec("How the system stands.", SystemState)},
+            responses={200: ResponseSpec("The state of the system.", SystemState)},
         ),
         operation(
             f"GET {AUDIT}", routes.audit, AuditParameters, name="list_audit", tag="system",
-            responses={200: ResponseSpec("A page of changes.", AuditPage)}, problems=(422,),
+            responses={200: ResponseSpec("A page of entries.", AuditPage)}, problems=(422,),
         ),
         operation(
             f"GET {AUDIT}/export", routes.export_audit, ExportAuditParameters, name="export_audit", tag="system",
@@ -180,6 +194,6 @@ def system_operations(services: Services) -> list[Operation]:
         ),
         operation(
             f"GET {ME}", routes.me, name="get_caller", tag="system",
-            responses={200: ResponseSpec("Who is asking.", CallerResource)},
+            responses={200: ResponseSpec("The caller's identity.", CallerResource)},
         ),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Workflows: save a definition, check one, read its versions and its graph."""
+"""Workflows: save and validate definitions, and read versions and graphs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from trunkline.api.services import Services
 from trunkline.workflow import workflow_json_schema
 
 WORKFLOWS = "/api/v1/workflows"
-# Beside the workflows and not below them: there, each would take a name away from workflows.
+# Not below /workflows, where each would reserve a workflow name.
 VALIDATION = "/api/v1/workflow-validation"
 SCHEMA = "/api/v1/workflow-schema"
 MAX_NAME = 255
@@ -48,22 +48,27 @@ class ListWorkflowsParameters(TextPageParameters, frozen=True, kw_only=True):
     q: (
         Annotated[
             str,
-            Meta(max_length=MAX_NAME, description="Only names that have this in them, in capitals or not."),
+            Meta(
+                max_length=MAX_NAME,
+                description="Return only workflows whose name contains this text, ignoring case.",
+            ),
         ]
         | None
     ) = None
     last_runs: Annotated[
         int,
-        Meta(ge=0, le=MAX_LAST_RUNS, description="With so many of the last runs of each, newest first."),
+        Meta(
+            ge=0,
+            le=MAX_LAST_RUNS,
+            description="Include this many of the last runs of each workflow, newest first.",
+        ),
     ] = 0
 
 
 class GraphParameters(Parameters, frozen=True, kw_only=True):
     workflow: WorkflowNameParameter
     version: (
-        Annotated[
-            int, Meta(ge=1, le=MAX_VERSION, description="The number of the version; left out: the latest.")
-        ]
+        Annotated[int, Meta(ge=1, le=MAX_VERSION, description="The version number. Defaults to the latest.")]
         | None
     ) = None
 
@@ -74,7 +79,7 @@ class ListVersionsParameters(NumberPageParameters, frozen=True, kw_only=True):
 
 class VersionParameters(Parameters, frozen=True, kw_only=True):
     workflow: WorkflowNameParameter
-    version: Annotated[int, Meta(ge=1, le=MAX_VERSION, description="The number of the version.")]
+    version: Annotated[int, Meta(ge=1, le=MAX_VERSION, description="The version number.")]
 
 
 class WorkflowRoutes:
@@ -84,9 +89,9 @@ class WorkflowRoutes:
 
     async def save(self, request: Request) -> Response:
         """
-        Saves a definition, written as YAML or JSON.
+        Save a workflow definition, as YAML or JSON.
 
-        Content that has not changed gives the version that exists; everything else is a new version.
+        If the content has changed, this creates a new version. Otherwise, it returns the existing one.
         """
         version, created, warnings = await self._workflows.save(await self._definition(request), "body")
         return json_response(
@@ -97,9 +102,9 @@ class WorkflowRoutes:
 
     async def validate(self, request: Request) -> Response:
         """
-        Checks a definition, written as YAML or JSON, as saving it would; nothing is saved.
+        Validate a workflow definition, as YAML or JSON, without saving it.
 
-        The answer has every finding with its place in the text, for editors, and the graph once there is none.
+        The response lists all findings with their positions in the text. If there are no errors, it includes the graph.
         """
         checked = await self._workflows.check(await self._definition(request))
         return json_response(workflow_validation(checked))
@@ -107,16 +112,16 @@ class WorkflowRoutes:
     async def _definition(self, request: Request) -> bytes:
         content = await read_body(request, self._services.limits.max_body_bytes)
         if request.headers.get("content-type", "").startswith(JSON):
-            # Whoever says that it is JSON is told where it is broken, not what YAML would make of it.
+            # A caller that sends JSON gets JSON syntax errors, not those of the YAML parser.
             decode_json(content)
         return content
 
     async def schema(self, _request: Request) -> Response:
-        """The JSON Schema of the workflow language, for editors."""
+        """Get the JSON Schema of the workflow language, for editors."""
         return json_response(workflow_json_schema())
 
     async def list(self, _request: Request, given: ListWorkflowsParameters) -> Response:
-        """The latest version of every workflow, by name."""
+        """List workflows in their latest version, sorted by name."""
         found = await self._workflows.list(
             limit=given.limit + 1, after=decode_cursor(given.cursor), search=given.q
         )
@@ -128,24 +133,24 @@ class WorkflowRoutes:
         return json_response(page_of(items, next_cursor))
 
     async def get(self, _request: Request, given: WorkflowParameters) -> Response:
-        """The latest version."""
+        """Get the latest version of a workflow."""
         return json_response(workflow_resource(await self._workflows.get(given.workflow)))
 
     async def graph(self, _request: Request, given: GraphParameters) -> Response:
-        """The steps of a version, what each waits for and why."""
+        """Get the graph of a workflow version: its steps and their dependencies."""
         saved = await self._workflows.get(given.workflow, given.version)
         compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
         return json_response(workflow_graph(compiled, saved.version))
 
     async def versions(self, _request: Request, given: ListVersionsParameters) -> Response:
-        """All versions, newest first."""
+        """List the versions of a workflow, newest first."""
         before = None if given.cursor is None else int(given.cursor)
         found = await self._workflows.versions(given.workflow, limit=given.limit + 1, before=before)
         versions, next_cursor = page(found, given.limit, lambda version: version.version)
         return json_response(page_of([workflow_item(each) for each in versions], next_cursor))
 
     async def get_version(self, _request: Request, given: VersionParameters) -> Response:
-        """One version."""
+        """Get one version of a workflow."""
         return json_response(workflow_resource(await self._workflows.get(given.workflow, given.version)))
 
 
@@ -155,13 +160,13 @@ def workflow_operations(services: Services) -> list[Operation]:
     definition = Body(
         {"$ref": f"#/components/schemas/{WORKFLOW_DEFINITION}"}, media_types=(JSON, *YAML_TYPES)
     )
-    # Any text, or none: what it should have been is the answer.
+    # Any body is accepted, even an empty one: the response says what is wrong with it.
     any_text = Body({}, required=False, media_types=(*YAML_TYPES, JSON))
     return [
         operation(
             f"POST {WORKFLOWS}", routes.save, name="save_workflow", tag="workflows", body=definition,
             responses={
-                200: ResponseSpec("The version that has this content already.", SavedWorkflow, headers=LOCATION),
+                200: ResponseSpec("The existing version with the same content.", SavedWorkflow, headers=LOCATION),
                 201: ResponseSpec("The new version.", SavedWorkflow, headers=LOCATION),
             },
             problems=(400, 413, 422),
@@ -189,10 +194,10 @@ def workflow_operations(services: Services) -> list[Operation]:
         ),
         operation(
             f"POST {VALIDATION}", routes.validate, name="validate_workflow", tag="workflows", body=any_text,
-            responses={200: ResponseSpec("What saving it would say.", WorkflowValidation)}, problems=(400, 413),
+            responses={200: ResponseSpec("The findings.", WorkflowValidation)}, problems=(400, 413),
         ),
         operation(
             f"GET {SCHEMA}", routes.schema, name="get_workflow_schema", tag="workflows",
-            responses={200: ResponseSpec("A JSON Schema.", content={JSON: {"type": "object"}})},
+            responses={200: ResponseSpec("The JSON Schema.", content={JSON: {"type": "object"}})},
         ),
     ]  # fmt: skip

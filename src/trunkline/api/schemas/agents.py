@@ -1,8 +1,7 @@
 """
-The public pydantic models for code that prepares a registration of an agent.
+The public pydantic models of an agent registration, for OpenAPI and for Python code that prepares one.
 
-The registry checks what is registered (it knows dialects that were added, too); these models say the same to
-readers of OpenAPI and to Python code that wants to prepare a registration.
+The registry validates what is registered. It also knows dialects that were added.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Time = Annotated[datetime, Field(description="RFC 3339, UTC.", examples=["2026-0
 Duration = Annotated[
     str,
     Field(
-        description="A number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.",
+        description="A number with a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.",
         pattern=DURATION_PATTERN,
         examples=["25s"],
     ),
@@ -48,7 +47,7 @@ Duration = Annotated[
 JsonObject = dict[str, JsonValue]
 ProtocolConfig = Annotated[
     JsonObject,
-    Field(description="Settings of the dialect; a dialect that was added has its own."),
+    Field(description="Options of the protocol. A custom dialect has its own options."),
     WithJsonSchema({"$ref": "#/components/schemas/JsonRpcProtocolConfig"}),
 ]
 _TLS: JsonObject = {
@@ -60,11 +59,13 @@ AuthConfig = Annotated[
     JsonObject,
     Field(
         description=(
-            "The secret; written, never shown: `{token}` for bearer, `{name, value, in}` for api_key, "
-            "`{username, password}` for basic, `{name: value, …}` for headers, `{token_url, client_id, "
-            "client_secret, scope, audience, client_auth, token_tls}` for oauth2, `{key, issuer, audience, "
-            "lifetime_seconds, key_id}` for signed, `{certificate, key, authority}` for mtls, keys as PEM; beside "
-            "each of them but the last, `tls: {authority, certificate, key}`."
+            "Credentials for the agent. Write-only. The fields depend on `auth_type`: `{token}` "
+            "for bearer, `{name, value, in}` for api_key, `{username, password}` for basic, "
+            "`{name: value, …}` for headers, `{token_url, client_id, client_secret, scope, "
+            "audience, client_auth, token_tls}` for oauth2, `{key, issuer, audience, "
+            "lifetime_seconds, key_id}` for signed, `{certificate, key, authority}` for mtls. "
+            "Keys and certificates are PEM. All types except mtls also accept `tls: {authority, "
+            "certificate, key}`."
         )
     ),
     WithJsonSchema(
@@ -79,7 +80,7 @@ AuthConfig = Annotated[
     ),
 ]
 CardOrigins = Annotated[str | list[str], Field(description=CARD_ORIGINS_RULE, examples=[CARD_ORIGIN_EXAMPLE])]
-# A status or class, a code of JSON-RPC, a code of ours.
+# An HTTP status or class, a JSON-RPC code, or an error code.
 RetryCondition = (
     Annotated[int, Field(ge=100, le=599)]
     | Annotated[int, Field(le=-1)]
@@ -88,7 +89,7 @@ RetryCondition = (
 
 
 def _optional(description: str | None = None) -> FieldInfo:
-    """A field that may be left out, but not be null; its default is nobody's business."""
+    """A field that may be omitted, but must not be null. The schema does not show its default."""
     return Field(description=description, json_schema_extra=_without_default)
 
 
@@ -97,13 +98,13 @@ def _without_default(schema: JsonObject) -> None:
 
 
 class Shape(BaseModel):
-    """A JSON object with these fields and no others."""
+    """A JSON object without additional fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class RetryPolicy(Shape):
-    """When and how often a failed call is made again."""
+    """When and how often a failed call is retried."""
 
     max_attempts: int = Field(default=3, ge=1, le=1000)
     backoff: Literal["fixed", "linear", "exponential"] = "exponential"
@@ -117,7 +118,7 @@ class RetryPolicy(Shape):
 
 
 class AgentProtocol(StrEnum):
-    """What an agent speaks; `auto`: find out."""
+    """The protocol of an agent. `auto` detects it."""
 
     AUTO = "auto"
     SIMPLE_A2A = "simple-a2a"
@@ -132,57 +133,77 @@ class AgentProtocol(StrEnum):
 
 
 class Batch(Shape):
-    """Tasks that wait for the same agent travel in one request."""
+    """Sends waiting tasks of the same agent in one request."""
 
     max: int = Field(ge=2, le=100)
     wait_ms: int = Field(default=10, ge=0, le=1000)
 
 
 class JsonRpcProtocolConfig(Shape):
-    """`protocol_config` of an agent that speaks JSON-RPC 2.0; of these keys each dialect has some."""
+    """`protocol_config` of an agent that speaks JSON-RPC 2.0. Each dialect supports some of these keys."""
 
     method: str = Field(default="message/send", min_length=1, description="JSON-RPC method name")
     version: Literal["2.0"] = Field(default="2.0", description="JSON-RPC version")
     input_mode: Literal["text", "json", "data"] = Field(
-        default="text", description="The input as its text, as a text that is JSON, or as a data part."
+        default="text", description="How the input is sent: its text, a JSON text, or a data part."
     )
     params: Literal["message", "input"] = Field(
-        default="message", description="A message around the input, or the input object itself."
+        default="message",
+        description="What `params` contains: a message with the input, or the input object itself.",
     )
     output_mode: Literal["full", "data"] = Field(
-        default="full", description="The whole output, or only the object that the agent gave."
+        default="full",
+        description="The step's output: all parts of the response, or only the agent's object.",
     )
-    batch: Batch | None = Field(default=None, description="Requests in one, for dialects in JSON-RPC.")
+    batch: Batch | None = Field(
+        default=None, description="JSON-RPC batches. Omit it to send each request on its own."
+    )
     profile: Annotated[
         str | JsonObject,
-        _optional("The agent is a zone: the profile of its params, by name or as a JSON Schema."),
+        _optional("For a zone: the profile of its params, as a name or a JSON Schema."),
     ] = ""
     poll_method: str = Field(
-        default="get_task_result", min_length=1, description="Asks for the result of work that was accepted."
+        default="get_task_result",
+        min_length=1,
+        description="For a zone: the method that returns the result of accepted work.",
     )
-    tenant: Annotated[str, _optional("Part of every request of A2A 1.0; the card's own unless given.")] = ""
+    tenant: Annotated[str, _optional("The A2A 1.0 tenant. Defaults to the one in the agent's card.")] = ""
 
 
 class RateLimit(Shape):
-    """At most so many calls a second over all bridges; so many at once after a quiet time."""
+    """Maximum calls per second over all bridges, and the burst size."""
 
     per_second: float = Field(gt=0, le=100_000)
     burst: int = Field(default=1, ge=1, le=100_000)
 
 
 class BreakerPolicy(Shape):
-    """When calls of an agent stop for a while, and how they begin again."""
+    """When the circuit breaker stops calls to an agent, and when it lets them through again."""
 
-    failures: int = Field(default=5, ge=1, le=10_000, description="So many in a row open it.")
-    rate: float = Field(default=0.5, gt=0, le=1, description="This share of the last `window` calls too.")
+    failures: int = Field(
+        default=5, ge=1, le=10_000, description="Consecutive failures that open the breaker."
+    )
+    rate: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Share of failures among the last `window` calls that opens the breaker.",
+    )
     window: int = Field(default=20, ge=1, le=10_000)
-    open_ms: int = Field(default=30_000, ge=1, le=86_400_000, description="How long it stays open.")
-    probes: int = Field(default=1, ge=1, le=10_000, description="Calls let through to see whether it works.")
+    open_ms: int = Field(
+        default=30_000, ge=1, le=86_400_000, description="How long the breaker stays open, in milliseconds."
+    )
+    probes: int = Field(
+        default=1,
+        ge=1,
+        le=10_000,
+        description="Probe calls allowed at a time while the breaker is half-open.",
+    )
     jsonrpc_errors: bool = Field(default=False, description="Whether a JSON-RPC error counts as a failure.")
 
 
 class AgentCreate(Shape):
-    """An agent as it is registered."""
+    """The registration of an agent."""
 
     name: Name
     url: AgentUrl
@@ -191,22 +212,34 @@ class AgentCreate(Shape):
     protocol_config: ProtocolConfig | None = None
     auth_type: AuthType = "none"
     auth_config: AuthConfig | None = None
-    timeout_ms: int = Field(default=30_000, ge=1, le=86_400_000, description="Of one attempt.")
-    retry: RetryPolicy | None = Field(default=None, description="A step's own policy overrides it.")
-    max_concurrency: int = Field(default=100, ge=1, le=10_000, description="Calls at a time.")
+    timeout_ms: int = Field(
+        default=30_000, ge=1, le=86_400_000, description="Timeout of one attempt, in milliseconds."
+    )
+    retry: RetryPolicy | None = Field(
+        default=None, description="Retry policy. A step's own policy overrides it."
+    )
+    max_concurrency: int = Field(
+        default=100, ge=1, le=10_000, description="Maximum number of calls at the same time."
+    )
     pool: Pool | None = None
-    transport: TransportName = Field(default="https", description="What carries its calls.")
+    transport: TransportName = Field(
+        default="https",
+        description="How the agent is reached: over HTTP, as an AgentCore runtime, or as a local program.",
+    )
     resend: Resend = Field(
-        default="ask_first", description="When nobody knows whether the agent has taken a message."
+        default="ask_first", description="What to do when it is unknown whether the agent received a message."
     )
     endpoint_override: Url | None = Field(
-        default=None, description="Where to send instead of where the agent's card says."
+        default=None, description="URL to send to, instead of the one in the agent's card."
     )
     allow_card_origin: CardOrigins | None = None
     rate: RateLimit | None = None
-    breaker: BreakerPolicy | bool | None = Field(default=None, description="true: with its defaults.")
+    breaker: BreakerPolicy | bool | None = Field(
+        default=None, description="Circuit breaker. `true` uses the defaults."
+    )
     repeatable: bool = Field(
-        default=False, description="The same work may be given to it twice, as while it is shadowed."
+        default=False,
+        description="Whether it is safe to call the agent twice with the same work. Required for shadowing.",
     )
 
     @model_validator(mode="after")
@@ -217,7 +250,7 @@ class AgentCreate(Shape):
 
 
 class AgentMetadata(Shape):
-    """An agent as it is shown."""
+    """A registered agent. Credentials are never returned."""
 
     id: str
     name: str
@@ -237,7 +270,7 @@ class AgentMetadata(Shape):
     rate: RateLimit | None
     breaker: BreakerPolicy | None
     repeatable: bool
-    # What the server knows beyond the registration, as it answers it.
+    # What the server adds to the registration.
     dialect: JsonObject | None
     created_at: Time
     updated_at: Time
