@@ -194,7 +194,7 @@ def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded:
     enter(page, key)
     expect(page.get_by_test_id("process")).to_be_visible()
     guarded.agents.portal.call(revoke, guarded.data, "leaked")
-    expect(page.get_by_test_id("key-wrong")).to_contain_text("The key leaked was revoked.")
+    expect(page.get_by_test_id("key-wrong")).to_contain_text("The API key leaked was revoked.")
     other = page.context.new_page()
     shown: list[str | None] = []
     other.on("request", lambda request: shown.append(request.headers.get("authorization")))

@@ -143,7 +143,7 @@ async def test_a_revoked_key_opens_nothing_after_two_seconds(tmp_path: Path) -> 
             await keys.revoke("leaked")
         clock.advance(timedelta(seconds=2))
         refused = await system.call("GET", "/runs", headers=bearer(key))
-        assert (refused.status, refused.json["detail"]) == (401, "The key leaked was revoked.")
+        assert (refused.status, refused.json["detail"]) == (401, "The API key leaked was revoked.")
         assert (await system.call("GET", "/runs", headers=bearer(other))).status == 200
 
 
