@@ -49,12 +49,32 @@ def made(
         .not_valid_after(now + timedelta(days=1))
         .add_extension(others, critical=False)
         .add_extension(x509.BasicConstraints(ca=signed_by is None, path_length=None), critical=True)
+        # Python 3.13 accepts only certificates that have these as RFC 5280 requires.
+        .add_extension(_key_usage(is_authority=signed_by is None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False
+        )
         .sign(signing, hashes.SHA256())
     )
     locked = BestAvailableEncryption(password.encode()) if password else NoEncryption()
     return (
         certificate.public_bytes(Encoding.PEM).decode(),
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked).decode(),
+    )
+
+
+def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 

@@ -13,7 +13,7 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeAlias, cast
 
@@ -91,6 +91,12 @@ class ArchiveWriter:
             os.fsync(self._file.fileno())
         return counts
 
+    def abandon(self) -> None:
+        """Call it before the file is closed: the compressor would write to it when it is collected."""
+        # The file will be deleted, so it does not matter whether the rest could be written.
+        with suppress(OSError):
+            self._gzip.close()
+
     def _write(self, frame: _Frame) -> None:
         encoded = _encoder.encode(frame)
         data = len(encoded).to_bytes(_LENGTH_BYTES, "big") + encoded
@@ -111,7 +117,12 @@ def open_writer(path: Path) -> Generator[ArchiveWriter]:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            yield ArchiveWriter(file, path)
+            writer = ArchiveWriter(file, path)
+            try:
+                yield writer
+            except BaseException:
+                writer.abandon()
+                raise
         with _writable(path):
             partial.rename(path)
     except BaseException:
