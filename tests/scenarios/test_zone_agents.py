@@ -260,7 +260,7 @@ async def test_an_input_that_does_not_fit_the_profile_is_never_sent(system: Runn
     error = error_of(step_of(run, "only"))
     assert (error["code"], agent.calls) == ("request_not_encodable", [])
     assert error["message"] == (
-        "The input does not fit the profile slack: channel is required; "
+        "The input does not match the profile slack: channel is required; "
         'thread_ts the value is not of type "string"'
     )
     assert TOKEN not in encode(run).decode()

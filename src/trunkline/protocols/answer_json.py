@@ -94,7 +94,7 @@ def check_whole(text: bytes) -> None:
         decode(text)
     except msgspec.ValidationError as exc:
         # With no type asked for, only a number can be invalid.
-        raise NotJson(f"The JSON is not usable: {exc}") from exc
+        raise NotJson(f"The JSON is not valid: {exc}") from exc
 
 
 _anything: JsonReader[msgspec.Raw] = JsonReader(msgspec.Raw)
@@ -105,7 +105,7 @@ def parse(text: bytes) -> Json:
     try:
         return decode(_anything.read(text))
     except msgspec.ValidationError as exc:
-        raise NotJson(f"The JSON is not usable: {exc}") from exc
+        raise NotJson(f"The JSON is not valid: {exc}") from exc
 
 
 def check_json(text: bytes) -> msgspec.Raw:

@@ -31,7 +31,7 @@ class TextOption(msgspec.Struct, frozen=True, kw_only=True):
 
     def problem(self, value: Json) -> str | None:
         if not self.choices:
-            return None if isinstance(value, str) and value.strip() else "must be a string that is not empty"
+            return None if isinstance(value, str) and value.strip() else "must be a non-empty string"
         if isinstance(value, str) and value in self.choices:
             return None
         allowed = " or ".join(f"'{choice}'" for choice in self.choices)
@@ -62,11 +62,11 @@ class IntegersOption(msgspec.Struct, frozen=True, kw_only=True):
                 return f"must have {name}, from {allowed_range.least} to {allowed_range.most}"
         for name, number in value.items():
             if name not in self.ranges:
-                return f"has {name}, which is not known; known here: {', '.join(self.ranges)}"
+                return f"has an unknown field {name}; supported here: {', '.join(self.ranges)}"
             allowed_range = self.ranges[name]
             if not allowed_range.holds(number):
                 allowed = f"a whole number from {allowed_range.least} to {allowed_range.most}"
-                return f"must have as {name} {allowed}, not {encode(number).decode()}"
+                return f"must have {allowed} as {name}, not {encode(number).decode()}"
         return None
 
 
@@ -114,6 +114,6 @@ def check_config(known: Mapping[str, ProtocolOption], config: Mapping[str, Json]
 def _unknown(key: str, known: Mapping[str, ProtocolOption]) -> str:
     closest = get_close_matches(key, known, n=1)
     if closest:
-        return f"is not known; did you mean '{closest[0]}'?"
+        return f"is not supported; did you mean '{closest[0]}'?"
     usable = (name for name, option in known.items() if not isinstance(option, UnusableOption))
-    return f"is not known; known here: {', '.join(usable)}"
+    return f"is not supported; supported here: {', '.join(usable)}"

@@ -94,7 +94,7 @@ class ProtocolAdapterFactory:
     @classmethod
     def register_adapter(cls, protocol: str, adapter_class: type[ProtocolAdapter]) -> None:
         if protocol == AUTO:
-            raise ValueError(f"'{AUTO}' is the wish to have a protocol chosen; it cannot be the name of one")
+            raise ValueError(f"'{AUTO}' requests negotiation and cannot be the name of a protocol")
         cls._adapters[protocol] = adapter_class
 
     @classmethod
@@ -109,7 +109,9 @@ _AUTO_OPTIONS: dict[str, ProtocolOption] = {
     **v01.OPTIONS,
     **v03.OPTIONS,
     **v1.OPTIONS,
-    "profile": UnusableOption(reason="needs the protocol jsonrpc-2.0: nothing tells that an agent is a zone"),
+    "profile": UnusableOption(
+        reason="needs the protocol jsonrpc-2.0: a zone cannot be detected automatically"
+    ),
 }
 
 

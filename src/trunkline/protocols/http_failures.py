@@ -36,10 +36,10 @@ _FIXES = {
     400: "The agent could not read the request: check that its protocol is the registered one, that it "
     "accepts Content-Type application/json, and where it looks for its input.",
     401: "Set the agent's auth_type and auth_config.",
-    403: "Check the agent's auth_type and auth_config: the agent knows the caller and refuses.",
+    403: "Check the agent's auth_type and auth_config. The agent identified the caller but denied access.",
     404: "Check the path in the agent's url.",
-    405: "Check the path in the agent's url: nothing takes a POST there.",
-    413: "Send less, or raise the limit for request bodies in the agent; some servers stop at 100 kB.",
+    405: "Check the path in the agent's url: that path does not accept POST requests.",
+    413: "Send less data, or raise the agent's limit for request bodies; some servers stop at 100 kB.",
     415: _CONTENT_TYPE_FIX,
     422: "The agent could not read its input: check that its protocol is the registered one, and where it "
     "looks for its input.",
@@ -50,7 +50,7 @@ _FIXES = {
 def failure_without_body(answer: AgentAnswer) -> Failed | None:
     """An answer whose body says nothing, however it reads."""
     if 300 <= answer.status < 400:
-        target = answer.headers.get("location", "an address that it does not name")
+        target = answer.headers.get("location", "an address that it does not specify")
         message = (
             f"The agent answered HTTP {answer.status} and redirects to {target}; redirects are not followed"
         )
@@ -60,7 +60,10 @@ def failure_without_body(answer: AgentAnswer) -> Failed | None:
         )
     encoding = answer.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        message = f"The answer is compressed (Content-Encoding: {encoding}) though none was asked for"
+        message = (
+            f"The answer is compressed (Content-Encoding: {encoding}), although Trunkline did not request "
+            "compression"
+        )
         return Failed(error=step_error("agent_answer_compressed", message, http_status=answer.status))
     return None
 

@@ -49,7 +49,7 @@ _GUESSES_WITHOUT_CARD = ("jsonrpc-2.0", "a2a-1.0")
 _GUESSES_OVER_JSONRPC = ("a2a-1.0", "a2a-0.3", "a2a-0.1")
 _TRANSPORT_NAMES = {
     JSONRPC: "JSON-RPC",
-    JSONRPC_PATHS: "JSON-RPC with an address for each method, as python-a2a does",
+    JSONRPC_PATHS: "JSON-RPC with a separate URL for each method, as in python-a2a",
 }
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1", "::"})  # noqa: S104 - to recognise it
 
@@ -189,8 +189,10 @@ def describe_fetch(fetch: CardFetch) -> str:
 def _undecided_result(fetches: Sequence[CardFetch]) -> UnclearDialect | None:
     undecided = [question for fetch in fetches if (question := _why_undecided(fetch)) is not None]
     if undecided:
-        return UnclearDialect(reason=f"Whether the agent has a card is not known: {'; '.join(undecided)}")
-    return None if fetches else UnclearDialect(reason="No card address was asked")
+        return UnclearDialect(
+            reason=f"Could not determine whether the agent has a card: {'; '.join(undecided)}"
+        )
+    return None if fetches else UnclearDialect(reason="No card URL was requested")
 
 
 def _describe_absence(fetches: Sequence[CardFetch]) -> str:
@@ -291,7 +293,7 @@ def _guesses(
     if endpoint is not None:
         spoken = {offer.protocol for offer in usable}
         guesses = (name for name in _GUESSES_OVER_JSONRPC if name not in spoken)
-        because = "takes JSON-RPC, but not what its card says"
+        because = "accepts JSON-RPC, but not in the form that its card declares"
         yield from _supported(
             ProtocolOffer(protocol=name, url=endpoint.url, because=because) for name in guesses
         )
@@ -374,8 +376,9 @@ def _unsupported_card(card: AgentCard, fetch: CardFetch) -> UnclearDialect:
         dict.fromkeys(f"{item.transport} {item.protocol_version or ''}".strip() for item in card.interfaces)
     )
     return UnclearDialect(
-        reason=f"The card at {fetch.url} offers {offered}, none of which Trunkline speaks",
-        fix="Let the agent offer A2A over JSON-RPC, or A2A 1.0 over HTTP+JSON; or pin the protocol that it speaks.",
+        reason=f"The card at {fetch.url} offers {offered}, none of which Trunkline supports",
+        fix="Change the agent to offer A2A over JSON-RPC, or A2A 1.0 over HTTP+JSON. "
+        "Or pin the protocol that it supports.",
     )
 
 
@@ -388,7 +391,7 @@ def _unapproved_endpoint(agent_url: str, endpoint: str, fetch: CardFetch) -> Unc
             fix="Correct the card, or set the agent's endpoint_override to the address to send to.",
         )
     local = (
-        ": agents often name localhost when nobody has told them under which address they are reached"
+        ": agents often advertise localhost when their public URL is not configured"
         if parse_url(endpoint).host in _LOCAL_HOSTS and parse_url(agent_url).host not in _LOCAL_HOSTS
         else ""
     )

@@ -36,7 +36,7 @@ _NAMED_TEXTS = ("text", "result", "response")
 _CONTAINERS = (b"{", b"[")
 _WHITE_SPACE = (b" ", b"\t", b"\n", b"\r")
 
-NO_DATA = "output_mode is data, but the answer has neither data nor text: the output has its full form"
+NO_DATA = "output_mode is data, but the answer has neither data nor text; the output has the full form"
 
 
 class StepOutput(msgspec.Struct, kw_only=True, omit_defaults=True):

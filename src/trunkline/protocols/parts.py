@@ -184,7 +184,7 @@ class _PartReader:
     def check_keys(self, fields: JsonObject, known: frozenset[str], inside: str) -> None:
         unknown = [key for key in fields if key not in known]
         if unknown:
-            self.refuse(f"has a field '{unknown[0]}' that no part has", inside)
+            self.refuse(f"has a field '{unknown[0]}' that parts do not support", inside)
 
     def refuse(self, what: str, inside: str = "") -> NoReturn:
         _refuse(f"{self.where}{inside} {what}", self.protocol, self.part)

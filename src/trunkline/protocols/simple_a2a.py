@@ -79,13 +79,13 @@ class SimpleA2AAdapter(ProtocolAdapter):
                     PROTOCOL,
                     "response",
                     body,
-                    fix="Let the agent answer with status 'success' or 'error'.",
+                    fix="Change the agent to respond with status 'success' or 'error'.",
                 )
 
     def _succeeded(self, answer: SimpleAnswer, warnings: list[str]) -> Outcome:
         error = decode(answer.error)
         if error:
-            warnings.append(f"The status is success, yet 'error' says: {_words(error)}")
+            warnings.append(f"The status is success, but 'error' is set: {_words(error)}")
         shaped = output_from_value(answer.output)
         output = bytes(_NULL) if shaped is None else encode_output(shaped, self.output_mode, warnings)
         return Succeeded(output=output, warnings=tuple(warnings))
@@ -111,7 +111,7 @@ def _task_id_notes(answer: SimpleAnswer, task_id: str) -> list[str]:
 
 def _failed(answer: SimpleAnswer, warnings: list[str]) -> Failed:
     error = decode(answer.error)
-    message = "The agent reported an error without saying which" if error in (None, "") else _words(error)
+    message = "The agent reported an error without a message" if error in (None, "") else _words(error)
     return Failed(
         error=step_error("agent_reported_error", message, detail=decode(answer.output)),
         warnings=tuple(warnings),
@@ -126,10 +126,10 @@ def _words(value: Json) -> str:
 
 def _without_status(body: bytes) -> ProtocolTranslationError:
     response = parse(body)
-    fix = "Let the agent answer with task_id, status, output and error."
+    fix = "Change the agent to respond with task_id, status, output and error."
     speaks_jsonrpc = isinstance(response, dict) and "jsonrpc" in response
     if speaks_jsonrpc:
-        fix = "The agent answers in JSON-RPC: register it with protocol jsonrpc-2.0, or with auto."
+        fix = "The agent responds in JSON-RPC. Register it with the protocol jsonrpc-2.0, or with auto."
     return ProtocolTranslationError(
         "Response missing 'status' field",
         PROTOCOL,

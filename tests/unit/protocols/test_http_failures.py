@@ -63,7 +63,7 @@ def test_a_redirect_names_its_target(status: int) -> None:
 def test_a_redirect_may_lack_its_target() -> None:
     failed = failure_without_body(answer(302))
     assert failed is not None
-    assert "does not name" in failed.error.message
+    assert "does not specify" in failed.error.message
 
 
 @pytest.mark.parametrize(

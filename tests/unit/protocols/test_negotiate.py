@@ -233,7 +233,7 @@ def test_both_ways_to_approve_another_origin_are_named() -> None:
 def test_an_agent_that_does_not_know_its_own_address_is_recognised(host: str) -> None:
     found = with_card(CARD | {"url": f"http://{host}/rpc"})
     assert isinstance(found, UnclearDialect)
-    assert "agents often name localhost" in found.reason
+    assert "agents often advertise localhost" in found.reason
     elsewhere = with_card(CARD | {"url": "http://other/rpc"})
     assert isinstance(elsewhere, UnclearDialect)
     assert "localhost" not in elsewhere.reason
@@ -318,7 +318,7 @@ def test_a_card_of_python_a2a_means_0_1_with_an_address_for_each_method_whatever
     found = decided(CARD | {"capabilities": capabilities})
     assert (found.protocol, found.url) == ("a2a-0.1-paths", "http://agent:8001/rpc")
     assert found.evidence.endswith(
-        "offers A2A 0.1 over JSON-RPC with an address for each method, as python-a2a does"
+        "offers A2A 0.1 over JSON-RPC with a separate URL for each method, as in python-a2a"
     )
     assert ("a2a-0.3", "http://agent:8001/rpc") in {(offer.protocol, offer.url) for offer in found.others}
 

@@ -71,12 +71,12 @@ def test_every_form_of_a_part_is_understood(part: Json, meant: MessagePart) -> N
         ({"raw": "a!"}, "parts[1] has bytes that are not base64 "),
         ({"raw": "aGk=é"}, "parts[1] has bytes that are not base64 "),
         ({"raw": 5}, "parts[1] has a raw that is a number, not a string"),
-        ({"text": "a", "medaType": "x"}, "parts[1] has a field 'medaType' that no part has"),
+        ({"text": "a", "medaType": "x"}, "parts[1] has a field 'medaType' that parts do not support"),
         ({"text": "a", "metadata": 1}, "parts[1] has metadata that is a number, not an object"),
         ({"file": "x"}, "parts[1] has a file that is a string, not an object"),
         ({"file": {}}, "parts[1] must have either the file's bytes or its url"),
         ({"file": {"bytes": "aGk=", "uri": "x"}}, "parts[1] must have either the file's bytes or its url"),
-        ({"file": {"path": "x"}}, "parts[1].file has a field 'path' that no part has"),
+        ({"file": {"path": "x"}}, "parts[1].file has a field 'path' that parts do not support"),
     ],
 )
 def test_a_part_that_cannot_be_sent_is_named(part: Json, complaint: str) -> None:

@@ -68,8 +68,9 @@ _PENDING = frozenset({"submitted", "working"})
 _ASKS = {"input-required": "input", "auth-required": "auth"}
 _NO_TASK = -32001
 _FIX_BY_CODE = {
-    -32601: "The agent does not know the method: it may speak a later A2A; register it with auto.",
-    -32001: "The agent does not know the task any more: start the run again.",
+    -32601: "The agent does not support the method. It may use a later version of A2A: "
+    "register it with the protocol auto.",
+    -32001: "The agent no longer has the task. Start the run again.",
 }
 _OTHER_DIALECT = frozenset({-32601})
 

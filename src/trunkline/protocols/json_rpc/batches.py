@@ -95,16 +95,16 @@ def split_answers(answer: AgentAnswer, ids: Sequence[str]) -> BatchAnswers:
             nameless.append(item)
         elif name is None or name not in ids:
             notes.append(
-                f"The batch has an answer that is for none of its requests: id {name or 'unreadable'}"
+                f"The batch contains an answer that matches none of its requests: id {name or 'unreadable'}"
             )
         elif name in found:
-            notes.append(f"The batch has several answers with the id {name}: the first one counts")
+            notes.append(f"The batch contains several answers with the id {name}: the first one is used")
         else:
             found[name] = item
     missing = [name for name in ids if name not in found]
     if len(missing) == 1 and len(nameless) == 1:
         found[missing[0]] = nameless.pop()
-    notes.extend("The batch has an answer without an id" for _ in nameless)
+    notes.extend("The batch contains an answer without an id" for _ in nameless)
     return BatchAnswers(
         answers=[_single(answer, found[name]) if name in found else None for name in ids],
         notes=tuple(notes[:_MAX_NOTES]),

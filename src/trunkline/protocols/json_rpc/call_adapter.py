@@ -48,9 +48,9 @@ _INPUT_HINT = (
 _FIX_BY_CODE = {
     -32700: "The agent receives the request but can't parse it: let it accept Content-Type application/json.",
     -32600: _INPUT_HINT,
-    -32601: "The agent does not know the method: check protocol_config.method.",
+    -32601: "The agent does not support the method. Check protocol_config.method.",
     -32602: _INPUT_HINT,
-    -32603: "Look at the agent's log: it failed inside.",
+    -32603: "Check the agent's log: the agent failed with an internal error.",
     -32001: "The agent ran out of time: make it faster, or let it answer accepted and be asked again.",
 }
 _OTHER_DIALECT = frozenset({-32601})

@@ -27,9 +27,11 @@ from trunkline.protocols.outcomes import Failed, ProtocolTranslationError, step_
 VERSION = "2.0"
 
 _REQUIRED_FIELDS = (
-    "Let the agent always answer with 'jsonrpc': '2.0', the request's 'id', and 'result' or 'error'."
+    "Change the agent to always respond with 'jsonrpc': '2.0', the request's 'id', and 'result' or 'error'."
 )
-_SIMPLE_A2A = "The agent answers in Simple A2A: register it with protocol simple-a2a, or update the agent."
+_SIMPLE_A2A = (
+    "The agent responds in Simple A2A. Register it with the protocol simple-a2a, or update the agent."
+)
 
 T = TypeVar("T")
 
@@ -142,7 +144,7 @@ def _check_version(response: JsonObject, protocol: str) -> None:
     version = response["jsonrpc"]
     if version != VERSION:
         message = f"Unsupported JSON-RPC version: {_shown(version)}"
-        _refuse(message, response, protocol, fix="The version is the string '2.0'.")
+        _refuse(message, response, protocol, fix="Use the string '2.0' as the version.")
 
 
 def _check_id(response: JsonObject, task_id: str, protocol: str) -> None:

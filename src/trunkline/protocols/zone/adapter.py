@@ -61,8 +61,10 @@ OPTIONS: dict[str, ProtocolOption] = {
     # These two say nothing new beside a profile, and do no harm.
     "version": TextOption(default=VERSION, choices=(VERSION,)),
     "params": TextOption(default="input", choices=("input",)),
-    "input_mode": UnusableOption(reason="cannot stand beside 'profile': the input itself becomes the params"),
-    "batch": UnusableOption(reason="cannot stand beside 'profile': a zone takes no batches"),
+    "input_mode": UnusableOption(
+        reason="cannot be combined with 'profile': the input itself becomes the params"
+    ),
+    "batch": UnusableOption(reason="cannot be combined with 'profile': zones do not accept batches"),
 }
 
 # Of the ids that are made of a task's.
@@ -92,7 +94,7 @@ def params_problem(params: Json, profile: ParamsProfile) -> str | None:
     if not findings:
         return None
     said = "; ".join(f"{finding.path} {finding.message}".strip() for finding in findings)
-    return f"The input does not fit the profile {profile.name}: {said}"
+    return f"The input does not match the profile {profile.name}: {said}"
 
 
 class ZoneAdapter(ProtocolAdapter):
@@ -118,10 +120,10 @@ class ZoneAdapter(ProtocolAdapter):
         for key in ("method", "poll_method"):
             name = config.get(key)
             if isinstance(name, str) and name.startswith("rpc."):
-                message = f"'{key}' begins with 'rpc.', which JSON-RPC keeps for itself"
+                message = f"'{key}' begins with 'rpc.', which JSON-RPC reserves"
                 findings.append(Finding(path=f"protocol_config.{key}", message=message))
         if config.get("method", METHOD) == config.get("poll_method", POLL_METHOD):
-            message = "'poll_method' must be another than 'method': it asks about work, and begins none"
+            message = "'poll_method' must differ from 'method': it queries a task and must not start one"
             findings.append(Finding(path="protocol_config.poll_method", message=message))
         return findings
 

@@ -37,16 +37,16 @@ PROTOCOL = "jsonrpc-2.0"
 _INVALID_PARAMS = -32602
 
 _FORM = (
-    "Let the zone always answer with 'jsonrpc': '2.0', the request's 'id', and either 'result' or 'error'; a result "
-    "has the status success, or accepted with a task_id."
+    "Change the zone to always respond with 'jsonrpc': '2.0', the request's 'id', and either 'result' or 'error'; "
+    "a result has the status success, or accepted with a task_id."
 )
-_INPUT_HINT = "Compare the step's input with what the zone's method takes: the message names each field."
+_INPUT_HINT = "Compare the step's input with the params of the zone's method. The message names each field."
 _FIXES = {
-    -32700: "The zone could not parse the request: see what stands between it and us.",
-    -32600: "The zone takes no such request: check that it speaks this contract.",
-    -32601: "The zone does not know the method: check protocol_config.method.",
+    -32700: "The zone could not parse the request. Check for a proxy between Trunkline and the zone.",
+    -32600: "The zone rejected the request. Check that it implements this contract.",
+    -32601: "The zone does not support the method. Check protocol_config.method.",
     _INVALID_PARAMS: _INPUT_HINT,
-    -32603: "Look at the zone's log: it failed inside.",
+    -32603: "Check the zone's log: the zone failed with an internal error.",
     -32001: "The work took longer than its deadline in the zone: raise it there, or make the work shorter.",
 }
 # Why a zone cannot say what has become of a request, for now: the same one is to be sent again.
@@ -181,7 +181,7 @@ def _read_result(result: Raw, id_: str) -> ZoneSucceeded | ZoneAccepted:
         _refuse_status(fields.status)
     task_id = _text(fields.task_id)
     if task_id is UNSET or not task_id:
-        _refuse("The result has the status accepted, but no task_id to ask for it")
+        _refuse("The result has the status accepted, but no task_id to poll")
     return ZoneAccepted(task_id=task_id, id=id_)
 
 
@@ -200,7 +200,7 @@ def _read_error(raw: Raw, got: Raw | UnsetType, ids: Collection[str]) -> ZoneFai
     if isinstance(code, bool) or not isinstance(code, int):
         _refuse("The error's 'code' is not a whole number")
     if not isinstance(message, str):
-        _refuse("The error's 'message' is not a text")
+        _refuse("The error's 'message' is not a string")
     notes = ("The error has no 'id'; it is taken for this request's",) if got is UNSET else ()
     return ZoneFailed(error=_step_error(code, message, error.get("data")), id=id_, notes=notes)
 
@@ -264,7 +264,7 @@ def _value(raw: Raw) -> Json:
     try:
         return decode(raw)
     except msgspec.ValidationError as exc:
-        raise NotJson(f"The JSON is not usable: {exc}") from exc
+        raise NotJson(f"The JSON is not valid: {exc}") from exc
 
 
 def _shown(value: Json) -> str:

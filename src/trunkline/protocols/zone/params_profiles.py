@@ -37,7 +37,7 @@ _LONGEST_PATH = 150
 class InvalidProfile(Invalid):
     """The profile is not known, or its schema is not valid."""
 
-    fix = "Name a known profile, or correct the JSON Schema."
+    fix = "Use an existing profile, or correct the JSON Schema."
 
 
 class ParamsProfile:
@@ -63,7 +63,7 @@ class ParamsProfile:
     def check(self, params: Json) -> list[Finding]:
         """What is wrong with params; empty: they can be sent, or taken."""
         if not isinstance(params, dict):
-            return [Finding(path="", message="the params must be an object: they travel by name")]
+            return [Finding(path="", message="the params must be an object: they are passed by name")]
         try:
             if self._checked.is_valid(params):
                 return []
@@ -80,7 +80,7 @@ def _findings(error: SchemaError) -> list[Finding]:
         case ValidationErrorKind.Required(property=name):
             return [_finding((*error.instance_path, str(name)), "is required")]
         case ValidationErrorKind.AdditionalProperties(unexpected=names):
-            return [_finding((*error.instance_path, name), "is not known") for name in names]
+            return [_finding((*error.instance_path, name), "is not allowed") for name in names]
         case _:
             return [_finding(error.instance_path, error.message)]
 
@@ -107,9 +107,9 @@ _profiles: dict[str, ParamsProfile] = {name: _built_in(name) for name in BUILT_I
 def register_profile(name: str, schema: JsonObject) -> ParamsProfile:
     """Makes a profile known under a name; the same name again replaces it. Raises `InvalidProfile`."""
     if name in BUILT_IN:
-        raise InvalidProfile(f"'{name}' is a profile that comes with Trunkline", fix="Choose another name.")
+        raise InvalidProfile(f"'{name}' is a built-in profile", fix="Choose another name.")
     if not _NAME.fullmatch(name):
-        raise InvalidProfile("that is no name for a profile", fix=f"A name is made of {NAME_RULE}.")
+        raise InvalidProfile("that is not a valid profile name", fix=f"Use {NAME_RULE}.")
     profile = ParamsProfile(name, schema)
     _profiles[name] = profile
     return profile
@@ -124,13 +124,13 @@ def find_profile(wanted: Json) -> ParamsProfile:
     if isinstance(wanted, dict):
         return ParamsProfile("given as a schema", wanted)
     if not isinstance(wanted, str):
-        raise InvalidProfile("it must be the name of a profile, or a JSON Schema as an object")
+        raise InvalidProfile("it must be the name of a profile, or a JSON Schema object")
     known = _profiles.get(wanted)
     if known is not None:
         return known
     closest = get_close_matches(wanted, _profiles, n=1)
     hint = f"did you mean '{closest[0]}'?" if closest else f"known here: {', '.join(_profiles)}"
     raise InvalidProfile(
-        f"there is no profile of the name '{wanted[:_LONGEST_MESSAGE]}'; {hint}",
-        fix="Name a known profile, or put NAME.json into the folder that the setting profiles names.",
+        f"no profile is named '{wanted[:_LONGEST_MESSAGE]}'; {hint}",
+        fix="Use an existing profile, or put NAME.json into the folder in the setting profiles.",
     )

@@ -79,7 +79,7 @@ def test_whether_an_agent_of_0_1_has_the_task_may_stay_open(answer: AgentAnswer,
         ("lone \ud800 surrogate", "The input cannot be sent in a2a-0.3"),
         ({"parts": []}, "parts is empty"),
         ({"parts": [{"raw": "***"}]}, "parts[0] has bytes that are not base64"),
-        ({"parts": ["a", {"txt": "b"}]}, "parts[1] has a field 'txt' that no part has"),
+        ({"parts": ["a", {"txt": "b"}]}, "parts[1] has a field 'txt' that parts do not support"),
     ],
 )
 def test_what_cannot_be_sent_cannot_be_streamed_either(input_data: Json, complaint: str) -> None:

@@ -388,8 +388,8 @@ def test_the_task_with_our_message_is_found(
 @pytest.mark.parametrize(
     ("listed", "complaint"),
     [
-        ({"tasks": [SILENT]}, "without the messages that they answer"),
-        ({"tasks": [THEIRS], "nextPageToken": "more"}, "more tasks in this context than it lists at once"),
+        ({"tasks": [SILENT]}, "without their messages"),
+        ({"tasks": [THEIRS], "nextPageToken": "more"}, "more tasks in this context than fit on one page"),
         ({"tasks": "none"}, "The list of tasks is a string, not an array"),
         (7, "not an "),
     ],

@@ -70,15 +70,15 @@ def test_an_agent_that_answers_only_one_leaves_the_others_without() -> None:
 def test_the_first_of_two_answers_counts() -> None:
     answers, notes = shares([result("a", 1), result("b"), result("c"), result("a", 2)])
     assert answers[0] == result("a", 1)
-    assert notes == ('The batch has several answers with the id "a": the first one counts',)
+    assert notes == ('The batch contains several answers with the id "a": the first one is used',)
 
 
 def test_an_answer_to_nothing_is_noted() -> None:
     answers, notes = shares([result("z"), 5, result("a"), result("b"), result("c")])
     assert answers == [result("a"), result("b"), result("c")]
     assert notes == (
-        'The batch has an answer that is for none of its requests: id "z"',
-        "The batch has an answer that is for none of its requests: id unreadable",
+        'The batch contains an answer that matches none of its requests: id "z"',
+        "The batch contains an answer that matches none of its requests: id unreadable",
     )
 
 
@@ -100,7 +100,7 @@ def test_an_error_without_an_id_is_for_the_one_task_that_is_left() -> None:
 def test_an_error_without_an_id_is_for_nobody_when_two_are_left() -> None:
     answers, notes = shares([result("a"), refused(None)])
     assert answers == [result("a"), None, None]
-    assert notes == ("The batch has an answer without an id",)
+    assert notes == ("The batch contains an answer without an id",)
 
 
 @pytest.mark.parametrize("body", [b'{"jsonrpc":"2.0","id":null,"error":{}}', b"<html>", b"", b"7", b"null"])

@@ -96,7 +96,7 @@ def test_work_that_has_begun_cannot_be_stopped() -> None:
 def test_an_input_that_does_not_fit_is_refused_before_it_is_sent(input_data: Json, words: str) -> None:
     with pytest.raises(ProtocolTranslationError) as raised:
         SLACK.encode(AgentTask(task_id="t", input_data=input_data))
-    assert str(raised.value).startswith("The input does not fit the profile slack: ")
+    assert str(raised.value).startswith("The input does not match the profile slack: ")
     assert words in str(raised.value)
     assert (raised.value.code, raised.value.direction) == ("request_not_encodable", "request")
     assert SECRET not in f"{raised.value}{raised.value.original_data}"
@@ -148,10 +148,10 @@ def test_the_correlation_id_is_put_in_where_the_profile_knows_it(
         ({"result": {"status": "Success"}}, "The result has the status Success, not"),
         ({"result": {"status": "failed"}}, "The result has the status failed, not"),
         ({"result": {"status": "x" * 500}}, "x" * 100 + "…, not"),
-        ({"result": {"status": "accepted"}}, "no task_id to ask for it"),
-        ({"result": {"status": "accepted", "task_id": ""}}, "no task_id to ask for it"),
-        ({"result": {"status": "accepted", "task_id": 7}}, "no task_id to ask for it"),
-        ({"result": {"status": "accepted", "task_id": None}}, "no task_id to ask for it"),
+        ({"result": {"status": "accepted"}}, "no task_id to poll"),
+        ({"result": {"status": "accepted", "task_id": ""}}, "no task_id to poll"),
+        ({"result": {"status": "accepted", "task_id": 7}}, "no task_id to poll"),
+        ({"result": {"status": "accepted", "task_id": None}}, "no task_id to poll"),
     ],
 )
 def test_a_result_in_no_form_of_the_contract_is_malformed(change: JsonObject, symptom: str) -> None:
@@ -177,8 +177,8 @@ def test_nothing_of_the_envelope_may_be_missing(missing: str) -> None:
         ({"code": "-32000", "message": "x"}, "'code' is not a whole number"),
         ({"code": True, "message": "x"}, "'code' is not a whole number"),
         ({"code": -32000.5, "message": "x"}, "'code' is not a whole number"),
-        ({"code": -32000}, "'message' is not a text"),
-        ({"code": -32000, "message": None}, "'message' is not a text"),
+        ({"code": -32000}, "'message' is not a string"),
+        ({"code": -32000, "message": None}, "'message' is not a string"),
     ],
 )
 def test_an_error_in_no_form_of_the_contract_is_malformed(error: Json, symptom: str) -> None:
@@ -211,13 +211,13 @@ def test_the_whole_result_is_kept_as_it_came() -> None:
     ("code", "data", "message", "fix"),
     [
         (-32700, None, "JSON-RPC Error -32700: m", "could not parse"),
-        (-32600, {"detail": "no batches"}, "JSON-RPC Error -32600: m (no batches)", "no such request"),
+        (-32600, {"detail": "no batches"}, "JSON-RPC Error -32600: m (no batches)", "rejected the request"),
         (-32601, None, "JSON-RPC Error -32601: m", "protocol_config.method"),
         (
             -32602,
             {"fields": [{"path": "channel", "message": "is required"}, {"path": "text", "message": "no"}]},
             "JSON-RPC Error -32602: m (channel is required; text no)",
-            "the message names each field",
+            "The message names each field",
         ),
         (-32602, {"fields": ["channel"]}, "JSON-RPC Error -32602: m (channel)", "names each field"),
         (-32602, {"fields": 7}, "JSON-RPC Error -32602: m", "names each field"),
@@ -382,12 +382,12 @@ def test_a_good_configuration_of_a_zone_has_no_findings(config: JsonObject) -> N
         ("jsonrpc-2.0", {"profile": 1}, "profile", "the name of a profile, or a JSON Schema"),
         ("jsonrpc-2.0", {"profile": {"type": "x"}}, "profile", "not valid JSON Schema"),
         ("jsonrpc-2.0", {"profile": {"$ref": "http://x.example/"}}, "profile", "Retrieval is disabled"),
-        ("jsonrpc-2.0", {"profile": "any", "batch": {"max": 2}}, "batch", "takes no batches"),
+        ("jsonrpc-2.0", {"profile": "any", "batch": {"max": 2}}, "batch", "do not accept batches"),
         ("jsonrpc-2.0", {"profile": "any", "input_mode": "json"}, "input_mode", "becomes the params"),
         ("jsonrpc-2.0", {"profile": "any", "params": "message"}, "params", "must be 'input'"),
         ("jsonrpc-2.0", {"profile": "any", "method": "rpc.run"}, "method", "begins with 'rpc.'"),
         ("jsonrpc-2.0", {"profile": "any", "poll_method": "rpc.x"}, "poll_method", "begins with 'rpc.'"),
-        ("jsonrpc-2.0", {"profile": "any", "method": "get_task_result"}, "poll_method", "must be another"),
+        ("jsonrpc-2.0", {"profile": "any", "method": "get_task_result"}, "poll_method", "must differ"),
         (
             "jsonrpc-2.0",
             {"profile": "any", "poll_methods": "x"},
@@ -395,7 +395,7 @@ def test_a_good_configuration_of_a_zone_has_no_findings(config: JsonObject) -> N
             "did you mean 'poll_method'?",
         ),
         ("auto", {"profile": "slack"}, "profile", "needs the protocol jsonrpc-2.0"),
-        ("jsonrpc-call", {"profile": "slack"}, "profile", "is not known"),
+        ("jsonrpc-call", {"profile": "slack"}, "profile", "is not supported"),
     ],
 )
 def test_a_senseless_configuration_of_a_zone_is_explained(

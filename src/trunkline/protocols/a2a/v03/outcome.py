@@ -15,10 +15,10 @@ from trunkline.protocols.outputs import OutputMode, encode_output, output_from_v
 
 _TEXTS = A2AErrorTexts(
     completed="completed",
-    state_fix="Let the agent set status.state to the exact string 'completed' when it succeeded.",
-    error_fix="Let the agent use the JSON-RPC 'error' object, not 'result', for failures.",
+    state_fix="Change the agent to set status.state to the exact string 'completed' when it succeeds.",
+    error_fix="Change the agent to report failures in the JSON-RPC 'error' object, not in 'result'.",
     error_misplaced="the agent used 'result' instead of 'error' for a failure",
-    task_unnamed_fix="Let the agent name its task in result.id, so that it can be asked again.",
+    task_unnamed_fix="Change the agent to return its task id in result.id, so that Trunkline can poll the task.",
 )
 _INPUT_HINT = (
     "The agent receives the request but can't parse its input: it is the text of params.message.parts[0], "
@@ -27,12 +27,12 @@ _INPUT_HINT = (
 _FIX_BY_CODE = {
     -32700: "The agent receives the request but can't parse it: let it accept Content-Type application/json.",
     -32600: _INPUT_HINT,
-    -32601: "The agent does not know the method: check protocol_config.method and the agent's protocol.",
+    -32601: "The agent does not support the method. Check protocol_config.method and the agent's protocol.",
     -32602: _INPUT_HINT,
-    -32603: "Look at the agent's log: it failed inside. If it could not read its input, that is the text of "
-    "params.message.parts[0].",
-    -32001: "The agent does not know the task any more: start the run again.",
-    -32005: "The agent does not take this content type: choose another protocol_config.input_mode.",
+    -32603: "Check the agent's log: the agent failed with an internal error. If it could not read its input, "
+    "that is the text of params.message.parts[0].",
+    -32001: "The agent no longer has the task. Start the run again.",
+    -32005: "The agent does not accept this content type. Choose another protocol_config.input_mode.",
 }
 # The agent says that it does not know the method, or not this version of A2A: it has not taken the work.
 _OTHER_DIALECT = frozenset({-32601, -32009})

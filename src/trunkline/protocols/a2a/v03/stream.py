@@ -117,7 +117,7 @@ class V03StreamReader(TaskStreamReader):
             return outcome_of_answer(self._error, b"", self._output_mode, any_result=False)
         if not self._has_begun:
             raise ProtocolTranslationError(
-                "The stream ended before it said anything of the task", self._protocol, "response", b""
+                "The stream ended before it reported a task", self._protocol, "response", b""
             )
         is_whole = self._has_content and not self._has_gap
         if self._state == COMPLETED and not is_whole and self._remote_task_id is not None:

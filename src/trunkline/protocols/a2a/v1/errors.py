@@ -7,10 +7,10 @@ from trunkline.protocols.a2a.common.outcome import A2AErrorTexts
 
 TEXTS = A2AErrorTexts(
     completed="TASK_STATE_COMPLETED",
-    state_fix="Let the agent set status.state to TASK_STATE_COMPLETED when it succeeded.",
-    error_fix="Let the agent answer with an error, not with a result, when it failed.",
+    state_fix="Change the agent to set status.state to TASK_STATE_COMPLETED when it succeeds.",
+    error_fix="Change the agent to respond with an error, not with a result, when it fails.",
     error_misplaced="the agent answered with a result instead of an error",
-    task_unnamed_fix="Let the agent name its task in task.id, so that it can be asked again.",
+    task_unnamed_fix="Change the agent to return its task id in task.id, so that Trunkline can poll the task.",
 )
 _INPUT_HINT = (
     "The agent receives the request but can't parse its input: it is the text of message.parts[0], which may "
@@ -20,14 +20,14 @@ _INPUT_HINT = (
 FIX_BY_CODE = {
     -32700: "The agent receives the request but can't parse it: let it accept Content-Type application/json.",
     -32600: _INPUT_HINT,
-    -32601: "The agent does not know this operation of A2A 1.0: check its url and its protocol.",
+    -32601: "The agent does not support this A2A 1.0 operation. Check its url and its protocol.",
     -32602: _INPUT_HINT,
-    -32603: "Look at the agent's log: it failed inside. If it could not read its input, that is the text of "
-    "message.parts[0].",
-    -32001: "The agent does not know the task any more: start the run again.",
-    -32005: "The agent does not take this content type: choose another protocol_config.input_mode.",
-    -32008: "The agent insists on an extension of A2A that Trunkline does not speak.",
-    -32009: "The agent does not speak A2A 1.0: register it with the protocol that it speaks, or with auto.",
+    -32603: "Check the agent's log: the agent failed with an internal error. If it could not read its input, "
+    "that is the text of message.parts[0].",
+    -32001: "The agent no longer has the task. Start the run again.",
+    -32005: "The agent does not accept this content type. Choose another protocol_config.input_mode.",
+    -32008: "The agent requires an A2A extension that Trunkline does not support.",
+    -32009: "The agent does not support A2A 1.0. Register it with the protocol that it supports, or with auto.",
 }
 # The agent says that it does not know the operation, or not this version of A2A: it has not taken the work.
 OTHER_DIALECT = frozenset({-32601, -32009})

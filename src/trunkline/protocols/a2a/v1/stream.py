@@ -97,7 +97,7 @@ class V1StreamReader:
             return self._failed
         if self._task.form == "other":
             raise ProtocolTranslationError(
-                "The stream ended before it said anything", self._protocol, "response", self._last_event
+                "The stream ended before its first event", self._protocol, "response", self._last_event
             )
         task = self._current_task()
         if task.remote_task_id is not None and task.form == "task":

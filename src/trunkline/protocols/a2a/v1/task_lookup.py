@@ -30,9 +30,9 @@ def find_task(listed: Json, task: AgentTask) -> str | None:
     if has_own_context(task):
         return _id_of(tasks[0]) if tasks else None
     if isinstance(listed, dict) and (listed.get("nextPageToken") or listed.get("next_page_token")):
-        raise TaskNotIdentifiable("The agent has more tasks in this context than it lists at once")
+        raise TaskNotIdentifiable("The agent has more tasks in this context than fit on one page of its list")
     if any(not _message_ids(item) for item in tasks):
-        raise TaskNotIdentifiable("The agent lists its tasks without the messages that they answer")
+        raise TaskNotIdentifiable("The agent lists its tasks without their messages")
     return None
 
 
