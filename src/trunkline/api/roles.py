@@ -19,6 +19,8 @@ from trunkline.stores.base import KeyRole
 ROLES: dict[str, KeyRole | None] = {
     "GET /livez": None,
     "GET /readyz": "viewer",
+    "GET /health": None,
+    "GET /health/ready": "viewer",
     "GET /metrics": "viewer",
     "GET /openapi.json": "viewer",
     "GET /asyncapi.json": "viewer",

@@ -15,6 +15,7 @@ import msgspec
 import structlog
 
 from trunkline.bridge.calls.active_calls import ActiveCalls
+from trunkline.bridge.calls.results import ids_of
 from trunkline.bridge.lease_heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, after
@@ -177,7 +178,4 @@ class TaskClaimer:
 
 
 def _result_without_call(claim: ClaimedTask, status: Ending, at: Instant) -> AgentResult:
-    task = claim.task
-    return AgentResult(
-        task_id=task.task_id, run_id=task.run_id, step=task.step, attempt=task.attempt, status=status, at=at
-    )
+    return AgentResult(**ids_of(claim), status=status, at=at)

@@ -124,6 +124,8 @@ class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     attempt: int
     status: ResultStatus
     at: Instant
+    # That of the task; a bridge of an earlier version does not send it.
+    correlation_id: str = ""
     # JSON as it was encoded once by the dialect; nobody between here and the reader decodes it.
     output: msgspec.Raw = NO_OUTPUT
     error: StepError | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trunkline.clock import Clock
 from trunkline.errors import ConfigurationError
@@ -18,6 +19,9 @@ from trunkline.transports.https import HttpTransport
 from trunkline.transports.stdio import StdioTransport
 from trunkline.transports.transport_router import TransportRouter
 from trunkline.wiring.descriptors import current_shares
+
+if TYPE_CHECKING:
+    from trunkline.stores.postgres.litecone_database import LiteconeRows
 
 _S3 = "s3://"
 
@@ -43,6 +47,16 @@ async def open_store(
 
         async with open_sqlite(settings.sqlite_path, clock=clock, beside=beside) as sqlite:
             yield sqlite
+
+
+async def read_litecone_database(url: str) -> LiteconeRows:
+    """The definitions in a database of litecone; nothing is changed there."""
+    from trunkline.stores.postgres import require_driver  # noqa: PLC0415 - see above
+
+    require_driver("Reading litecone's database needs asyncpg, which is not installed.")
+    from trunkline.stores.postgres.litecone_database import read_litecone  # noqa: PLC0415 - needs the driver
+
+    return await read_litecone(url)
 
 
 def open_blobs(settings: Settings) -> BlobStore | None:

@@ -43,6 +43,8 @@ from trunkline.workflow.secret_references import check_secret_references, refuse
 from trunkline.workflow.validation_report import ValidationReport
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
+# Every workflow of litecone has it, and none of ours.
+LITECONE_KEY = "start_step"
 STEP_KEYS = (
     "agent", "workflow", "version", "needs", "join", "for_each", "when", "input", "retry", "timeout", "deadline",
     "reply_timeout", "on_error", "delivery", "context",
@@ -92,6 +94,14 @@ def read_definition(value: Json, known: KnownNames, report: ValidationReport) ->
     """The definition, as far as it can be read; None when the document is no mapping at all."""
     if not isinstance(value, dict):
         report.error((), f"a workflow must be a mapping with 'name' and 'steps', {describe_value(value)}")
+        return None
+    if LITECONE_KEY in value:
+        # Nearly every key of it would be a finding, and none of those would help.
+        report.error(
+            (LITECONE_KEY,),
+            f"'{LITECONE_KEY}' belongs to litecone's workflow format; convert the workflow with: "
+            "trunkline import --from litecone FILE",
+        )
         return None
     fields = FieldReader(value, (), WORKFLOW_KEYS, report)
     name = _name(fields)

@@ -158,7 +158,9 @@ async def test_what_is_missing_is_named_by_readyz(system: RunningSystem) -> None
 async def test_the_system_says_that_it_lives_and_is_ready(system: RunningSystem, backend: str) -> None:
     assert (await system.call("GET", "//livez")).json == {"status": "ok"}
     dependencies: JsonObject = {"store": "ok"} if backend == "embedded" else {"store": "ok", "broker": "ok"}
+    assert (await system.call("GET", "//health")).json == {"status": "ok"}
     ready = (await system.call("GET", "//readyz")).json
+    assert (await system.call("GET", "//health/ready")).json == ready
     assert ready == {"status": "ok", "dependencies": dependencies, "warnings": []}
     metrics = await system.call("GET", "//metrics")
     assert metrics.headers["Content-Type"].startswith("text/plain")

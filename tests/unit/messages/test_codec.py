@@ -79,9 +79,17 @@ results = st.builds(
     status=st.sampled_from(["success", "error", "working", "interrupted", "cancelled", "unknown"]),
     at=st.integers(0, 2**60).map(Instant),
     output=json_values.map(lambda value: msgspec.Raw(encode(value))),
+    correlation_id=texts,
     error=st.none() | st.builds(StepError, code=names, message=texts, detail=json_values),
     warnings=st.lists(texts, max_size=2),
 )
+
+
+def test_a_result_without_a_correlation_id_is_one_of_an_earlier_version() -> None:
+    sent = json.loads(encode_result(msgspec.structs.replace(RESULT, correlation_id="order-7"), "t").value)
+    earlier = {name: value for name, value in sent.items() if name != "correlation_id"}
+    assert sent["correlation_id"] == "order-7"
+    assert decode_result(json.dumps(earlier).encode()).correlation_id == ""
 
 
 def arrived(message: OutgoingMessage) -> BrokerRecord:

@@ -21,6 +21,16 @@ def the_finding_in(text: str) -> Finding:
     return finding
 
 
+def test_a_workflow_of_litecone_is_refused_with_the_command_that_converts_it() -> None:
+    finding = the_finding_in(
+        """
+        {"name": "x", "start_step": "one", "steps": {"one": {"id": "one", "agent_name": "A", "next_step": null}}}
+        """
+    )
+    assert (finding.path, finding.line) == ("start_step", 2)
+    assert "trunkline import --from litecone FILE" in finding.message
+
+
 HEAD = "name: flow\nsteps:\n  a: {agent: A}\n"
 STEP = HEAD + "  b: {agent: A, "
 

@@ -18,6 +18,7 @@ from trunkline.api.services import OK
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import encode
 
+_LIVENESS = frozenset({"/livez", "/health"})
 _ALIVE = encode({"status": OK})
 
 
@@ -42,7 +43,7 @@ class StartupApp:
         request = Request(scope)
         answer = (
             Response(_ALIVE, media_type="application/json")
-            if scope["path"] == "/livez"
+            if scope["path"] in _LIVENESS
             else self._not_ready(request)
         )
         await answer(scope, receive, send)

@@ -99,6 +99,14 @@ class ProbeRoutes:
         }
         return json_response(ready)
 
+    async def health(self, request: Request) -> Response:
+        """The same as `/livez`, for probes that are set up for litecone."""
+        return await self.livez(request)
+
+    async def health_ready(self, request: Request) -> Response:
+        """The same as `/readyz`, for probes that are set up for litecone."""
+        return await self.readyz(request)
+
     async def metrics(self, _request: Request) -> Response:
         """Get the metrics in the Prometheus text format."""
         return Response(await self._probes.metrics(), headers={"Content-Type": METRICS_TEXT})
@@ -168,6 +176,14 @@ def probe_operations(probes: Probes) -> list[Operation]:
         operation(
             "GET /readyz", routes.readyz, name="readyz", tag="system",
             responses={200: ResponseSpec("The process is ready for work.", Readiness)},
+        ),
+        operation(
+            "GET /health", routes.health, name="health", tag="system",
+            responses={200: ResponseSpec("The process lives.", Liveness)},
+        ),
+        operation(
+            "GET /health/ready", routes.health_ready, name="health_ready", tag="system",
+            responses={200: ResponseSpec("Work can be taken.", Readiness)},
         ),
         operation(
             "GET /metrics", routes.metrics, name="metrics", tag="system",

@@ -15,7 +15,7 @@ from typing import Literal, Self, TypeAlias
 
 from msgspec.structs import replace
 
-from trunkline.bridge.calls.results import CallProgress
+from trunkline.bridge.calls.results import CallProgress, ids_of
 from trunkline.clock import Clock
 from trunkline.messages import AgentResult, Progress
 from trunkline.protocols import StreamUpdate
@@ -139,7 +139,6 @@ class ProgressReporter:
 
     def _report(self, status: Status, progress: list[Progress], number: str = "") -> None:
         claim = self._claim
-        task = claim.task
         self._report_update(
             CallProgress(
                 claim=claim,
@@ -153,10 +152,7 @@ class ProgressReporter:
                     polls=claim.polls,
                 ),
                 result=AgentResult(
-                    task_id=task.task_id,
-                    run_id=task.run_id,
-                    step=task.step,
-                    attempt=task.attempt,
+                    **ids_of(claim),
                     status=status,
                     at=self._clock.now(),
                     protocol=self._protocol,

@@ -66,16 +66,24 @@ class CallExchanges(msgspec.Struct, frozen=True, kw_only=True):
 CallUpdate: TypeAlias = CallProgress | CallResult | CallExchanges
 
 
-class _Ids(TypedDict):
+class ResultIds(TypedDict):
     task_id: str
     run_id: str
     step: str
     attempt: int
+    correlation_id: str
 
 
-def ids_of(claim: ClaimedTask) -> _Ids:
+def ids_of(claim: ClaimedTask) -> ResultIds:
+    """What every result says about its task."""
     task = claim.task
-    return {"task_id": task.task_id, "run_id": task.run_id, "step": task.step, "attempt": task.attempt}
+    return {
+        "task_id": task.task_id,
+        "run_id": task.run_id,
+        "step": task.step,
+        "attempt": task.attempt,
+        "correlation_id": task.correlation_id,
+    }
 
 
 def task_log(task: AgentTask) -> structlog.stdlib.BoundLogger:

@@ -53,6 +53,11 @@ _READ_ONLY = frozenset(
     }
 )
 
+# Whoever sends an agent of litecone as it is learns what converts it.
+_LITECONE_FIELDS = frozenset({"retry_config", "circuit_breaker_config"})
+_LITECONE_API_KEY = "apikey"
+_CONVERT = "convert litecone's agents with: trunkline import --from litecone FILE"
+
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     """An agent as a user describes it."""
@@ -119,7 +124,12 @@ def _read(key: str, value: Json) -> object:
         return retry_from_json(value)
     if key == "auth_type":
         if value not in get_args(AuthType):
-            raise ValueError(f"must be one of {', '.join(get_args(AuthType))}")
+            hint = (
+                f". '{_LITECONE_API_KEY}' is a type of litecone; {_CONVERT}"
+                if value == _LITECONE_API_KEY
+                else ""
+            )
+            raise ValueError(f"must be one of {', '.join(get_args(AuthType))}{hint}")
         return value
     if key in OPTION_FIELDS:
         return read_option(key, value)
@@ -132,6 +142,8 @@ def _finding_of(key: str, exc: ValueError) -> Finding:
 
 
 def _unknown(key: str) -> Finding:
+    if key in _LITECONE_FIELDS:
+        return Finding(path=key, message=f"is a field of litecone; {_CONVERT}")
     close = get_close_matches(key, _FIELDS, n=1)
     return Finding(path=key, message=f"unknown field; did you mean {close[0]}?" if close else "unknown field")
 

@@ -32,11 +32,11 @@ def open_postgres(
     return opened(url, clock=clock, upgrade=upgrade)
 
 
-def require_driver() -> None:
+def require_driver(missing: str = "The store is PostgreSQL, but asyncpg is not installed.") -> None:
     try:
         import asyncpg  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport] - only to see whether it is there
     except ModuleNotFoundError as exc:
         raise ConfigurationError(
-            "The store is PostgreSQL, but asyncpg is not installed.",
+            missing,
             fix='Install it: pip install "trunkline[postgres]".',
         ) from exc

@@ -53,6 +53,14 @@ def test_every_wrong_field_is_named() -> None:
     assert paths == ["name", "url", "timeout_ms", "max_concurrency"]
 
 
+def test_an_agent_of_litecone_is_refused_with_the_command_that_converts_it() -> None:
+    found = dict(findings(retry_config={"max_retries": 2}, circuit_breaker_config={}, auth_type="apikey"))
+    assert set(found) == {"retry_config", "circuit_breaker_config", "auth_type"}
+    assert all("trunkline import --from litecone FILE" in message for message in found.values())
+    assert "did you mean" not in found["retry_config"]
+    assert "litecone" not in dict(findings(auth_type="api-key"))["auth_type"]
+
+
 def test_an_unknown_field_is_refused_with_the_closest_known_one() -> None:
     assert findings(timeout_msec=5) == [("timeout_msec", "unknown field; did you mean timeout_ms?")]
     assert findings(colour="red") == [("colour", "unknown field")]

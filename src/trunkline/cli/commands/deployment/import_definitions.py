@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
@@ -9,6 +11,7 @@ from typing import cast
 import msgspec
 import yaml
 
+from trunkline import wiring
 from trunkline.cli.agent_secrets import resolve_references
 from trunkline.cli.commands.agents.apply import apply_agent
 from trunkline.cli.exit_codes import Exit
@@ -24,13 +27,16 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.agents.specs import check_spec, parse_spec
 from trunkline.workflow.document.parsing import read_document
 
+# A URL of PostgreSQL, also one that names a driver; it may hold a password, and is never shown.
+_DATABASE = re.compile(r"^postgres(?:ql)?(?:\+[a-z0-9]+)?://", re.IGNORECASE)
 _WIDTH = 110
 _STAND_IN = "not-looked-at"
 AGENTS_FILE = "agents.yaml"
 
 
 def import_definitions(files: Sequence[str], *, out: Path | None, server: Server | None, json: bool) -> int:
-    imported = import_files([(file, _read(file)) for file in files], findings_of_agent)
+    sources = [source for file in files for source in _sources(file)]
+    imported = import_files(sources, findings_of_agent)
     texts = _texts(imported)
     if server is not None:
         done = _save(imported, server)
@@ -63,9 +69,24 @@ def findings_of_agent(agent: JsonObject) -> Sequence[Finding]:
     return ()
 
 
-def _read(file: str) -> Json:
+def _sources(file: str) -> list[tuple[str, Json]]:
+    """What a file holds, or each table of a database, with the name that messages give it."""
+    if _DATABASE.match(file) is None:
+        with explained(file):
+            return [(file, _document(read_bytes(file), file))]
+    with explained():
+        rows = asyncio.run(wiring.read_litecone_database(file))
+    tables = {"agents": rows.agents, "workflow_definitions": rows.workflows}
+    return [
+        (f"{rows.place} {table}", [_document(text, f"{rows.place} {table}") for text in texts])
+        for table, texts in tables.items()
+        if texts
+    ]
+
+
+def _document(content: str | bytes, file: str) -> Json:
     with explained(file):
-        document = read_document(read_bytes(file), file)
+        document = read_document(content, file)
     if document.problems:
         problem = document.problems[0]
         raise CliError(

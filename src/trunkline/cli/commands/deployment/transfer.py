@@ -103,7 +103,9 @@ def import_(
     Parameters
     ----------
     files
-        The file to read; with --from as many as you like, - is stdin.
+        The file to read; with --from as many as you like, - is stdin. With --from litecone also the URL of its
+        database, postgresql://…, which is only read. Give the password in PGPASSWORD to keep it out of the list of
+        processes.
     from_
         The system whose workflows and agents the files hold.
     out
