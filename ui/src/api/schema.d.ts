@@ -1312,8 +1312,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Health
-         * @description The same as `/livez`, for probes that are set up for litecone.
+         * Check liveness
+         * @description Check liveness. An alias of `/livez` for probes that were configured for litecone.
          */
         get: operations["health"];
         put?: never;
@@ -1332,8 +1332,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Health Ready
-         * @description The same as `/readyz`, for probes that are set up for litecone.
+         * Check readiness
+         * @description Check readiness. An alias of `/readyz` for probes that were configured for litecone.
          */
         get: operations["health_ready"];
         put?: never;
@@ -9779,7 +9779,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -9790,7 +9790,7 @@ export interface operations {
             /** @description The process lives. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9798,10 +9798,10 @@ export interface operations {
                     "application/json": components["schemas"]["Liveness"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9815,7 +9815,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
                 "X-Correlation-ID"?: string;
             };
             path?: never;
@@ -9826,7 +9826,7 @@ export interface operations {
             /** @description Work can be taken. */
             200: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9834,10 +9834,10 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description A key is needed, and none that is in use was sent. */
+            /** @description The API key is missing, unknown or revoked. */
             401: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9845,10 +9845,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The key's role does not allow it. */
+            /** @description The role of the API key does not allow this operation. */
             403: {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };
@@ -9856,10 +9856,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The server failed, or something it depends on is away. */
+            /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
                     [name: string]: unknown;
                 };

@@ -100,11 +100,11 @@ class ProbeRoutes:
         return json_response(ready)
 
     async def health(self, request: Request) -> Response:
-        """The same as `/livez`, for probes that are set up for litecone."""
+        """Check liveness. An alias of `/livez` for probes that were configured for litecone."""
         return await self.livez(request)
 
     async def health_ready(self, request: Request) -> Response:
-        """The same as `/readyz`, for probes that are set up for litecone."""
+        """Check readiness. An alias of `/readyz` for probes that were configured for litecone."""
         return await self.readyz(request)
 
     async def metrics(self, _request: Request) -> Response:
