@@ -58,7 +58,7 @@ class TrunklineError(Exception):
 
 
 class NotFound(TrunklineError):
-    """There is no such thing."""
+    """The resource does not exist."""
 
     fix = "Check the name or id against the list of existing resources."
 

@@ -66,7 +66,7 @@ async def test_an_open_breaker_keeps_a_task_queued_until_the_agent_is_reset(syst
     found = state["breaker"]
     assert isinstance(found, dict)
     assert (found["state"], found["failures"]) == ("open", 2)
-    assert "2 failures in a row" in str(found["reason"])
+    assert "2 consecutive failures" in str(found["reason"])
     assert "503" in str(found["reason"])
     assert (reset.status, ended["status"]) == (200, "COMPLETED")
     assert step_of(ended, "only")["attempts"] == 1

@@ -245,7 +245,7 @@ async def test_a_new_side_that_fails_is_left_by_itself(shared_system: RunningSys
     assert await protocols(system, run) == {"simple-a2a"}
     events = await system.items(f"/migration/events?agent={sides.name}")
     assert [(event["who"], event["why"]) for event in events] == [
-        ("trunkline", "3 of the last 3 calls of the new side failed; 10% is the limit"),
+        ("trunkline", "3 of the last 3 calls to the target failed, and the limit is 10%"),
         ("ann", "a test"),
     ]
     assert await system.metric("agent_rollbacks_total", agent_name=sides.name) == 1

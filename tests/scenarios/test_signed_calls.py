@@ -116,6 +116,6 @@ async def test_a_mistake_in_a_signer_is_refused_when_the_agent_is_registered(sys
     )
     assert answer.status == 422
     assert [(error["path"], error["message"]) for error in objects_in(answer.json["errors"])] == [
-        ("auth_config.key", "must be a key of Ed25519 or P-256"),
-        ("auth_config.lifetime_seconds", "must be whole seconds, 1 to 300"),
+        ("auth_config.key", "must be an Ed25519 or P-256 key"),
+        ("auth_config.lifetime_seconds", "must be a whole number of seconds from 1 to 300"),
     ]

@@ -136,7 +136,7 @@ async def test_what_cannot_become_a_run_is_a_dead_letter_with_its_reason(
     assert len(await greeting.items("/runs")) == 3
     reasons = [str(letter["reason"]) for letter in await greeting.items("/dead-letters")]
     for expected in (
-        "It is no command",
+        "The value is not a valid command",
         "none",
         "does not match the input schema",
         "with a different request",

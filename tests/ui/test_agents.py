@@ -168,7 +168,7 @@ def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(
     expect(page.get_by_test_id("agent-name")).to_have_text("fragile")
     expect(page.get_by_test_id("calls-total")).to_contain_text("2 calls, 2 failed")
     expect(page.get_by_role("img", name=re.compile("^Calls by the minute: 2 in all"))).to_be_visible()
-    expect(page.get_by_test_id("limits")).to_contain_text("2 failures in a row")
+    expect(page.get_by_test_id("limits")).to_contain_text("2 consecutive failures")
     expect(page.get_by_test_id("registration")).to_contain_text("simple-a2a")
     look_at(page, "agent")
     page.get_by_text("24 h", exact=True).click()

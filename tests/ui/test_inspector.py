@@ -168,7 +168,7 @@ def test_each_attempt_says_why_it_failed_and_what_followed(page: Page, inspected
     expect(failures.nth(0).get_by_test_id("error-next")).to_have_text("Attempt 3 followed.")
     expect(failures.nth(1).get_by_test_id("error-code")).to_have_text("agent_http_error")
     expect(failures.nth(1).get_by_test_id("error-fix")).to_have_text(
-        f"Look at the wire: trunkline runs wire {inspected.run} flaky."
+        f"See the request and the response: trunkline runs wire {inspected.run} flaky."
     )
     look_at(page, "inspector-errors")
     page.get_by_test_id("attempts").get_by_text("1", exact=True).click()

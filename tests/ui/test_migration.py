@@ -156,7 +156,7 @@ def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, migrating_syste
     expect(page.get_by_test_id("grade")).to_contain_text("Grade")
     page.get_by_test_id("act-cutover").click()
     dialog = page.get_by_role("dialog", name="Cut Ferry over?")
-    expect(dialog.get_by_test_id("against")).to_contain_text("Nobody has attested")
+    expect(dialog.get_by_test_id("against")).to_contain_text("Not attested yet")
     expect(dialog.get_by_test_id("confirm")).to_be_disabled()
     look_at(page, "migration-cutover-dialog")
     dialog.get_by_role("button", name="Leave it as it is").click()
@@ -187,7 +187,7 @@ def test_what_cannot_be_done_says_why(page: Page, migrating_system: MigratingSys
     page.goto("/migration/Pilot")
     for action, reason in (
         ("shadow", "It is not declared safe to call twice."),
-        ("cutover", "Nobody has said where it is to move to."),
+        ("cutover", "The migration has no target yet."),
         ("rollback", "there is nothing to go back from"),
         ("finish", "It has not been cut over."),
     ):

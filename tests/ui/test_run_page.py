@@ -427,7 +427,10 @@ def test_a_failed_run_says_why_and_what_to_do(page: Page, sample_system: SampleR
     show(page, run)
     notice = page.get_by_test_id("run-notice")
     expect(notice).to_contain_text("Step sail failed: The mast is broken.")
-    expect(page.get_by_test_id("run-fix")).to_have_text("The agent failed; its message says why.")
+    expect(page.get_by_test_id("run-fix")).to_have_text(
+        "The agent reported a failure. Fix the cause that its message names, then retry the run: "
+        f"trunkline runs retry {run}."
+    )
     expect(node(page, "land")).to_contain_text("Never began")
     assert shown_statuses(page, run) == sample_system.statuses(run)
     notice.get_by_role("button", name="sail").click()
@@ -448,7 +451,7 @@ def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
     expect(graph_map).to_be_visible()
     assert sight(page)[2] >= READABLE
     expect(page.get_by_test_id("run-fix")).to_have_text(
-        f"Look at the wire: trunkline runs wire {run} cape{LOST}."
+        f"See the request and the response: trunkline runs wire {run} cape{LOST}."
     )
     look_at(page, "run-long")
     page.get_by_test_id("run-wire").click()

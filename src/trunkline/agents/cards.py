@@ -93,7 +93,7 @@ def read_card(body: bytes) -> AgentCard:
 def _object(body: bytes) -> JsonObject:
     looks_like_one = body.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
     if looks_like_one and len(body) > MAX_CARD_BYTES:
-        raise BrokenCard(f"The card has {len(body):,} bytes, more than {MAX_CARD_BYTES:,}")
+        raise BrokenCard(f"The card has {len(body):,} bytes, but the limit is {MAX_CARD_BYTES:,}")
     try:
         value = decode(body.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:

@@ -53,7 +53,7 @@ class AgentUrl(NamedTuple):
 def parse_url(url: str) -> AgentUrl:
     """The parts of a URL that can be called; raises `UrlError`."""
     if len(url) > MAX_URL_CHARACTERS:
-        raise UrlError(f"it has {len(url)} characters, more than {MAX_URL_CHARACTERS}")
+        raise UrlError(f"it has {len(url)} characters, but the limit is {MAX_URL_CHARACTERS}")
     if _UNSAFE.search(url):
         raise UrlError("it contains a space, a control character or a backslash")
     parts = _URL.fullmatch(url)
@@ -98,7 +98,7 @@ def _scheme(scheme: str) -> Literal["http", "https"]:
         case "https":
             return "https"
         case other:
-            raise UrlError(f"its scheme is '{other}', only http and https are called")
+            raise UrlError(f"its scheme is '{other}', but only http and https are supported")
 
 
 def _host_and_port(authority: str) -> tuple[str, IPv4Address | IPv6Address | None, int | None]:

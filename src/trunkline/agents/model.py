@@ -19,7 +19,7 @@ AUTO = "auto"
 
 
 class DialectProbe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that was tried in order to find out what an agent speaks, and what came of it."""
+    """One request that was made to determine an agent's dialect, and its result."""
 
     at: Instant
     # A request line without the query, or a method's name.
@@ -29,7 +29,7 @@ class DialectProbe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent speaks in fact, and how we know."""
+    """The dialect that was detected, with the evidence for it."""
 
     protocol: str
     url: str
@@ -48,14 +48,14 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RateLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """At most so many calls a second over all bridges; so many at once after a quiet time."""
+    """Maximum calls per second over all bridges, and the burst size."""
 
     per_second: float
     burst: int = 1
 
 
 class BreakerPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """When calls of an agent stop for a while, and how they begin again."""
+    """When the circuit breaker stops calls to an agent, and when it lets them through again."""
 
     # So many failures in a row, or this share of the last `window` calls.
     failures: int = 5

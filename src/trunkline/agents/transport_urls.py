@@ -73,7 +73,9 @@ def parse_program(url: str) -> str:
     """The name that the operator's settings know the program by; raises `UrlError`."""
     parts = _PROGRAM.fullmatch(url)
     if parts is None:
-        raise UrlError("it must have the form stdio:NAME, the NAME of letters, digits, '-', '_' and '.'")
+        raise UrlError(
+            "it must have the form stdio:NAME, and NAME must consist of letters, digits, '-', '_' and '.'"
+        )
     return parts["name"]
 
 
@@ -89,7 +91,7 @@ def check_transport_url(transport: TransportName, url: str) -> str | None:
             case "https" if meant == "https":
                 parse_url(url)
             case _:
-                return f"it is called by another transport; set transport to {meant}"
+                return f"it belongs to another transport; set transport to {meant}"
     except UrlError as exc:
         return str(exc)
     return None

@@ -21,7 +21,7 @@ from trunkline.messages.records import BrokerRecord, OutgoingMessage, TaskKey
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE, TraceContext
 
 VERSION = 1
-# Half of what Kafka takes in one record unless it is told otherwise.
+# Half of Kafka's default limit for a record.
 MAX_VALUE_BYTES = 512 * 1024
 
 TYPE_HEADER = "trunkline-type"
@@ -56,7 +56,7 @@ class ResultReference(MessageReference, frozen=True, kw_only=True):
 
 
 class UnreadableMessage(Exception):
-    """A record that is no message of ours, or of a version that is not ours."""
+    """A record that is not one of our messages, or has an unsupported version."""
 
     def __init__(self, flaw: UnreadableReason, reason: str) -> None:
         super().__init__(reason)
@@ -154,15 +154,15 @@ def _type_of(headers: dict[str, bytes]) -> str:
     if TYPE_HEADER not in headers:
         raise UnreadableMessage(
             "type",
-            f"It has no header {TYPE_HEADER}, so Trunkline did not send it. Let nobody else write to this topic;"
-            " discard it.",
+            f"The record has no header {TYPE_HEADER}, so Trunkline did not send it. Discard it, and do not let other"
+            " systems write to this topic.",
         )
     version = headers.get(VERSION_HEADER, b"none").decode(errors="replace")
     if version != str(VERSION):
         raise UnreadableMessage(
             "version",
-            f"It is of version {version[:20]}, and this Trunkline reads version {VERSION}."
-            " Bring every process to the same version, then replay it.",
+            f"The message has version {version[:20]}, but this Trunkline reads version {VERSION}."
+            " Upgrade all processes to the same version, then replay it.",
         )
     return headers[TYPE_HEADER].decode(errors="replace")
 
@@ -170,32 +170,32 @@ def _type_of(headers: dict[str, bytes]) -> str:
 def _wrong_type(found: str, expected: str) -> UnreadableMessage:
     return UnreadableMessage(
         "type",
-        f"It is of type {found[:50]!r}; {expected} belongs here."
-        " Compare the names of the topics in the settings of all processes, then discard it.",
+        f"The message has the type {found[:50]!r}, but this topic is for {expected}."
+        " Check that all processes use the same topic names, then discard it.",
     )
 
 
 def _read(decoder: msgspec.json.Decoder[AnyMessage], record: BrokerRecord) -> AnyMessage:
     value = record.value
     if value is None:
-        raise UnreadableMessage("empty", "It has no value. Trunkline never deletes by key; discard it.")
+        raise UnreadableMessage("empty", "The record has no value, so Trunkline did not send it. Discard it.")
     try:
-        # What is kept as raw JSON, or skipped, is not looked at by the decoder.
+        # The decoder does not validate raw JSON and skipped fields.
         value.decode()
         message = decoder.decode(value)
     except UnicodeDecodeError as exc:
         raise UnreadableMessage(
-            "malformed", f"Its value is not UTF-8 at byte {exc.start}. Discard it."
+            "malformed", f"The value is not valid UTF-8 at byte {exc.start}. Discard it."
         ) from exc
     except (msgspec.MsgspecError, RecursionError) as exc:
-        raise UnreadableMessage("malformed", f"Its value is no such message: {exc}. Discard it.") from exc
+        raise UnreadableMessage("malformed", f"The value is not a valid message: {exc}. Discard it.") from exc
     _require(task_id=message.task_id, run_id=message.run_id)
     if message.attempt < 1:
-        raise UnreadableMessage("malformed", "Its attempt is below 1. Discard it.")
+        raise UnreadableMessage("malformed", "The attempt of the message is less than 1. Discard it.")
     return message
 
 
 def _require(**fields: str) -> None:
     for name, value in fields.items():
         if not value:
-            raise UnreadableMessage("malformed", f"Its {name} is missing. Discard it.")
+            raise UnreadableMessage("malformed", f"The message has no {name}. Discard it.")

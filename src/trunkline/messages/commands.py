@@ -1,8 +1,8 @@
 """
-Commands of other systems: a record that starts a run.
+Commands from other systems: a record that starts a run.
 
-The value is JSON; no header is needed. The record's key makes it idempotent: however often it comes, or is sent, one
-run is started. A record without a key is known by where it stands.
+The value is JSON, and no header is needed. The record's key makes the command idempotent: however often it is sent or
+delivered, it starts one run. A record without a key is identified by its position.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class StartRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Starts a run of a saved workflow."""
 
     workflow: Annotated[
-        str, msgspec.Meta(description="Its name or id.", extra_json_schema={"pattern": _WORKFLOW})
+        str, msgspec.Meta(description="Name or id of the workflow.", extra_json_schema={"pattern": _WORKFLOW})
     ]
     version: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None,
-        msgspec.Meta(description="The latest one if left out."),
+        msgspec.Meta(description="Version to run. Defaults to the latest."),
     ] = None
-    input: Annotated[Json, msgspec.Meta(description="The run's input.")] = {}
+    input: Annotated[Json, msgspec.Meta(description="The run input.")] = {}
     correlation_id: Annotated[
         Annotated[str, msgspec.Meta(extra_json_schema={"pattern": _CORRELATION_ID})] | None,
-        msgspec.Meta(description="Under which logs and agents know the run; one is made if left out."),
+        msgspec.Meta(description="The id that logs and requests to agents carry. Created if omitted."),
     ] = None
 
 
@@ -49,31 +49,31 @@ def read_command(record: BrokerRecord) -> StartRun:
     if version != str(VERSION).encode():
         raise UnreadableMessage(
             "version",
-            f"It is of version {version.decode(errors='replace')[:20]}; {VERSION} is what is read here."
-            " Send it in that version, or replay it when this Trunkline is newer.",
+            f"The command has version {version.decode(errors='replace')[:20]}, but this Trunkline reads version "
+            f"{VERSION}. Send it in that version, or replay it after an upgrade.",
         )
     if record.value is None:
-        raise UnreadableMessage("empty", "It has no value: there is nothing to start. Discard it.")
+        raise UnreadableMessage("empty", "The record has no value, so there is nothing to start. Discard it.")
     try:
         command = _commands.decode(record.value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as exc:
         # ValueError: an integer with more digits than Python converts.
-        raise _malformed(f"It is no command: {exc}") from exc
+        raise _malformed(f"The value is not a valid command: {exc}") from exc
     if is_too_deep(command.input):
-        raise _malformed("Its input is nested too deep")
+        raise _malformed("The input is nested too deeply")
     if not _matches(_WORKFLOW, command.workflow):
-        raise _malformed("Its workflow is no name")
+        raise _malformed("The workflow is not a valid name")
     if command.correlation_id is not None and not _matches(_CORRELATION_ID, command.correlation_id):
-        raise _malformed("Its correlation_id is not 1 to 128 visible ASCII characters")
+        raise _malformed("The correlation_id must have 1 to 128 visible ASCII characters")
     return command
 
 
 def idempotency_key(record: BrokerRecord) -> str:
-    """The record's key; a digest of one that no column could hold; without one, where the record stands."""
+    """The record's key, a digest of a key that does not fit a column, or the position of a record without a key."""
     key = record.key
     if not key:
         digest = hashlib.sha256(record.value or b"").hexdigest()
-        # With the value: a topic that is made anew counts from 0 again.
+        # Includes the value, because the offsets of a recreated topic start at 0 again.
         return f"{record.topic}/{record.partition}/{record.offset}/{digest}"
     try:
         text = key.decode()
@@ -85,9 +85,9 @@ def idempotency_key(record: BrokerRecord) -> str:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    # Not as `search` would: its $ lets a line end pass.
+    # Not `search`, whose $ would accept a trailing line break.
     return re.fullmatch(pattern.removeprefix("^").removesuffix("$"), text) is not None
 
 
 def _malformed(what: str) -> UnreadableMessage:
-    return UnreadableMessage("malformed", f"{what}. Send a corrected one, and discard this.")
+    return UnreadableMessage("malformed", f"{what}. Send a corrected command, and discard this one.")

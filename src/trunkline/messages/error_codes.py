@@ -1,4 +1,4 @@
-"""The published list of codes that `error.code` of a step or run can have, with what to do about each."""
+"""The published list of error codes of steps and runs, with a fix for each."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class ErrorCodeInfo(NamedTuple):
     # False: the request certainly never reached the agent.
     sent: bool
     advice: str
-    # The command that helps; RUN, STEP, AGENT and SECRET stand for what has failed.
+    # The command of the fix. RUN, STEP, AGENT and SECRET are placeholders.
     command: str | None = None
 
     @property
     def fix(self) -> str:
-        """What to do about any failure with this code."""
+        """The default fix of an error with this code."""
         return _sentence(self.advice, self.command)
 
 
@@ -31,41 +31,53 @@ _ANSWERED = (True, True)
 
 ERROR_CODES: dict[str, ErrorCodeInfo] = {
     "agent_unknown": ErrorCodeInfo(*_NOT_SENT, advice="Register the agent: trunkline agents add NAME URL."),
-    "agent_dns_failed": ErrorCodeInfo(*_NOT_SENT, advice="Check the host name in the agent's url."),
-    "agent_unreachable": ErrorCodeInfo(*_NOT_SENT, advice="Start the agent, or correct its url."),
+    "agent_dns_failed": ErrorCodeInfo(
+        *_NOT_SENT,
+        advice="Correct the host name in the agent's url, or make it resolvable where the bridge runs.",
+    ),
+    "agent_unreachable": ErrorCodeInfo(
+        *_NOT_SENT, advice="Start the agent, or correct its url. Check that the bridge can reach the address."
+    ),
     "agent_tls_failed": ErrorCodeInfo(
         *_NOT_SENT,
-        advice="Check the agent's certificate (its name, its dates, who signed it), and ours if it wants one; "
-        "where it speaks no TLS at all, correct its url to http://.",
+        advice="Check the host name, the validity and the issuer of the agent's certificate, and the "
+        "client certificate in auth_config if the agent requires one. If the agent does not use "
+        "TLS, change its url to http://.",
     ),
     "agent_address_forbidden": ErrorCodeInfo(
-        *_NOT_SENT, advice="Add the network or host name to TRUNKLINE_ALLOWED_NETWORKS if it is meant."
+        *_NOT_SENT,
+        advice="If this address is intended, add its network or host name to TRUNKLINE_ALLOWED_NETWORKS.",
     ),
     "blob_missing": ErrorCodeInfo(
-        *_NOT_SENT, advice="Run the step again that made the file", command="trunkline runs retry RUN"
+        *_NOT_SENT,
+        advice="Retry the run from the step that created the file",
+        command="trunkline runs retry RUN",
     ),
     "out_of_resources": ErrorCodeInfo(
         *_NOT_SENT,
-        advice="Raise the limit of open files where the bridge runs (LimitNOFILE=, ulimit -n), or give it more memory.",
+        advice="Raise the limit of open files (LimitNOFILE=, ulimit -n) or the memory of the machine "
+        "that runs the bridge.",
     ),
     "agent_transport_unavailable": ErrorCodeInfo(
         *_NOT_SENT,
-        advice="Install or configure what the message names where the bridge runs, or change the agent's transport.",
+        advice="Install or configure what the message names on the machine that runs the bridge, or "
+        "change the agent's transport.",
     ),
-    "agent_url_invalid": ErrorCodeInfo(*_NOT_SENT, advice="Correct the agent's url."),
+    "agent_url_invalid": ErrorCodeInfo(*_NOT_SENT, advice="Correct the agent's url as the message says."),
     "agent_program_unknown": ErrorCodeInfo(
-        *_NOT_SENT, advice="Name the program in TRUNKLINE_STDIO_COMMANDS, or correct the agent's url."
+        *_NOT_SENT, advice="Add the program to TRUNKLINE_STDIO_COMMANDS, or correct the agent's url."
     ),
     "agent_secret_unreadable": ErrorCodeInfo(
         *_NOT_SENT,
-        advice="Set the agent's auth_config again; the key that encrypted it is not the present one.",
+        advice="Set the agent's auth_config again, because it was encrypted with another key. Or start "
+        "Trunkline with that key (TRUNKLINE_SECRET_KEY).",
     ),
     "secret_missing": ErrorCodeInfo(
-        *_NOT_SENT, advice="Set it, then run the step again", command="trunkline secrets set SECRET"
+        *_NOT_SENT, advice="Set the secret, then retry the run", command="trunkline secrets set SECRET"
     ),
     "secret_unreadable": ErrorCodeInfo(
         *_NOT_SENT,
-        advice="The key that encrypted it is not the present one; set it again",
+        advice="Set the secret again, because it was encrypted with another key",
         command="trunkline secrets set SECRET",
     ),
     "agent_token_refused": ErrorCodeInfo(
@@ -73,75 +85,94 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
         advice="Check token_url, client_id, client_secret and scope in the agent's auth_config.",
     ),
     "agent_token_unavailable": ErrorCodeInfo(
-        *_NOT_SENT, advice="Check that the token_url of the agent's auth_config can be reached."
+        *_NOT_SENT, advice="Check that the bridge can reach the token_url in the agent's auth_config."
     ),
     "agent_timeout": ErrorCodeInfo(
         *_NO_ANSWER, advice="Raise the step's timeout or the agent's timeout_ms, or make the agent faster."
     ),
     "agent_connection_lost": ErrorCodeInfo(
-        *_NO_ANSWER, advice="Look at the agent's log: it closed the connection."
+        *_NO_ANSWER, advice="Look in the agent's log for the reason why it closed the connection."
     ),
     "agent_batch_answer_missing": ErrorCodeInfo(
         *_NO_ANSWER,
-        advice="Let the agent answer every request of a batch, or take batch out of protocol_config.",
+        advice="Change the agent so that it answers every request of a batch, or remove batch from "
+        "protocol_config.",
     ),
     "agent_task_lost": ErrorCodeInfo(
         *_NO_ANSWER,
-        advice="Look at the agent's log: it has lost its tasks, perhaps in a restart. Let it keep them in a store.",
+        advice="Look in the agent's log for the reason why it lost the task, such as a restart. Make the "
+        "agent store its tasks.",
     ),
     "agent_unavailable": ErrorCodeInfo(
         *_NO_ANSWER,
-        advice="Look at the agent's log: it is stopping, or what it needs is away. The same message may be sent again.",
+        advice="Look in the agent's log: the agent is stopping, or one of its dependencies is "
+        "unavailable. Retrying is safe.",
     ),
-    "agent_redirected": ErrorCodeInfo(*_ANSWERED, advice="Register the address that the agent redirects to."),
+    "agent_redirected": ErrorCodeInfo(
+        *_ANSWERED, advice="Change the agent's url to the address that it redirects to."
+    ),
     "agent_http_error": ErrorCodeInfo(
-        *_ANSWERED, advice="Look at the wire", command="trunkline runs wire RUN STEP"
+        *_ANSWERED, advice="See the request and the response", command="trunkline runs wire RUN STEP"
     ),
     "agent_answer_too_large": ErrorCodeInfo(
-        *_ANSWERED, advice="Let the agent answer with less, or raise TRUNKLINE_MAX_ANSWER_BYTES."
+        *_ANSWERED, advice="Make the agent return less data, or raise TRUNKLINE_MAX_ANSWER_BYTES."
     ),
     "agent_answer_compressed": ErrorCodeInfo(
-        *_ANSWERED, advice="Switch compression off in the agent: Trunkline asks for identity."
+        *_ANSWERED,
+        advice="Disable compression in the agent or in the proxy in front of it. Trunkline requests "
+        "uncompressed responses.",
     ),
     "agent_answer_malformed": ErrorCodeInfo(
         *_ANSWERED,
-        advice="Compare the agent's answer with the format",
+        advice="Compare the response with the format of the agent's protocol",
         command="trunkline runs wire RUN STEP",
     ),
     "agent_response_id_mismatch": ErrorCodeInfo(
-        *_ANSWERED, advice="The agent must echo the request's id unchanged."
+        *_ANSWERED, advice="Change the agent so that it returns the id of the request unchanged."
     ),
-    "agent_jsonrpc_error": ErrorCodeInfo(*_ANSWERED, advice="The agent refused; its message says why."),
-    "agent_reported_error": ErrorCodeInfo(*_ANSWERED, advice="The agent failed; its message says why."),
+    "agent_jsonrpc_error": ErrorCodeInfo(
+        *_ANSWERED,
+        advice="The agent rejected the request. Correct the step's input or the agent as its message says",
+        command="trunkline runs wire RUN STEP",
+    ),
+    "agent_reported_error": ErrorCodeInfo(
+        *_ANSWERED,
+        advice="The agent reported a failure. Fix the cause that its message names, then retry the run",
+        command="trunkline runs retry RUN",
+    ),
     "agent_task_failed": ErrorCodeInfo(
-        *_ANSWERED, advice="The agent's task ended without success; see its words."
+        *_ANSWERED,
+        advice="The agent's task did not succeed. Fix the cause that its message names, then retry the run.",
     ),
     "agent_task_unfinished": ErrorCodeInfo(
         *_ANSWERED,
-        advice="Raise the step's timeout if the agent needs more time; "
-        "one that works on must tell how its task stands (tasks/get)",
+        advice="If the agent needs more time, raise the step's timeout. Check that the agent reports the "
+        "state of its tasks (tasks/get)",
         command="trunkline agents check AGENT --active",
     ),
     "agent_protocol_unclear": ErrorCodeInfo(
-        *_NOT_SENT, advice="Pin the agent's protocol, or make its agent card reachable."
+        *_NOT_SENT, advice="Set the agent's protocol, or make its agent card reachable."
     ),
-    "request_not_encodable": ErrorCodeInfo(*_NOT_SENT, advice="Correct the step's input."),
+    "request_not_encodable": ErrorCodeInfo(
+        *_NOT_SENT,
+        advice="Correct the step's input in the workflow as the message says, and save the workflow.",
+    ),
     "expression_failed": ErrorCodeInfo(
-        *_NOT_SENT, advice="Correct the expression in the workflow and save it again."
+        *_NOT_SENT, advice="Correct the expression in the workflow, and save the workflow."
     ),
     "output_failed": ErrorCodeInfo(
-        *_NOT_SENT, advice="Correct the workflow's output expression and save it again."
+        *_NOT_SENT, advice="Correct the output expression of the workflow, and save the workflow."
     ),
     "outcome_unknown": ErrorCodeInfo(
         *_NO_ANSWER,
-        advice="Find out whether the agent did the work, then",
+        advice="Find out whether the agent did the work, then resolve the step",
         command="trunkline runs resolve RUN STEP",
     ),
     "deadline_exceeded": ErrorCodeInfo(
-        *_NO_ANSWER, advice="Raise the deadline of the workflow or of the step, or make it faster."
+        *_NO_ANSWER, advice="Raise the deadline of the workflow or the step, or make its agents faster."
     ),
     "join_failed": ErrorCodeInfo(
-        *_NOT_SENT, advice="See why the joined steps did not complete, or ask for fewer of them (join)."
+        *_NOT_SENT, advice="Fix the joined steps that did not complete, or require fewer of them (join)."
     ),
     "workflow_unknown": ErrorCodeInfo(
         *_NOT_SENT,
@@ -149,25 +180,28 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
     ),
     "child_input_invalid": ErrorCodeInfo(
         *_NOT_SENT,
-        advice="Correct the step's input: it has to fit the input schema of the workflow it begins.",
+        advice="Correct the step's input so that it matches the input schema of the workflow that the "
+        "step runs.",
     ),
     "child_too_deep": ErrorCodeInfo(
         *_NOT_SENT,
-        advice="Let fewer workflows begin one another, and see its parents",
+        advice="Nest fewer workflows. To see the parent runs",
         command="trunkline runs show RUN",
     ),
     "child_failed": ErrorCodeInfo(
-        *_ANSWERED, advice="See why in the run that the message names", command="trunkline runs show RUN"
+        *_ANSWERED,
+        advice="Fix the failure of the child run that the message names",
+        command="trunkline runs show RUN",
     ),
     "child_cancelled": ErrorCodeInfo(
         *_ANSWERED,
-        advice="Somebody has cancelled the run that the step had begun; run the step again if need be.",
+        advice="The child run was cancelled. If the step is still needed, retry the run.",
     ),
     "reply_timed_out": ErrorCodeInfo(
-        *_ANSWERED, advice="Answer sooner (trunkline inbox list), or raise the step's reply_timeout."
+        *_ANSWERED, advice="Reply earlier (trunkline inbox list), or raise the step's reply_timeout."
     ),
     "internal_error": ErrorCodeInfo(
-        *_NOT_SENT, advice="Report this with the server's log: it is a bug in Trunkline."
+        *_NOT_SENT, advice="This is a bug in Trunkline. Report it with the server's log."
     ),
 }
 
@@ -185,9 +219,9 @@ def complete_fix(
     secret: str | None = None,
 ) -> None:
     """
-    Gives the error the fix of its code, with the names of what has failed in its command.
+    Adds the fix of its code to an error, and fills in the placeholders of the command.
 
-    A fix of its own stays as it is. Where a name is not known, the fix has no command.
+    A more specific fix stays unchanged. If a name is unknown, the fix has no command.
     """
     known = ERROR_CODES[error.code]
     if error.fix not in ("", known.fix):

@@ -21,7 +21,7 @@ from trunkline.retry_policy import RetryPolicy
 
 
 class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One call of one agent for one step."""
+    """One task for an agent: one attempt of a step."""
 
     task_id: str
     input_data: Json = None
@@ -70,7 +70,7 @@ class StepError(msgspec.Struct, kw_only=True, omit_defaults=True):
     attempt: int | None = None
     jsonrpc_code: int | None = None
     http_status: int | None = None
-    # What could be extracted from the agent's answer all the same.
+    # What could be extracted from the agent's response despite the failure.
     detail: Json = None
     # A command of the command line that helps, as it is typed; `fix` has it, too.
     fix_command: str | None = None
@@ -112,7 +112,7 @@ ResultStatus = Literal["success", "error", "working", "progress", "interrupted",
 
 class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     """
-    What became of a call.
+    The result of a task.
 
     `working` and `progress` are news, not an end: the agent has taken the task and will be asked again, or has said
     something meanwhile. `unknown` ends an `at_most_once` call whose answer was lost.

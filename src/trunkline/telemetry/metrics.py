@@ -57,43 +57,43 @@ class Metrics:
             "trunkline_runs_finished_total", "Runs that reached a final state", ["status"], registry=r
         )
         self.attempts = CounterFamily(
-            "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
+            "trunkline_attempts_total", "Calls of agents by outcome", ["outcome"], registry=r
         )
 
     def _add_agents(self, r: CollectorRegistry) -> None:
         self.breakers_opened = CounterFamily(
             "agent_breaker_opened_total",
-            "Times that an agent's breaker has opened",
+            "Times that an agent's circuit breaker opened",
             ["agent_name"],
             registry=r,
         )
         self.migration_changes = CounterFamily(
             "agent_migration_changes_total",
-            "Changes of agents' migrations, by the stage that they have led to",
+            "Changes of agent migrations, by the new stage",
             ["agent_name", "stage"],
             registry=r,
         )
         self.drifts = CounterFamily(
             "agent_drift_total",
-            "Cards and grades of agents that have changed",
+            "Changes of agents' cards and check grades",
             ["agent_name", "kind"],
             registry=r,
         )
         self.comparisons = CounterFamily(
             "shadow_comparisons_total",
-            "Tasks that both sides of an agent have answered, by what the comparison says",
+            "Comparisons of the answers of source and target, by verdict",
             ["agent_name", "verdict"],
             registry=r,
         )
         self.shadows_dropped = CounterFamily(
             "shadow_dropped_total",
-            "Tasks that were not compared though they should have been",
+            "Shadow calls that were dropped, by reason",
             ["agent_name", "reason"],
             registry=r,
         )
         self.rollbacks = CounterFamily(
             "agent_rollbacks_total",
-            "Times that an agent went back to its old side by itself",
+            "Automatic rollbacks of agents",
             ["agent_name"],
             registry=r,
         )
@@ -101,72 +101,72 @@ class Metrics:
     def _add_process(self, r: CollectorRegistry) -> None:
         self.step_seconds = HistogramFamily(
             "trunkline_step_duration_seconds",
-            "From a step's first attempt to its end",
+            "Duration of steps, from the first attempt to the end",
             ["status"],
             buckets=_STEP_BUCKETS,
             registry=r,
         )
         self.agent_pushes = CounterFamily(
             "agent_pushes_total",
-            "Rings of agents whose tasks have moved on, by what became of them",
+            "Push notifications from agents, by result",
             ["result"],
             registry=r,
         )
         self.refusals = CounterFamily(
             "trunkline_access_refused_total",
-            "Requests to the API without a key that allows them",
+            "API requests rejected because of the API key, by reason",
             ["reason"],
             registry=r,
         )
-        self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls under way", registry=r)
+        self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls in progress", registry=r)
         self.turn_seconds = HistogramFamily(
             "trunkline_commit_duration_seconds",
-            "One turn of the commit loop, commit included",
+            "Duration of one turn of the commit loop, including the commit",
             [],
             buckets=_TURN_BUCKETS,
             registry=r,
         ).labels()
         self.records_consumed = CounterFamily(
-            "trunkline_records_consumed_total", "Records taken in from the broker", ["topic"], registry=r
+            "trunkline_records_consumed_total", "Records consumed from the broker", ["topic"], registry=r
         )
         self.dead_letters = CounterFamily(
             "trunkline_dead_letters_total",
-            "Records that could not be read or stored, by what is wrong with them",
+            "Records that could not be read or stored, by reason",
             ["reason"],
             registry=r,
         )
         self.late_messages = Counter(
-            "trunkline_late_messages_total", "Records dropped because their runs are deleted", registry=r
+            "trunkline_late_messages_total", "Records dropped because their runs were deleted", registry=r
         )
 
     def _add_gauges(self, r: CollectorRegistry) -> None:
         """Show the state of the system, read before each scrape."""
         self._runs = Gauge("trunkline_runs", "Runs in the store by status", ["status"], registry=r)
-        self._queue_depth = Gauge("trunkline_queue_depth", "What waits, by queue", ["queue"], registry=r)
+        self._queue_depth = Gauge("trunkline_queue_depth", "Waiting entries by queue", ["queue"], registry=r)
         self._breakers = Gauge(
             "agent_breaker_state",
-            "Breakers of the agents that have one; 0: closed, 1: half-open, 2: open",
+            "State of agents' circuit breakers; 0: closed, 1: half-open, 2: open",
             ["agent_name"],
             registry=r,
         )
         self._migrations = Gauge(
             "agent_migration_stage",
-            "1 for the stage that an agent's migration is at; agents without one are missing",
+            "1 for the current stage of an agent's migration; only agents with a migration",
             ["agent_name", "stage"],
             registry=r,
         )
         self._grades = Gauge(
             "agent_check_grade",
-            "The grade of the last check that this process has made of an agent as it is registered; A: 4 to F: 0",
+            "Grade of the last check that this process made of a registered agent; A: 4 to F: 0",
             ["agent_name"],
             registry=r,
         )
         self._queued_tasks = Gauge(
-            "agent_queued_tasks", "Tasks that wait for an agent", ["agent_name"], registry=r
+            "agent_queued_tasks", "Tasks waiting for an agent", ["agent_name"], registry=r
         )
         self._without_wake_reason = Gauge(
             "trunkline_rows_without_wake_reason",
-            "Unfinished runs that nothing will ever wake; anything but 0 is a bug",
+            "Unfinished runs without anything that continues them; a value other than 0 is a bug",
             registry=r,
         )
 
@@ -183,7 +183,7 @@ class Metrics:
         self._grades.labels(agent).set(len(GRADES) - 1 - GRADES.index(grade))
 
     def show_agents(self, breakers: Mapping[str, BreakerStatus], queued: Mapping[str, int]) -> None:
-        # An agent that is gone, or has nothing to do, is not among them any more.
+        # Agents that were deleted or have nothing to do are no longer listed.
         self._breakers.clear()
         for agent, status in breakers.items():
             self._breakers.labels(agent).set(_BREAKER_NUMBERS[status])
@@ -192,7 +192,7 @@ class Metrics:
             self._queued_tasks.labels(agent).set(number)
 
     def show_migrations(self, stages: Mapping[str, str]) -> None:
-        """The stage of each agent that moves, or has moved."""
+        """The stage of each agent that has or had a migration."""
         self._migrations.clear()
         for agent, stage in stages.items():
             self._migrations.labels(agent, stage).set(1)

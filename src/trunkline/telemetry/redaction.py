@@ -282,7 +282,9 @@ def redacted_text(
     size = len(body)
     if size <= most_bytes:
         return redaction.text(_decoded(body, what, notes))
-    notes.append(" ".join((f"{what} is cut: it has {size:,} bytes, {most_bytes:,} are kept.", more)).rstrip())
+    notes.append(
+        " ".join((f"{what} is cut: it has {size:,} bytes, and {most_bytes:,} are kept.", more)).rstrip()
+    )
     # Redacted before it is cut, or half a secret would remain at the edge. The edge of this piece may hold
     # half a secret too, so that much of it goes again.
     margin = max(4 * redaction.longest, 4)
@@ -296,5 +298,5 @@ def _decoded(body: bytes, what: str, notes: list[str], *, whole: bool = True) ->
     try:
         return utf_8_decode(body, "strict", whole)[0]
     except UnicodeDecodeError:
-        notes.append(f"{what} is not UTF-8; what is not is shown as \N{REPLACEMENT CHARACTER}.")
+        notes.append(f"{what} is not valid UTF-8. Invalid bytes are shown as \N{REPLACEMENT CHARACTER}.")
         return utf_8_decode(body, "replace", whole)[0]

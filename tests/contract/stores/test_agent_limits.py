@@ -139,7 +139,7 @@ async def test_a_claim_that_is_rolled_back_takes_no_token(store: Store) -> None:
 async def test_failures_that_two_bridges_note_open_one_breaker(store: Store, clock: FakeClock) -> None:
     await register(store, "A", options=FRAGILE)
     assert await note(store, BAD) == []
-    reason = "2 failures in a row, the last one: HTTP 503"
+    reason = "2 consecutive failures, the last one: HTTP 503"
     assert await note(store, BAD) == [BreakerChange("A", "open", reason)]
     await queue(store, task(1))
     claimed, again_at = await claim_and_look(store)
@@ -196,7 +196,7 @@ async def test_a_probe_that_fails_opens_the_breaker_again(store: Store, clock: F
     await queue(store, task(1), task(2))
     clock.advance(timedelta(seconds=10))
     await claim(store)
-    assert await note(store, BAD) == [BreakerChange("A", "open", "the probe has failed: HTTP 503")]
+    assert await note(store, BAD) == [BreakerChange("A", "open", "the probe failed: HTTP 503")]
     claimed, again_at = await claim_and_look(store)
     assert (claimed, again_at) == ([], after(clock.now(), timedelta(seconds=10)))
 

@@ -79,8 +79,8 @@ async def test_an_agent_moves_and_comes_back_while_workflows_run(system: Running
         refused = await act(system, "cutover", {})
         assert refused.status == 409
         assert reasons(refused) == [
-            "0 answers of the two sides were compared, of 1 at least.",
-            "Nobody has attested what no program can check: deployed, documented, team told.",
+            "Too few comparisons: 0 so far, and the minimum is 1.",
+            "Not attested yet: the new version is deployed and documented, and the team is informed.",
         ]
         assert await spoken(system) == ("simple-a2a", "about tides")
         await system.wait_for_metric("shadow_comparisons_total", 1, agent_name="Kit", verdict="agree")
@@ -180,7 +180,7 @@ async def test_agents_are_cut_over_together_or_not_at_all(system: RunningSystem)
         assert refused.status == 409
         (error,) = objects_in(refused.json["errors"])
         assert error["path"] == "Bad"
-        assert str(error["message"]).startswith("The check of the new side fails: grade ")
+        assert str(error["message"]).startswith("The check of the target failed: grade ")
         good_one = await system.call("GET", f"{AGENTS}/Good")
         status = read_resource(MigrationStatus, good_one.body)
         assert status["migration"] is not None

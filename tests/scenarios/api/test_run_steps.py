@@ -76,6 +76,9 @@ async def test_every_error_code_is_listed_with_its_fix(system: RunningSystem) ->
     listed = objects_in((await system.call("GET", "/error-codes")).json["items"])
     assert [code["code"] for code in listed] == list(ERROR_CODES)
     told = {str(code["code"]): (code["reached_agent"], code["fix"]) for code in listed}
-    assert told["agent_dns_failed"] == ("no", "Check the host name in the agent's url.")
+    assert told["agent_dns_failed"] == (
+        "no",
+        "Correct the host name in the agent's url, or make it resolvable where the bridge runs.",
+    )
     assert told["agent_timeout"][0] == "maybe"
     assert told["agent_jsonrpc_error"][0] == "yes"

@@ -143,11 +143,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (("nothing", SERVER[1], ROOT[0]), r"The server's certificate in .* is not a certificate as PEM"),
-        ((SERVER[0], "nothing", ROOT[0]), r"Its key in .* is not a private key as PEM"),
-        ((SERVER[0], made("other")[1], ROOT[0]), r"Its key in .* is not the key of the certificate"),
+        (
+            ("nothing", SERVER[1], ROOT[0]),
+            r"The server's certificate in .* is not a certificate in PEM format",
+        ),
+        ((SERVER[0], "nothing", ROOT[0]), r"Its key in .* is not a private key in PEM format"),
+        ((SERVER[0], made("other")[1], ROOT[0]), r"Its key in .* does not match the certificate"),
         ((SERVER[0], signing_key(password="pass")[0], ROOT[0]), r"Its key in .* is encrypted"),
-        ((SERVER[0], SERVER[1], "nothing"), r"The clients' authority in .* is not a certificate as PEM"),
+        (
+            (SERVER[0], SERVER[1], "nothing"),
+            r"The clients' authority in .* is not a certificate in PEM format",
+        ),
     ],
     ids=["certificate", "key", "another-key", "locked-key", "authority"],
 )

@@ -90,7 +90,7 @@ def test_a_byte_order_mark_is_no_part_of_a_card() -> None:
 
 
 def test_a_card_that_is_too_long_is_not_read() -> None:
-    with pytest.raises(BrokenCard, match="more than 1,048,576"):
+    with pytest.raises(BrokenCard, match="the limit is 1,048,576"):
         read_card(encode(CARD | {"description": "x" * MAX_CARD_BYTES}))
 
 

@@ -88,9 +88,9 @@ def test_a_program_is_never_a_path_or_a_command(url: str) -> None:
 @pytest.mark.parametrize(
     ("transport", "url", "reason"),
     [
-        ("https", ARN, "it is called by another transport; set transport to aws-agentcore"),
-        ("https", "stdio:zone", "it is called by another transport; set transport to stdio"),
-        ("https", "ftp://a", "its scheme is 'ftp', only http and https are called"),
+        ("https", ARN, "it belongs to another transport; set transport to aws-agentcore"),
+        ("https", "stdio:zone", "it belongs to another transport; set transport to stdio"),
+        ("https", "ftp://a", "its scheme is 'ftp', but only http and https are supported"),
         ("https", "https://a.example", None),
         ("aws-agentcore", ARN, None),
         ("stdio", "stdio:zone", None),

@@ -176,7 +176,7 @@ async def test_an_opening_is_counted_and_told_once(store: Store) -> None:
             await bridge.ends(call_result(each, "error", DOWN))
     opened = [line for line in lines if line["event"] == log_events.BREAKER_OPENED]
     assert [(line["agent"], line["reason"]) for line in opened] == [
-        ("A", f"2 failures in a row, the last one: {DOWN.message}")
+        ("A", f"2 consecutive failures, the last one: {DOWN.message}")
     ]
     assert bridge.opened() == 1
 

@@ -12,7 +12,7 @@ def test_the_names_of_what_has_failed_stand_in_the_command() -> None:
     error = StepError(code="agent_http_error", message="HTTP 500", fix=fix_for("agent_http_error"))
     complete_fix(error, run="r1", step="each[3]")
     assert error.fix_command == "trunkline runs wire r1 'each[3]'"
-    assert error.fix == "Look at the wire: trunkline runs wire r1 'each[3]'."
+    assert error.fix == "See the request and the response: trunkline runs wire r1 'each[3]'."
 
 
 def test_an_error_without_a_fix_gets_that_of_its_code() -> None:
@@ -30,7 +30,7 @@ def test_a_fix_that_the_place_of_the_failure_knows_stays() -> None:
 def test_where_a_name_is_missing_there_is_no_command() -> None:
     error = StepError(code="agent_http_error", message="HTTP 500")
     complete_fix(error, agent="A")
-    assert (error.fix, error.fix_command) == ("Look at the wire.", None)
+    assert (error.fix, error.fix_command) == ("See the request and the response.", None)
 
 
 @pytest.mark.parametrize("code", ERROR_CODES)

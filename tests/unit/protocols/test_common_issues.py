@@ -96,4 +96,4 @@ def test_8_id_mismatch() -> None:
     error = error_of({"jsonrpc": "2.0", "id": "other", "result": {"status": {"state": "completed"}}})
     assert error.code == "agent_response_id_mismatch"
     assert error.message == "Response ID mismatch: expected t, got other"
-    assert "echo the request's id" in error.fix
+    assert "returns the id of the request" in error.fix

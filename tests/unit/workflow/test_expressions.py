@@ -227,7 +227,7 @@ def test_text_with_a_nul_character_is_passed_on_but_never_cut() -> None:
         ("size(steps)", 1, 6, "a step is read by its name: steps.NAME.output"),
         ("topic + 'x'", 1, 1, "unknown name 'topic'; an expression can read"),
         ("inputs == 1", 1, 1, "unknown name 'inputs'; did you mean 'input'?"),
-        ("'abc'.charAt(0)", 1, 7, "unknown function 'charAt'; CEL does not have it"),
+        ("'abc'.charAt(0)", 1, 7, "unknown function 'charAt'; CEL does not have this function"),
         ("1 +", 1, 4, "the expression is incomplete"),
         ("", 1, 1, "the expression is incomplete"),
         ("   ", 1, 4, "the expression is incomplete"),

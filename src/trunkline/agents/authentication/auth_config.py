@@ -93,14 +93,16 @@ def validate_auth_config(auth_type: str, config: JsonObject | None) -> list[Find
             return findings + _validate_fields(auth_type, own)
         case _:
             known = ", ".join((*_FIELDS, "headers", "mtls"))
-            return [Finding(path="auth_type", message=f"'{auth_type}' is not known; it is one of: {known}")]
+            return [
+                Finding(path="auth_type", message=f"'{auth_type}' is not a known type; use one of: {known}")
+            ]
 
 
 def credentials(agent: str, auth_type: str, config: JsonObject | None) -> Credentials:
     """The credentials for calls of this agent; raises `Invalid`."""
     findings = validate_auth_config(auth_type, config)
     if findings:
-        raise Invalid("The agent's auth_config cannot be used.", findings=findings)
+        raise Invalid("The agent's auth_config is invalid.", findings=findings)
     if auth_type == "mtls":
         return Credentials(tls=_tls(config or {}))
     own, tls = _apart(config or {})
@@ -164,7 +166,7 @@ def _api_key(name: str, value: str, place: str, variable: str) -> Credentials:
 
 
 def _apart(fields: Mapping[str, Json], name: str = "tls") -> tuple[dict[str, Json], dict[str, Json] | None]:
-    """The fields without the one about TLS, and that one. A header may have its name, but no object for a value."""
+    """Splits off the TLS options. A header can have the same name, but its value is not an object."""
     tls = fields.get(name)
     if not isinstance(tls, dict):
         return dict(fields), None
@@ -177,13 +179,15 @@ def _tls(fields: Mapping[str, Json]) -> TlsConfig:
 
 def _validate_mutual(fields: Mapping[str, Json]) -> list[Finding]:
     missing = [
-        _finding(name, "is required, as PEM") for name in ("certificate", "key") if fields.get(name) is None
+        _finding(name, "is required and must be PEM")
+        for name in ("certificate", "key")
+        if fields.get(name) is None
     ]
     return missing or _validate_tls(fields, "auth_config")
 
 
 def _validate_tls(fields: Mapping[str, Json], place: str) -> list[Finding]:
-    # 7 MB of a library that agents without certificates and keys of their own do without.
+    # Loads 7 MB of a library that agents without certificates do not need.
     from trunkline.agents.authentication.certificates import validate_tls  # noqa: PLC0415
 
     return validate_tls(fields, place)
@@ -217,44 +221,44 @@ def _validate_api_key(name: str, value: str, place: Json) -> list[Finding]:
         wrong = _wrong_name(name)
         return [] if wrong is None else [_finding("name", wrong)]
     if place == "cookie" and not _TOKEN.fullmatch(name):
-        return [_finding("name", "is not a cookie's name")]
+        return [_finding("name", "is not a valid cookie name")]
     if place == "cookie" and not _COOKIE.fullmatch(value):
-        return [_finding("value", "contains a character that no cookie may have")]
+        return [_finding("value", "contains a character that is not allowed in a cookie")]
     return []
 
 
 def _validate_headers(fields: Mapping[str, Json]) -> list[Finding]:
     if not fields:
-        return [Finding(path="auth_config", message="names no header")]
+        return [Finding(path="auth_config", message="must contain at least one header")]
     findings = [_finding(name, wrong) for name in fields if (wrong := _wrong_name(name))]
     findings += [_finding(name, wrong) for name, value in fields.items() if (wrong := _wrong_value(value))]
     if len({name.lower() for name in fields}) < len(fields):
-        findings.append(Finding(path="auth_config", message="names a header twice"))
+        findings.append(Finding(path="auth_config", message="contains the same header twice"))
     return findings
 
 
 def _wrong_name(name: str) -> str | None:
     if not _TOKEN.fullmatch(name):
-        return "is not a header name"
+        return "is not a valid header name"
     ours = name.lower() in RESERVED_HEADERS or name.lower() == "content-type"
-    return "is a header that Trunkline sets itself" if ours else None
+    return "is reserved, because Trunkline sets this header itself" if ours else None
 
 
 def _wrong_value(value: Json) -> str | None:
     if not isinstance(value, str) or not value:
-        return "is required, as a text"
+        return "is required and must be a string"
     # A line break would end the header and begin another.
-    return None if _VISIBLE.fullmatch(value) else "must be printable ASCII without spaces at its ends"
+    return None if _VISIBLE.fullmatch(value) else "must be printable ASCII without leading or trailing spaces"
 
 
 def _wrong_text(value: Json) -> str | None:
-    return "is required, as a text" if value == "" else _wrong_password(value)
+    return "is required and must be a string" if value == "" else _wrong_password(value)
 
 
 def _wrong_password(value: Json) -> str | None:
     if not isinstance(value, str):
-        return "is required, as a text"
-    return "must not contain a control character" if _CONTROL.search(value) else None
+        return "is required and must be a string"
+    return "must not contain control characters" if _CONTROL.search(value) else None
 
 
 def _wrong_username(value: Json) -> str | None:
@@ -264,11 +268,11 @@ def _wrong_username(value: Json) -> str | None:
 
 def _wrong_url(value: Json) -> str | None:
     if not isinstance(value, str) or not value:
-        return "is required, as a text"
+        return "is required and must be a string"
     try:
         parse_url(value)
     except UrlError:
-        return "must be a URL that can be called: http://host:port/path or https://…"
+        return "must be a URL such as https://host:port/path"
     return None
 
 
@@ -286,7 +290,7 @@ def _wrong_lifetime(value: Json) -> str | None:
     # A bool is an int in Python.
     if type(value) is int and 1 <= value <= MAX_TOKEN_SECONDS:
         return None
-    return f"must be whole seconds, 1 to {MAX_TOKEN_SECONDS}"
+    return f"must be a whole number of seconds from 1 to {MAX_TOKEN_SECONDS}"
 
 
 def _wrong_key_id(value: Json) -> str | None:
@@ -306,7 +310,7 @@ def _finding(field: str, message: str) -> Finding:
     return Finding(path=f"auth_config.{field}", message=message)
 
 
-# By auth_type and field: what says what is wrong with a value.
+# The validators of the fields, by auth_type.
 _FIELDS: Mapping[str, Mapping[str, Callable[[Json], str | None]]] = {
     "none": {},
     "bearer": {"token": _wrong_value},

@@ -35,13 +35,13 @@ _MAX_CHARACTERS = 256 * 1024
 def validate_tls(fields: Mapping[str, Json], place: str) -> list[Finding]:
     """What is wrong with `{authority?, certificate?, key?}` at `place`; empty: it can be used."""
     findings = [
-        Finding(path=f"{place}.{name}", message="is not a field; they are: authority, certificate, key")
+        Finding(path=f"{place}.{name}", message="unknown field; use authority, certificate or key")
         for name in fields
         if name not in _TLS_FIELDS
     ]
     given = {name: fields[name] for name in _TLS_FIELDS if fields.get(name) is not None}
     if not given:
-        return [*findings, Finding(path=place, message="names neither an authority nor a certificate")]
+        return [*findings, Finding(path=place, message="must contain an authority or a certificate")]
     findings += [
         Finding(path=f"{place}.{name}", message=wrong)
         for name, value in given.items()
@@ -49,9 +49,14 @@ def validate_tls(fields: Mapping[str, Json], place: str) -> list[Finding]:
     ]
     if ("certificate" in given) != ("key" in given):
         missing = "key" if "certificate" in given else "certificate"
-        findings.append(Finding(path=f"{place}.{missing}", message="is required: a certificate and its key"))
+        findings.append(
+            Finding(
+                path=f"{place}.{missing}",
+                message="is required, because a certificate and its key belong together",
+            )
+        )
     elif "key" in given and not findings and not _belong_together(given):
-        findings.append(Finding(path=f"{place}.key", message="is not the key of the certificate"))
+        findings.append(Finding(path=f"{place}.key", message="does not match the certificate"))
     return findings
 
 
@@ -61,20 +66,20 @@ def wrong_signing_key(value: Json) -> str | None:
     if wrong is not None:
         return wrong
     key = _key(str(value))
-    return None if _can_sign(key) else "must be a key of Ed25519 or P-256"
+    return None if _can_sign(key) else "must be an Ed25519 or P-256 key"
 
 
 def wrong_verifying_key(value: Json) -> str | None:
     """What is wrong with the public key by which a signer is known."""
     if not isinstance(value, str) or not value or len(value) > _MAX_CHARACTERS or not value.isascii():
-        return "must be a public key as PEM"
+        return "must be a public key in PEM format"
     if "PRIVATE KEY" in value:
-        return "is a private key, which stays with the caller; give the public one"
+        return "is a private key, which must stay with the caller; use the public key"
     try:
         key = load_pem_public_key(value.encode())
     except (ValueError, UnsupportedAlgorithm):
-        return "must be a public key as PEM"
-    return None if _can_sign(key) else "must be a key of Ed25519 or P-256"
+        return "must be a public key in PEM format"
+    return None if _can_sign(key) else "must be an Ed25519 or P-256 key"
 
 
 def _can_sign(key: object) -> bool:
@@ -85,7 +90,7 @@ def _can_sign(key: object) -> bool:
 
 def _wrong_pem(name: str, value: Json) -> str | None:
     if not isinstance(value, str) or not value:
-        return "must be a text: PEM"
+        return "must be a string in PEM format"
     if len(value) > _MAX_CHARACTERS or not value.isascii():
         return "is not PEM"
     try:
@@ -94,9 +99,9 @@ def _wrong_pem(name: str, value: Json) -> str | None:
         else:
             x509.load_pem_x509_certificates(value.encode())
     except TypeError:
-        return "is encrypted; give it without a password"
+        return "is encrypted; use a key without a password"
     except (ValueError, UnsupportedAlgorithm):
-        return "is not a private key as PEM" if name == "key" else "is not a certificate as PEM"
+        return "is not a private key in PEM format" if name == "key" else "is not a certificate in PEM format"
     return None
 
 

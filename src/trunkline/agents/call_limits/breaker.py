@@ -86,7 +86,7 @@ def _counted(breaker: Breaker, policy: BreakerPolicy, end: CallEnd, now: Instant
     recent = (breaker.recent + ("1" if end.failed else "0"))[-policy.window :].lstrip("0")
     failed = recent.count("1")
     if failures >= policy.failures:
-        how = f"{failures} failures in a row"
+        how = f"{failures} consecutive failures"
     elif end.failed and failed >= policy.rate * policy.window:
         how = f"{failed} failures in the last {policy.window} calls"
     else:
@@ -99,7 +99,7 @@ def _probed(breaker: Breaker, policy: BreakerPolicy, end: CallEnd, now: Instant)
         return msgspec.structs.replace(breaker, probing=max(0, breaker.probing - 1))
     if end.failed:
         failures = breaker.failures + 1
-        return _opened(policy, failures, breaker.recent, f"the probe has failed: {end.error}", now)
+        return _opened(policy, failures, breaker.recent, f"the probe failed: {end.error}", now)
     return CLOSED
 
 

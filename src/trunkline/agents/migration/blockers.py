@@ -22,21 +22,21 @@ BlockerCode = Literal[
     "not_repeatable",
 ]
 
-# What `force` cannot overrule: there is no target to send runs to.
+# `force` cannot override these: there is no target to send runs to.
 NOT_FORCEABLE: frozenset[BlockerCode] = frozenset({"no_target", "protocol_unknown"})
 # For the other verdicts the source's answer is not known.
 _COUNTED: frozenset[ComparisonVerdict] = frozenset({"agree", "differ", "new_failed"})
 
 
 class CutoverBlocker(msgspec.Struct, frozen=True, kw_only=True):
-    """Why not, and what to do about it."""
+    """A reason why a shadow or a cutover is not possible, and how to fix it."""
 
     code: BlockerCode
     message: str
     fix: str
-    # The command in `fix`, if it has one.
+    # The command in `fix`, if there is one.
     fix_command: str | None = None
-    # What it stands in the way of.
+    # The action that is blocked.
     blocks: Literal["shadow", "cutover"] = "cutover"
 
 
@@ -44,7 +44,7 @@ class TargetCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The last check of the target, if it is not older than the target."""
 
     passed: bool
-    # What it has found, in a few words.
+    # A short summary of its findings.
     summary: str
 
 
@@ -64,12 +64,12 @@ def blockers_of(
         if protocol_in_use(agent) is None:
             yield _fixed_by(
                 "protocol_unknown",
-                "Nobody has looked yet what it speaks.",
+                "The agent's protocol has not been detected yet.",
                 f"trunkline agents refresh {name}",
             )
         yield _fixed_by(
             "no_target",
-            "Nobody has said where it is to move to.",
+            "The migration has no target yet.",
             f"trunkline agents migrate ready {name} --to jsonrpc-2.0 --note TEXT",
         )
         return
@@ -78,24 +78,24 @@ def blockers_of(
     if state.ready is None:
         yield _fixed_by(
             "not_attested",
-            "Nobody has attested what no program can check: deployed, documented, team told.",
+            "Not attested yet: the new version is deployed and documented, and the team is informed.",
             f"trunkline agents migrate ready {name} --note TEXT",
         )
 
 
 def _fixed_by(code: BlockerCode, message: str, command: str, *, first: str = "") -> CutoverBlocker:
-    """`first`: what has to be done before the command."""
+    """`first`: what to do before the command."""
     return CutoverBlocker(code=code, message=message, fix=first + command, fix_command=command)
 
 
 def _of_check(name: str, checked: TargetCheck | None) -> Iterator[CutoverBlocker]:
     command = f"trunkline agents migrate check {name}"
     if checked is None:
-        yield _fixed_by("check_missing", "The new side has not been checked.", command)
+        yield _fixed_by("check_missing", "The target has not been checked.", command)
     elif not checked.passed:
         yield _fixed_by(
             "check_failed",
-            f"The check of the new side fails: {checked.summary}.",
+            f"The check of the target failed: {checked.summary}.",
             command,
             first="Correct the agent, then: ",
         )
@@ -109,14 +109,16 @@ def _of_shadow(name: str, state: MigrationState, counts: Mapping[str, int]) -> I
     if state.stage == "shadow" and compared < limits.comparisons:
         yield CutoverBlocker(
             code="too_few_comparisons",
-            message=f"{compared} answers of the two sides were compared, of {limits.comparisons} at least.",
-            fix="Wait for more runs, shadow more of them (--percent), or ask for fewer (--comparisons).",
+            message=f"Too few comparisons: {compared} so far, and the minimum is {limits.comparisons}.",
+            fix="Wait for more runs, shadow a larger share of them (--percent), or require fewer "
+            "comparisons (--comparisons).",
         )
     disagreeing = compared - counts.get("agree", 0)
     if compared and disagreeing > limits.disagreement * compared:
         yield _fixed_by(
             "disagreement",
-            f"The two sides disagree in {disagreeing} of {compared} answers; {limits.disagreement:.1%} of them may.",
+            f"Source and target disagree in {disagreeing} of {compared} answers, but the limit is "
+            f"{limits.disagreement:.1%}.",
             f"trunkline agents migrate status {name}",
-            first="See how: ",
+            first="See the differences: ",
         )

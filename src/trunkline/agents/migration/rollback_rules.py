@@ -51,19 +51,20 @@ def reason_to_roll_back(source: CallWindow, target: CallWindow, limits: RolloutL
     calls = len(target.ends)
     failed = sum(end.failed for end in target.ends)
     if calls >= limits.calls and failed > limits.error_rate * calls:
-        return (
-            f"{failed} of the last {calls} calls of the new side failed; {limits.error_rate:.0%} is the limit"
-        )
+        return f"{failed} of the last {calls} calls to the target failed, and the limit is {limits.error_rate:.0%}"
     slow = _slowness(target, limits)
     if slow is None:
         return None
     if limits.slowest_ms is not None and slow > limits.slowest_ms:
-        return f"{_PERCENTILE} % of the calls of the new side take up to {slow} ms; {limits.slowest_ms} ms is the limit"
+        return (
+            f"{_PERCENTILE} % of the calls to the target take up to {slow} ms,"
+            f" and the limit is {limits.slowest_ms} ms"
+        )
     usual = _slowness(source, limits) if source.rollout_since == target.rollout_since else None
     if usual is not None and slow > _NOT_SLOW and slow > usual * limits.slowdown:
         return (
-            f"{_PERCENTILE} % of the calls of the new side take up to {slow} ms, of the old side {usual} ms;"
-            f" {limits.slowdown:g} times as long is the limit"
+            f"{_PERCENTILE} % of the calls to the target take up to {slow} ms, to the source up to {usual} ms,"
+            f" and the limit is {limits.slowdown:g} times as long"
         )
     return None
 

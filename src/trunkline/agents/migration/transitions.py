@@ -42,7 +42,8 @@ def attested(
     present = _begun(state)
     if present.stage == "cut_over":
         raise Conflict(
-            "It has been cut over already.", fix="Finish the migration, or roll it back to begin anew."
+            "The agent has already been cut over.",
+            fix="Finish the migration, or roll it back to start again.",
         )
     return replace(_aimed(present, target or present.target, now), ready=ready)
 
@@ -88,7 +89,7 @@ def with_limits(limits: RolloutLimits, changes: LimitChanges) -> RolloutLimits:
 
 
 class LimitChanges(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits by their names; those that are left out stay as they are."""
+    """Limits to change. Omitted limits stay unchanged."""
 
     disagreement: float | UnsetType = UNSET
     comparisons: int | UnsetType = UNSET
@@ -122,6 +123,6 @@ def _aimed(state: MigrationState, target: TargetEndpoint | None, now: Instant) -
 def _refuse_after_cutover(state: MigrationState) -> None:
     if state.stage == "cut_over":
         raise Conflict(
-            "It has been cut over already: every new run calls the new side.",
+            "The agent has already been cut over, so all new runs call the target.",
             fix="Roll it back first: trunkline agents migrate rollback NAME --why TEXT.",
         )

@@ -63,7 +63,9 @@ def _unknown_name(name: str, source: str, line: int, column: int, steps: Collect
         return unknown_step(rest.partition(".")[0], steps, source, line, column)
     if re.search(rf"\b{re.escape(name)}\s*\(", source):
         line, column = _start_of(rf"\b{re.escape(name)}\s*\(", source, line, column)
-        return CompileError(f"unknown function '{name}'; CEL does not have it", source, line, column)
+        return CompileError(
+            f"unknown function '{name}'; CEL does not have this function", source, line, column
+        )
     line, column = _start_of(rf"\b{re.escape(first)}\b", source, line, column)
     if first in FOR_EACH_VARIABLES:
         message = f"'{first}' is only available in the 'input' and 'when' of a step with 'for_each'"

@@ -178,7 +178,7 @@ class _PolicyReader:
             case {"file": str(name)} if len(item) == 1:
                 return self._file(place, name)
             case _:
-                self._wrong(place, "must be a public key as PEM, or {file = PATH}")
+                self._wrong(place, "must be a public key in PEM format, or {file = PATH}")
                 return None
 
     def _file(self, place: str, name: str) -> str | None:

@@ -50,7 +50,7 @@ def test_failures_in_a_row_open_it_and_say_why() -> None:
     assert ended(BAD, BAD).status == "closed"
     breaker = opened()
     assert (breaker.status, breaker.failures) == ("open", 3)
-    assert breaker.reason == "3 failures in a row, the last one: HTTP 503"
+    assert breaker.reason == "3 consecutive failures, the last one: HTTP 503"
     assert (breaker.opened_at, breaker.retry_at) == (NOW, later(1_000))
 
 
@@ -107,7 +107,7 @@ def test_a_probe_that_succeeds_closes_it() -> None:
 def test_a_probe_that_fails_opens_it_again_for_as_long() -> None:
     breaker = after_ended(half_open(), POLICY, [BAD], later(1_500))
     assert (breaker.status, breaker.retry_at) == ("open", later(2_500))
-    assert breaker.reason == "the probe has failed: HTTP 503"
+    assert breaker.reason == "the probe failed: HTTP 503"
 
 
 def test_a_probe_that_tells_nothing_makes_room_for_another() -> None:
@@ -127,5 +127,5 @@ def test_a_long_error_is_cut() -> None:
     policy = BreakerPolicy(failures=2)
     breaker = ended(BAD, CallEnd(failed=True, error="x" * 10_000), policy=policy)
     assert breaker.reason is not None
-    assert breaker.reason.startswith("2 failures in a row, the last one: xxx")
+    assert breaker.reason.startswith("2 consecutive failures, the last one: xxx")
     assert len(breaker.reason) == 500

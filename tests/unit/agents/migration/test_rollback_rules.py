@@ -39,7 +39,7 @@ def test_more_failures_than_the_limit_allows_roll_back(failed: int, is_enough: b
     reason = reason_to_roll_back(EMPTY_WINDOW, new, LIMITS)
     assert (reason is not None) == is_enough
     if reason is not None:
-        assert reason == f"{failed} of the last 20 calls of the new side failed; 10% is the limit"
+        assert reason == f"{failed} of the last 20 calls to the target failed, and the limit is 10%"
 
 
 def test_only_the_last_calls_count() -> None:
@@ -58,7 +58,8 @@ def test_a_new_side_that_is_too_slow_beside_the_old_one_is_rolled_back() -> None
     assert reason_to_roll_back(took(100), took(300), LIMITS) is None
     reason = reason_to_roll_back(took(100), took(301), LIMITS)
     assert reason == (
-        "95 % of the calls of the new side take up to 301 ms, of the old side 100 ms; 3 times as long is the limit"
+        "95 % of the calls to the target take up to 301 ms, to the source up to 100 ms, "
+        "and the limit is 3 times as long"
     )
 
 
@@ -79,7 +80,7 @@ def test_a_limit_in_milliseconds_needs_no_old_side() -> None:
     limits = RolloutLimits(calls=10, slowest_ms=1_000)
     assert reason_to_roll_back(EMPTY_WINDOW, took(1_000), limits) is None
     reason = reason_to_roll_back(EMPTY_WINDOW, took(1_001), limits)
-    assert reason == "95 % of the calls of the new side take up to 1001 ms; 1000 ms is the limit"
+    assert reason == "95 % of the calls to the target take up to 1001 ms, and the limit is 1000 ms"
 
 
 def test_one_slow_call_in_a_hundred_is_not_held_against_it() -> None:

@@ -88,7 +88,7 @@ async def test_a_new_side_that_fails_is_left_once_and_the_reason_is_kept(
     assert await migrating.stages() == [stage]
     await setup.ends(await failures(migrating, routing_version, 1))
     assert await migrating.stages() == [stage, "rolled_back"]
-    why = "2 of the last 4 calls of the new side failed; 25% is the limit"
+    why = "2 of the last 4 calls to the target failed, and the limit is 25%"
     assert setup.asked == [("trunkline", why, routing_version)]
     assert setup.metrics.registry.get_sample_value("agent_rollbacks_total", {"agent_name": "A"}) == 1
     # Those that were under way still end badly.

@@ -96,9 +96,11 @@ def test_a_long_body_is_cut_and_says_so() -> None:
     made = exchange(answer=AgentAnswer(200, {}, b"x" * 1_000_000))
     assert made.response is not None
     assert MAX_BODY_BYTES - 100 < len(made.response.body) <= MAX_BODY_BYTES
-    assert made.notes == [
-        "The response body is cut: it has 1,000,000 bytes, 65,536 are kept. The setting max_wire_bytes says how many."
-    ]
+    (note,) = made.notes
+    assert note == (
+        "The response body is truncated: it has 1,000,000 bytes, and 65,536 are kept. "
+        "The setting max_wire_bytes says how many."
+    )
 
 
 def test_a_request_says_in_fields_what_its_record_does_not_show() -> None:
@@ -129,7 +131,7 @@ def test_bytes_that_are_not_utf8_are_replaced_and_said() -> None:
     made = exchange(answer=AgentAnswer(200, {}, b"caf\xe9"))
     assert made.response is not None
     assert made.response.body == "caf\N{REPLACEMENT CHARACTER}"
-    assert "not UTF-8" in made.notes[0]
+    assert "not valid UTF-8" in made.notes[0]
 
 
 @given(st.integers(-40, 40), st.integers(0, 30))

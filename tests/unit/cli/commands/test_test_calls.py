@@ -62,7 +62,7 @@ def test_an_agent_that_fails_is_exit_10_with_a_fix_that_is_no_runs(
     error = {
         "code": "agent_http_error",
         "message": "HTTP 500\n\x1b[2J",
-        "fix": "Look at the wire.",
+        "fix": "See the request and the response.",
     }
     server.on(TRY, trial("error", error=error))
     code, out, err = run(capsys, server, "agents", "try", "A", "--text", "hello")
@@ -70,7 +70,7 @@ def test_an_agent_that_fails_is_exit_10_with_a_fix_that_is_no_runs(
     assert err.splitlines() == [
         "A failed with agent_http_error: HTTP 500",
         r"\x1b[2J",
-        "fix: Look at the wire.",
+        "fix: See the request and the response.",
         "wire: trunkline agents try A … --wire",
         "It took 1,234 ms over simple-a2a",
     ]

@@ -28,7 +28,7 @@ def test_an_open_breaker_says_why_and_until_when(capsys: pytest.CaptureFixture[s
                 "failures": 5,
                 "opened_at": "2026-03-01T12:00:00.000000Z",
                 "retry_at": "2026-03-01T12:00:30.000000Z",
-                "reason": "5 failures in a row, the last one: HTTP 503",
+                "reason": "5 consecutive failures, the last one: HTTP 503",
             },
             "rate": {"per_second": 5.0, "burst": 10, "tokens": 4},
         }
@@ -37,7 +37,7 @@ def test_an_open_breaker_says_why_and_until_when(capsys: pytest.CaptureFixture[s
     assert "4 of 10" in out
     assert "half-open" in out
     assert "2026-03-01T12:00:30.000000Z" in out
-    assert "5 failures in a row, the last one: HTTP 503" in out
+    assert "5 consecutive failures, the last one: HTTP 503" in out
 
 
 def test_a_closed_breaker_has_no_times(capsys: pytest.CaptureFixture[str]) -> None:

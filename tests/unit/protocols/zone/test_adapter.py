@@ -223,8 +223,8 @@ def test_the_whole_result_is_kept_as_it_came() -> None:
         (-32602, {"fields": 7}, "JSON-RPC Error -32602: m", "names each field"),
         (-32603, None, "JSON-RPC Error -32603: m", "the zone's log"),
         (-32001, None, "JSON-RPC Error -32001: m", "longer than its deadline"),
-        (-32000, "x", "JSON-RPC Error -32000: m", "its message says why"),
-        (4711, None, "JSON-RPC Error 4711: m", "its message says why"),
+        (-32000, "x", "JSON-RPC Error -32000: m", "as its message says"),
+        (4711, None, "JSON-RPC Error 4711: m", "as its message says"),
     ],
 )
 def test_an_error_becomes_ours_with_what_to_do_about_it(

@@ -265,7 +265,7 @@ def test_a_dialect_that_is_only_a_body_goes_over_every_transport(
 
 
 def test_the_transport_of_a_url_must_be_named() -> None:
-    expected = "cannot be called: it is called by another transport; set transport to aws-agentcore"
+    expected = "cannot be called: it belongs to another transport; set transport to aws-agentcore"
     assert findings(url=ARN, protocol="jsonrpc-2.0") == [("url", expected)]
     assert findings(transport="carrier-pigeon") == [
         ("transport", "must be one of https, aws-agentcore, stdio")

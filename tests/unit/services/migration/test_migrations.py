@@ -243,18 +243,18 @@ async def test_a_cutover_names_every_reason_against_it(
     registry: AgentRegistry, migrations: Migrations, checks: Checks, store: Store
 ) -> None:
     await register(registry, "a", repeatable=True)
-    assert await reasons(migrations) == ["Nobody has said where it is to move to."]
+    assert await reasons(migrations) == ["The migration has no target yet."]
     checks.failing.add("a")
     shadow = await migrations.shadow("a", DEFAULT, 100, LimitChanges(comparisons=3, disagreement=0.4), ANN)
     await compared(store, shadow, "agree", "differ", "old_failed")
     assert await reasons(migrations) == [
-        "The check of the new side fails: grade F.",
-        "2 answers of the two sides were compared, of 3 at least.",
-        "The two sides disagree in 1 of 2 answers; 40.0% of them may.",
-        "Nobody has attested what no program can check: deployed, documented, team told.",
+        "The check of the target failed: grade F.",
+        "Too few comparisons: 2 so far, and the minimum is 3.",
+        "Source and target disagree in 1 of 2 answers, but the limit is 40.0%.",
+        "Not attested yet: the new version is deployed and documented, and the team is informed.",
     ]
     checks.impossible = True
-    assert (await reasons(migrations))[0] == "The check of the new side fails: It cannot be checked."
+    assert (await reasons(migrations))[0] == "The check of the target failed: It cannot be checked."
     assert await store.agent_events.last_id() == 1
 
 
@@ -265,7 +265,7 @@ async def test_the_new_side_is_checked_at_the_cutover_itself(
     await migrations.attest("a", "deployed", DEFAULT, ANN)
     await migrations.check("a")
     checks.failing.add("a")
-    assert await reasons(migrations) == ["The check of the new side fails: grade F."]
+    assert await reasons(migrations) == ["The check of the target failed: grade F."]
     assert [record.grade for record in await store.checks.page(agent.id, limit=9)] == ["F", "A"]
     assert {target.protocol for _, target in checks.asked if target} == {"jsonrpc-2.0"}
 
@@ -317,7 +317,7 @@ async def test_an_agent_of_which_nobody_knows_what_it_speaks_holds_up_all(
     await register(registry, "a", protocol="auto")
     with pytest.raises(NotReady) as refused:
         await migrations.cut_over_all(ANN)
-    assert refused.value.findings[0].message == "Nobody has looked yet what it speaks."
+    assert refused.value.findings[0].message == "The agent's protocol has not been detected yet."
 
 
 async def test_a_rollback_needs_a_reason_and_happens_once(
@@ -347,9 +347,9 @@ async def test_what_was_rolled_back_has_to_be_attested_again(
     assert other.agent == "b"
     with pytest.raises(NotReady) as refused:
         await migrations.cut_over_all(ANN)
-    assert [(finding.path, finding.message.split(" what ")[0]) for finding in refused.value.findings] == [
-        ("a", "Nobody has attested"),
-        ("b", "Nobody has attested"),
+    assert [(finding.path, finding.message.split(":")[0]) for finding in refused.value.findings] == [
+        ("a", "Not attested yet"),
+        ("b", "Not attested yet"),
     ]
     for name in ("a", "b"):
         await migrations.attest(name, "mended", None, ANN)

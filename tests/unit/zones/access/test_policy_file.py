@@ -90,9 +90,9 @@ def test_a_file_that_is_no_policy_is_named(
         ({"callers": {"anybody": {}, "platform": {}}}, "callers", "names both anybody and platform"),
         ({"callers": {"a": {"keys": []}}}, "callers.a.keys", "must be a list of 1 to 8"),
         ({"callers": {"a": {"keys": [PUBLIC] * 9}}}, "callers.a.keys", "must be a list of 1 to 8"),
-        ({"callers": {"a": {"keys": ["x"]}}}, "callers.a.keys[0]", "must be a public key as PEM"),
+        ({"callers": {"a": {"keys": ["x"]}}}, "callers.a.keys[0]", "must be a public key in PEM format"),
         ({"callers": {"a": {"keys": [PRIVATE]}}}, "callers.a.keys[0]", "is a private key"),
-        ({"callers": {"a": {"keys": [7]}}}, "callers.a.keys[0]", "must be a public key as PEM, or"),
+        ({"callers": {"a": {"keys": [7]}}}, "callers.a.keys[0]", "must be a public key in PEM format, or"),
         ({"callers": {"a": {"keys": [signing_key("rsa")[1]]}}}, "callers.a.keys[0]", "Ed25519 or P-256"),
         ({"callers": {"a": {"keys": [signing_key("p384")[1]]}}}, "callers.a.keys[0]", "Ed25519 or P-256"),
         (
