@@ -205,7 +205,7 @@ async def test_a_request_that_is_cut_is_repeated_with_a_body_from_a_file_or_not_
         (exchange,) = await system.items(f"/runs/{run['id']}/wire")
         assert [len(str(part(exchange, name)["body"])) for name in ("request", "response")] == [2_000, 2_000]
         cut, from_file, command = to_curl(exchange).splitlines()
-        assert cut.startswith("# The request body is truncated: it has 3,")
+        assert cut.startswith("# The request body is cut: it has 3,")
         assert cut.endswith("bytes, and 2,000 are kept. The setting max_wire_bytes says how many.")
         assert "body-of-only-attempt-1.txt" in from_file
         assert await answer(command) == (1, b"")

@@ -165,7 +165,7 @@ def test_a_body_that_was_cut_says_so(page: Page, inspected: InspectedRun) -> Non
     open_wire(page, inspected, "step=long&tab=wire")
     expect(page.get_by_test_id("exchange-notes")).to_contain_text(
         re.compile(
-            r"The response body is truncated: it has [\d,]+ bytes, and 65,536 are kept\. The setting max_wire_bytes"
+            r"The response body is cut: it has [\d,]+ bytes, and 65,536 are kept\. The setting max_wire_bytes"
         )
     )
     # The request is whole.
@@ -394,7 +394,7 @@ def test_a_copied_request_arrives_as_it_was_recorded(
 
 
 CUT = (
-    "The request body is truncated: it has 300,074 bytes, and 65,536 are kept. "
+    "The request body is cut: it has 300,074 bytes, and 65,536 are kept. "
     "The setting max_wire_bytes says how many."
 )
 

@@ -98,7 +98,7 @@ def test_a_long_body_is_cut_and_says_so() -> None:
     assert MAX_BODY_BYTES - 100 < len(made.response.body) <= MAX_BODY_BYTES
     (note,) = made.notes
     assert note == (
-        "The response body is truncated: it has 1,000,000 bytes, and 65,536 are kept. "
+        "The response body is cut: it has 1,000,000 bytes, and 65,536 are kept. "
         "The setting max_wire_bytes says how many."
     )
 
