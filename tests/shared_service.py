@@ -21,7 +21,7 @@ from deploy.local.errors import ServiceFailed, ServiceMissing
 from deploy.local.kafka import KafkaProcess, start_kafka
 from deploy.local.ports import free_port
 from deploy.local.postgres import PostgresCluster, start_postgres
-from tests.examples.processes import EXAMPLES, ExampleProcesses
+from tests.examples.processes import EXAMPLES, GUIDE_AGENTS, ExampleProcesses
 from tests.interop.agents import KINDS, AgentProcess
 
 USERS = "users"
@@ -48,7 +48,7 @@ def start(kind: str, folder: Path) -> tuple[Service, dict[str, str | int]]:
         agent = AgentProcess(kind, folder / kind, free_port())
         agent.start()
         return agent, {"url": agent.url, "folder": str(folder / kind)}
-    if kind in EXAMPLES:
+    if kind in EXAMPLES or kind in GUIDE_AGENTS:
         example = ExampleProcesses(kind, folder / kind)
         example.start()
         return example, {**example.urls}

@@ -77,10 +77,10 @@ def codes(wrong: Mapping[int, int]) -> Twist:
     """Errors under other codes."""
 
     def change(answer: JsonObject) -> None:
-        error = _object(answer["error"])
-        code = error["code"]
-        assert isinstance(code, int)
-        error["code"] = wrong.get(code, code)
+        error = answer["error"]
+        # The answer to a GET is no JSON-RPC.
+        if isinstance(error, dict) and isinstance(error["code"], int):
+            error["code"] = wrong.get(error["code"], error["code"])
 
     return on_error(change)
 
@@ -352,13 +352,6 @@ DEFECTS: Mapping[str, Defect] = {
     "no-version-is-fine": Defect("version-checked", _missing_version_is_fine),
     "any-method": Defect("method-checked", when(lambda a: a.rpc_method == "trunkline/no-such-method", HTML)),
     "unknown-method-is-invalid": Defect("method-checked", codes({-32601: -32600})),
-    "bad-params-are-internal-errors": Defect("params-checked", codes({-32602: -32603})),
-    "bad-params-crash-it": Defect("refusals-whole", when(has_bad_params, ClosesConnection())),
-    "page-for-broken-json": Defect(
-        "parse-error", when(is_broken_json, msgspec.structs.replace(FAILED, status=400))
-    ),
-    "broken-json-is-invalid": Defect("parse-error", codes({-32700: -32600})),
-    "crashes-on-no-object": Defect("object-required", when(lambda a: isinstance(a.value, str), FAILED)),
     # errors
     "error-without-code": Defect("error-code-and-message", on_error(_set("error", {"message": "It failed"}))),
     "error-says-nothing": Defect(
@@ -393,17 +386,6 @@ DEFECTS: Mapping[str, Defect] = {
         "answers-in-time", when(lambda a: is_post(a) and a.value == "no request", NeverAnswers())
     ),
     "floods": Defect("answer-size", when(lambda a: is_post(a) and a.value == "no request", EndlessAnswer())),
-    "not-http": Defect(
-        "refusals-whole",
-        when(lambda a: a.value == "no request", ClosesConnection(b"\x00\x01 garbage\r\n\r\n")),
-    ),
-    "breaks-off": Defect(
-        "refusals-whole",
-        when(
-            lambda a: a.value == "no request",
-            ClosesConnection(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"),
-        ),
-    ),
     "compresses": Defect(
         "answer-plain",
         with_headers({"Content-Type": "application/json", "Content-Encoding": "x-own"}),
@@ -416,7 +398,6 @@ DEFECTS: Mapping[str, Defect] = {
         "speaks-protocol", when(lambda _: False, HTML), protocol="simple-a2a", asked_for="jsonrpc-2.0"
     ),
     # Simple A2A
-    "simple-takes-anything": Defect("simple-refuses", _taken, protocol="simple-a2a"),
     "simple-without-status": Defect(
         "simple-answer", on_success(lambda answer: answer.pop("status")), protocol="simple-a2a", active=True
     ),
@@ -467,6 +448,25 @@ DEFECTS: Mapping[str, Defect] = {
 
 # What is recommended only.
 WARNED: Mapping[str, Defect] = {
+    "bad-params-are-internal-errors": Defect("params-checked", codes({-32602: -32603})),
+    "bad-params-crash-it": Defect("refusals-whole", when(has_bad_params, ClosesConnection())),
+    "page-for-broken-json": Defect(
+        "parse-error", when(is_broken_json, msgspec.structs.replace(FAILED, status=400))
+    ),
+    "broken-json-is-invalid": Defect("parse-error", codes({-32700: -32600})),
+    "crashes-on-no-object": Defect("object-required", when(lambda a: isinstance(a.value, str), FAILED)),
+    "not-http": Defect(
+        "refusals-whole",
+        when(lambda a: a.value == "no request", ClosesConnection(b"\x00\x01 garbage\r\n\r\n")),
+    ),
+    "breaks-off": Defect(
+        "refusals-whole",
+        when(
+            lambda a: a.value == "no request",
+            ClosesConnection(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"),
+        ),
+    ),
+    "simple-takes-anything": Defect("simple-refuses", _taken, protocol="simple-a2a"),
     "refuses-a-charset": Defect("accepts-charset", when(lambda a: "charset" in a.content_type, UNREAD)),
     "says-it-is-text": Defect("answers-json", with_headers({"Content-Type": "text/plain"})),
     "fails-on-get": Defect("survives-get", when(lambda a: a.method == "GET" and not a.wants_card, FAILED)),

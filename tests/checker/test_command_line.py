@@ -117,7 +117,7 @@ def test_markdown_has_the_checklist_of_the_guide(
     printed = capsys.readouterr().out
     assert '- [ ] Result includes `status.state: "completed"`' in printed
     assert "- [x] Agent handles plain text input data" in printed
-    assert "- [ ] Agent works in workflow system (not asked)" in printed
+    assert "- [ ] Agent works in workflow system\n" in printed
 
 
 @pytest.mark.parametrize(

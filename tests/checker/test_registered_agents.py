@@ -50,9 +50,13 @@ async def test_a_check_is_answered_and_kept(system: RunningSystem, server: Agent
     passive = await check(system, "Kept")
     assert (passive["passed"], passive["grade"], passive["active"]) == (True, "A", False)
     active = await check(system, "Kept", {"active": True})
-    assert (active["passed"], active["agent"], failed(active)) == (False, "Kept", ["result-state"])
+    assert (active["passed"], active["agent"], failed(active)) == (
+        False,
+        "Kept",
+        ["result-state", "works-in-workflow"],
+    )
     newest, oldest = await system.items("/agents/Kept/checks?limit=1")
-    assert (newest["grade"], newest["failed"]) == ("D", ["result-state"])
+    assert (newest["grade"], newest["failed"]) == ("D", ["result-state", "works-in-workflow"])
     assert oldest["id"] == passive["id"]
     assert (await system.call("GET", f"/agents/Kept/checks/{active['id']}")).json == active
 

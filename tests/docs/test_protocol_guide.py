@@ -49,5 +49,9 @@ def test_the_code_that_extracts_the_input_finds_it_in_both_forms_of_the_request(
     ]
     assert [namespace["extract_input"](request) for request in requests] == [
         {"query": "What is the weather?", "context": "user location"},
-        {"text": "What is the weather?"},
+        {"query": "What is the weather?", "context": "user location"},
     ]
+    text_alone = {
+        "params": {"message": {"parts": [{"kind": "text", "text": "Hello"}], "metadata": {"trace": 1}}}
+    }
+    assert namespace["extract_input"](text_alone) == {"text": "Hello"}

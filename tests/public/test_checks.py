@@ -23,16 +23,19 @@ trunkline agents check Researcher --active --junit > report.xml
 
 `agents check` runs the checks on this page and prints a finding for each, with the request, the response, and how
 to fix the problem. If you give an address, the command itself calls the agent and needs no server. If you give a name,
-the server checks the registered agent with its credentials ([REST](rest.md)). The exit code is 0, or 7 if a check
-failed.
+the server checks the registered agent with its credentials ([REST](rest.md)). The exit code is 0, 7 if a check
+failed, or 8 if there was not enough evidence.
 
 Without `--active`, the check sends nothing that a correct agent treats as work. It reads the agent card and sends
 invalid requests without a message, which the agent must reject. Checks marked *active* send real messages, so use
-`--active` only with an agent that you may call.
+`--active` only with an agent that you may call. An agent that answers none of the invalid requests, for example because
+it crashes, has neither passed nor failed. Its grade is `?`, and only `--active` shows whether it works.
 
 A finding is **passed**, **failed**, a **warning** (a recommendation is not met) or **skipped** (the check did not run,
 does not apply, or another finding reports the same problem). The protocol determines which checks run and which of
-them are required. An agent with `jsonrpc-2.0` must meet the whole checklist of the migration guide. An A2A agent must
+them are required. Failed checks come first in the report, then warnings. An agent with `jsonrpc-2.0` must meet the
+checklist of the migration guide, but a finding about a request that Trunkline never sends, such as a body that is not
+JSON or a message without parts, is only a warning. An A2A agent must
 meet the A2A specification. For `a2a-0.1`, `jsonrpc-call` and zones, only the JSON-RPC format is checked.
 
 A specialised agent may not understand the default test query. Use `--input key=value` and `--text` to set the content
@@ -45,6 +48,7 @@ of the messages that `--active` sends. Zones receive no messages without these o
 | C | no failed check, more than three warnings |
 | D | one or two failed checks |
 | F | more failed checks, or the agent was unreachable, rejected the credentials, or spoke another protocol |
+| ? | not enough evidence: run the check with `--active` |
 
 The grades A, B and C pass.
 

@@ -1,8 +1,8 @@
 """
 A message, whoever wrote it, and what a handler reads in it.
 
-    text    the text parts, one below the other; of a message without any, its data's `text`, else its `query`,
-            else the data as JSON
+    text    the text parts, one below the other; if they are a JSON object, or if there are none, the data's `text`,
+            else its `query`, else the data as JSON
     data    the first data part, else the text if it is JSON, else the message's metadata where they are the whole
             input of which `text` is one field (so Trunkline sends it)
     input   the data, where there is any, else the text
@@ -40,7 +40,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         texts = [part.text for part in self.parts if isinstance(part, Text)]
         if texts:
-            return "\n".join(texts)
+            whole = "\n".join(texts)
+            return _named_text(_parsed(whole)) or whole
         data = self._data_part()
         if data is None or data.data is None:
             return ""
@@ -51,13 +52,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         part = self._data_part()
         if part is not None:
             return part.data
-        text = self.text
-        if text.lstrip().startswith(("{", "[")):
-            try:
-                return decode(text)
-            except (InvalidJson, JsonTooDeep):
-                return None
-        return self.metadata if self.metadata and _named_text(self.metadata) == text else None
+        text = "\n".join(part.text for part in self.parts if isinstance(part, Text))
+        # The whole input comes before a field of it that happens to be JSON.
+        if self.metadata and _named_text(self.metadata) == text:
+            return self.metadata
+        return _parsed(text)
 
     @property
     def input(self) -> Json:
@@ -105,6 +104,16 @@ def _id(value: JsonObject, name: str) -> str | None:
     if not isinstance(found, str) or len(found) > _MAX_ID_CHARACTERS:
         raise invalid_params(f"message.{name} must be a string of at most {_MAX_ID_CHARACTERS:,} characters")
     return found
+
+
+def _parsed(text: str) -> Json:
+    """An object or a list that is sent as JSON text; None: it is another text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return decode(text)
+    except (InvalidJson, JsonTooDeep):
+        return None
 
 
 def _named_text(data: Json) -> str | None:

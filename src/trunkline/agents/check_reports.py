@@ -22,9 +22,15 @@ from trunkline.jsontypes import JsonObject, encode
 # `warning`: what is only recommended is not kept. `skipped`: it could not be asked, or does not apply.
 Verdict = Literal["passed", "failed", "warning", "skipped"]
 Level = Literal["required", "recommended"]
-Grade = Literal["A", "B", "C", "D", "F"]
+# `?`: nothing was learned of how the agent answers, because it answered no request of a check without messages.
+Grade = Literal["A", "B", "C", "D", "F", "?"]
+# The values of `input_mode` whose messages an active check can send.
+CheckedInputMode = Literal["json", "text", "data"]
 
-GRADES: tuple[Grade, ...] = get_args(Grade)
+NO_EVIDENCE: Grade = "?"
+GRADES: tuple[Grade, ...] = tuple(grade for grade in get_args(Grade) if grade != NO_EVIDENCE)
+# In which findings are listed: what has to be done comes first.
+VERDICTS: tuple[Verdict, ...] = ("failed", "warning", "passed", "skipped")
 # The first line that holds: at most so many failures, at most so many warnings.
 _GRADING: tuple[tuple[Grade, int, int | None], ...] = (
     ("A", 0, 0),
@@ -127,14 +133,23 @@ class AgentCheckReport(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     # Of the card's bytes: a card that has changed shows by it.
     card_digest: str | None = None
+    # In which modes the agent was seen to read its input, the best first; empty: this was not asked, or is not clear.
+    input_modes: list[CheckedInputMode] = []
 
     def count(self, verdict: Verdict) -> int:
         return sum(1 for finding in self.findings if finding.verdict == verdict)
 
     @property
+    def is_conclusive(self) -> bool:
+        """Whether the check has learned anything about the agent's answers."""
+        return self.grade != NO_EVIDENCE
+
+    @property
     def summary(self) -> str:
-        verdicts: tuple[Verdict, ...] = ("failed", "warning", "passed", "skipped")
-        return f"Grade {self.grade}: " + ", ".join(f"{self.count(verdict)} {verdict}" for verdict in verdicts)
+        counts = ", ".join(f"{self.count(verdict)} {verdict}" for verdict in VERDICTS)
+        if not self.is_conclusive:
+            return f"Not enough evidence; run with --active: {counts}"
+        return f"Grade {self.grade}: {counts}"
 
     def failures(self) -> list[AgentFinding]:
         return [finding for finding in self.findings if finding.verdict == "failed"]

@@ -17,7 +17,14 @@ from time import perf_counter
 
 import msgspec
 
-from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, CheckSample, grade_of
+from trunkline.agents.check_reports import (
+    NO_EVIDENCE,
+    VERDICTS,
+    AgentCheckReport,
+    AgentFinding,
+    CheckSample,
+    grade_of,
+)
 from trunkline.agents.http_urls import check_url
 from trunkline.agents.transport_urls import transport_of
 from trunkline.checker.check_definitions import CHECKS
@@ -33,7 +40,7 @@ from trunkline.checker.check_plan import (
 from trunkline.checker.checked_agent import CheckedAgent, CheckLimits
 from trunkline.checker.checklist import attestations
 from trunkline.checker.dialect_choice import ChosenDialect, choose_dialect
-from trunkline.checker.exchanges import ProbeExchange
+from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges
 from trunkline.checker.plans import cards, jsonrpc_envelope, simple_a2a, transport
 from trunkline.checker.plans.a2a_http import a2a_http_plan
 from trunkline.checker.plans.rpc_dialects import RPC_PROTOCOLS, rpc_plan
@@ -71,7 +78,10 @@ class Checker:
         _validate_agent(subject)
         started_at, started = self._clock.now(), perf_counter()
         session = CheckSession(self._transport, self._limits, subject, on_progress)
-        dialect, findings = await _run_check(session, subject, active=active)
+        dialect, found = await _run_check(session, subject, active=active)
+        findings = sorted(found, key=lambda finding: VERDICTS.index(finding.verdict))
+        has_failed = any(finding.verdict == "failed" for finding in findings)
+        is_unheard = not has_failed and _answered_nothing(session.exchanges)
         return AgentCheckReport(
             url=session.redaction.url(dialect.url),
             protocol=dialect.protocol,
@@ -79,8 +89,10 @@ class Checker:
             active=active,
             started_at=rfc3339(started_at),
             duration_ms=round((perf_counter() - started) * 1000, 3),
-            grade=grade_of((found.verdict for found in findings), heard=not _has_failed_gate(findings)),
-            passed=not any(found.verdict == "failed" for found in findings),
+            grade=NO_EVIDENCE
+            if is_unheard
+            else grade_of((finding.verdict for finding in findings), heard=not _has_failed_gate(findings)),
+            passed=not has_failed and not is_unheard,
             findings=findings,
             attestations=attestations(subject.agent),
             agent=subject.agent,
@@ -177,6 +189,9 @@ async def _send(
         if _failed_gate(found) is not None or not session.may_continue:
             break
         asked.append(await session.send(probe, dialect.url))
+    if len(asked) > len(passive):
+        # Only the answers to messages show what an agent speaks that answers no invalid request.
+        found = gates(all_sent=True)
     last = plan.follow_up(session.exchanges)
     if last is not None and session.may_continue:
         await session.send(last, dialect.url)
@@ -184,16 +199,24 @@ async def _send(
 
 
 def _speaks(dialect: ChosenDialect, plan: CheckPlan, asked: Sequence[ProbeExchange]) -> RuleResult:
-    answered = [exchange for exchange in asked if exchange.answer is not None]
-    if not answered:
-        return not_applicable("The agent answered no request.")
-    posts = [exchange for exchange in answered if exchange.probe.body is not None]
+    posts = [
+        exchange for exchange in asked if exchange.answer is not None and exchange.probe.body is not None
+    ]
+    # A GET is no request of the protocol: a page for it proves nothing.
+    if not posts:
+        return not_applicable("Not enough evidence: the agent answered no request. Run with --active.")
     spoke = next((exchange for exchange in posts if plan.speaks(exchange)), None)
     if spoke is not None:
         return met(f"The agent speaks {dialect.protocol}.", spoke)
-    first = answered[0]
+    first = posts[0]
     return violated(
         f"No answer has the format of {dialect.protocol}: {first.unread or first.summary()}.", first
+    )
+
+
+def _answered_nothing(exchanges: ProbeExchanges) -> bool:
+    return not any(
+        exchange.answer is not None and exchange.probe.body is not None for exchange in exchanges.values()
     )
 
 
@@ -219,12 +242,7 @@ class _FindingBuilder:
             for name in _GATES
             if name in gates
         ]
-        for question in questions:
-            if question.when_clean and any(found.verdict == "failed" for found in findings):
-                result = not_applicable("Not checked, because other checks failed.")
-            else:
-                result = self._result(question, shut)
-            findings.append(self._finding(question, result))
+        findings.extend(self._finding(question, self._result(question, shut)) for question in questions)
         return findings
 
     def _result(self, question: PlannedCheck, shut: str | None) -> RuleResult:

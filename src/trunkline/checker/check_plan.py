@@ -36,8 +36,6 @@ class PlannedCheck(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     rule: Rule
     level: Level = "required"
-    # Run only if no other check has failed: it finds what the others do not.
-    when_clean: bool = False
 
 
 class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):

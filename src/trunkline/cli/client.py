@@ -153,9 +153,9 @@ class Client:
     def agent_events(self, name: str | None, *, limit: int) -> Page[AgentEventResource]:
         return cast("Page[AgentEventResource]", self._list("/migration/events", {"agent": name}, limit))
 
-    def check_migration(self, name: str) -> JsonObject:
+    def check_migration(self, name: str, *, active: bool = False) -> JsonObject:
         path = f"/migration/agents/{_segment(name)}/check"
-        return cast("JsonObject", self._send("POST", path, seconds=CHECK_SECONDS).value)
+        return cast("JsonObject", self._send("POST", path, {"active": active}, seconds=CHECK_SECONDS).value)
 
     def migrate(self, action: str, body: JsonObject, name: str) -> MigrationChange:
         path = f"/migration/agents/{_segment(name)}/{action}"

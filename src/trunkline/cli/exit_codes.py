@@ -19,6 +19,8 @@ class Exit(IntEnum):
     NOT_ALLOWED = 5
     UNREACHABLE = 6
     INVALID = 7
+    # A check that could not find out enough, and nothing that is wrong.
+    INCONCLUSIVE = 8
     RUN_FAILED = 10
     RUN_CANCELLED = 11
     TIMED_OUT = 12

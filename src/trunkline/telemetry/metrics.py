@@ -180,7 +180,9 @@ class Metrics:
         self._without_wake_reason.set(without_wake_reason)
 
     def show_grade(self, agent: str, grade: Grade) -> None:
-        self._grades.labels(agent).set(len(GRADES) - 1 - GRADES.index(grade))
+        # A check that has learned nothing does not change what is known.
+        if grade in GRADES:
+            self._grades.labels(agent).set(len(GRADES) - 1 - GRADES.index(grade))
 
     def show_agents(self, breakers: Mapping[str, BreakerStatus], queued: Mapping[str, int]) -> None:
         # Agents that were deleted or have nothing to do are no longer listed.

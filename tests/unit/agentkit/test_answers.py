@@ -112,6 +112,21 @@ INPUTS: list[tuple[str, list[JsonObject], JsonObject | None, str, Json]] = [
     ("data", [{"data": {"query": "tides", "n": 2}}], None, "tides", {"query": "tides", "n": 2}),
     ("text and data", [{"text": "do it"}, {"data": {"n": 2}}], None, "do it", {"n": 2}),
     ("JSON text", [{"text": '{"n": 2}'}], None, '{"n": 2}', {"n": 2}),
+    (
+        "whole input as JSON",
+        [{"text": '{"text": "tides", "n": 2}'}],
+        None,
+        "tides",
+        {"text": "tides", "n": 2},
+    ),
+    ("a query as JSON", [{"text": '{"query": "tides"}'}], None, "tides", {"query": "tides"}),
+    (
+        "whole input beside a text that is JSON",
+        [{"text": '{"a": 1}'}],
+        {"text": '{"a": 1}', "n": 2},
+        '{"a": 1}',
+        {"text": '{"a": 1}', "n": 2},
+    ),
     ("looks like JSON", [{"text": "{n}"}], None, "{n}", None),
     (
         "whole input beside",

@@ -26,6 +26,7 @@ def test_the_numbers_are_those_that_scripts_rely_on() -> None:
         "NOT_ALLOWED": 5,
         "UNREACHABLE": 6,
         "INVALID": 7,
+        "INCONCLUSIVE": 8,
         "RUN_FAILED": 10,
         "RUN_CANCELLED": 11,
         "TIMED_OUT": 12,

@@ -167,7 +167,7 @@ export function GradeBadge({ grade, passed }: { grade: string; passed: boolean }
       data-testid="grade"
       data-value={grade}
     >
-      <b>{grade}</b> {passed ? "passed" : "failed"}
+      <b>{grade}</b> {passed ? "passed" : grade === "?" ? "not enough evidence" : "failed"}
     </span>
   );
 }

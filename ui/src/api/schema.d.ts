@@ -533,8 +533,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Check the target of an agent's migration without sending it work, and store the report
-         * @description Check the target of an agent's migration without sending it work, and store the report.
+         * Check the target of an agent's migration, and store the report
+         * @description Check the target of an agent's migration, and store the report. Only `active` sends it work.
          */
         post: operations["check_migration"];
         delete?: never;
@@ -2060,7 +2060,7 @@ export interface components {
             duration_ms: number;
             findings: components["schemas"]["CheckFinding"][];
             /** @enum {string} */
-            grade: "A" | "B" | "C" | "D" | "F";
+            grade: "?" | "A" | "B" | "C" | "D" | "F";
             id: string;
             /** @description Whether all required checks passed. */
             passed: boolean;
@@ -2111,7 +2111,7 @@ export interface components {
             /** @description Ids of the failed checks. */
             failed: string[];
             /** @enum {string} */
-            grade: "A" | "B" | "C" | "D" | "F";
+            grade: "?" | "A" | "B" | "C" | "D" | "F";
             id: string;
             passed: boolean;
             protocol: string;
@@ -2697,6 +2697,14 @@ export interface components {
             protocol: string;
             url: string;
         };
+        /** MigrationCheckRequest */
+        MigrationCheckRequest: {
+            /**
+             * @description Also send messages, which the target treats as work.
+             * @default false
+             */
+            active: boolean;
+        };
         /** MigrationEntry */
         MigrationEntry: {
             agent: string;
@@ -2712,6 +2720,8 @@ export interface components {
             expressions: components["schemas"]["ChangedExpression"][];
             /** @description The detected dialect. Null if it has not been detected yet. */
             in_use: string | null;
+            /** @description Null unless the agent migrates from Simple A2A. */
+            input_mode: components["schemas"]["ProposedInput"] | null;
             /** @description The last check of the target, or of the agent if there is no target. */
             last_check: components["schemas"]["MigrationCheck"] | null;
             /** @description Null if no migration has started. */
@@ -2807,6 +2817,8 @@ export interface components {
             expressions: components["schemas"]["ChangedExpression"][];
             /** @description The detected dialect. Null if it has not been detected yet. */
             in_use: string | null;
+            /** @description Null unless the agent migrates from Simple A2A. */
+            input_mode: components["schemas"]["ProposedInput"] | null;
             /** @description The last check of the target, or of the agent if there is no target. */
             last_check: components["schemas"]["MigrationCheck"] | null;
             /** @description Null if no migration has started. */
@@ -2903,6 +2915,17 @@ export interface components {
             /** @description Whether this is the process that answered the request. */
             this: boolean;
             version: string;
+        };
+        /**
+         * ProposedInput
+         * @description The `input_mode` that the target of an agent from Simple A2A should use.
+         */
+        ProposedInput: {
+            /** @enum {string} */
+            mode: "data" | "json" | "text";
+            /** @description Modes that the target understood in the last active check. Empty if unknown. */
+            seen: ("data" | "json" | "text")[];
+            why: string;
         };
         /**
          * RateLimit
@@ -6087,7 +6110,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MigrationCheckRequest"];
+            };
+        };
         responses: {
             /** @description The report of the check. */
             200: {
@@ -6098,6 +6125,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CheckReport"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The API key is missing, unknown or revoked. */
@@ -6135,6 +6173,17 @@ export interface operations {
             };
             /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;

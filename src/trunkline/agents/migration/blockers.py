@@ -46,6 +46,8 @@ class TargetCheck(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
     # A short summary of its findings.
     summary: str
+    # Whether only a check that sends messages can tell.
+    needs_messages: bool = False
 
 
 def protocol_in_use(agent: Agent) -> str | None:
@@ -96,8 +98,8 @@ def _of_check(name: str, checked: TargetCheck | None) -> Iterator[CutoverBlocker
         yield _fixed_by(
             "check_failed",
             f"The check of the target failed: {checked.summary}.",
-            command,
-            first="Correct the agent, then: ",
+            f"{command} --active" if checked.needs_messages else command,
+            first="" if checked.needs_messages else "Correct the agent, then: ",
         )
 
 

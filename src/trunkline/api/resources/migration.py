@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal, NotRequired, TypedDict, cast, g
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.agents.check_reports import CheckedInputMode
 from trunkline.agents.migration import MigrationStage, MigrationState
 from trunkline.agents.migration.blockers import BlockerCode, CutoverBlocker
 from trunkline.agents.migration.comparison import ComparisonVerdict
@@ -23,7 +24,7 @@ from trunkline.services.migration.plan import (
 )
 from trunkline.services.migration.repository import BulkChangeResult, RefusedChange, StageChange
 from trunkline.services.migration.states import decode_migration
-from trunkline.services.migration.targets import RequestedTarget
+from trunkline.services.migration.targets import ProposedInputMode, RequestedTarget
 from trunkline.stores.port.agent_events import AgentEvent, AgentEventKind, ComparisonRecord
 
 # --- requests. The bounds only document the schema: the services validate, with better messages.
@@ -90,6 +91,10 @@ class TrialRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
 class ReadyRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
     note: Annotated[str, Meta(description=_LATER, extra_json_schema=_NOT_BLANK)]
     target: TargetRequest | None = None
+
+
+class MigrationCheckRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    active: Annotated[bool, Meta(description="Also send messages, which the target treats as work.")] = False
 
 
 class CutoverRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
@@ -272,6 +277,17 @@ class ChangedExpression(TypedDict):
     why: str
 
 
+class ProposedInput(TypedDict):
+    """The `input_mode` that the target of an agent from Simple A2A should use."""
+
+    mode: CheckedInputMode
+    why: str
+    seen: Annotated[
+        list[CheckedInputMode],
+        Meta(description="Modes that the target understood in the last active check. Empty if unknown."),
+    ]
+
+
 class SideCalls(TypedDict):
     """Statistics of the recent calls to the source or the target."""
 
@@ -313,6 +329,9 @@ class MigrationEntry(TypedDict):
         ),
     ]
     calls: Annotated[CallsOfSides, Meta(description="Recent calls, while some runs call the target.")]
+    input_mode: Annotated[
+        ProposedInput | None, Meta(description="Null unless the agent migrates from Simple A2A.")
+    ]
 
 
 class MigrationPage(TypedDict):
@@ -394,6 +413,7 @@ def migration_entry(entry: MigrationPlanEntry) -> MigrationEntry:
         "expressions": [_expression(read) for read in entry.expressions],
         "comparisons": entry.comparisons,
         "calls": calls,
+        "input_mode": None if entry.input_mode is None else _input_mode(entry.input_mode),
     }
 
 
@@ -488,6 +508,10 @@ def _expression(read: ChangedRead) -> ChangedExpression:
         "step": read.step,
         "why": read.why,
     }
+
+
+def _input_mode(proposed: ProposedInputMode) -> ProposedInput:
+    return {"mode": proposed.mode, "why": proposed.why, "seen": proposed.seen}
 
 
 def _calls(ended: EndpointCalls) -> SideCalls:

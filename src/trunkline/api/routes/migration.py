@@ -19,6 +19,7 @@ from trunkline.api.resources.migration import (
     ComparisonPage,
     CutoverRequest,
     MigrationChange,
+    MigrationCheckRequest,
     MigrationOutcome,
     MigrationPage,
     MigrationRequest,
@@ -100,9 +101,11 @@ class MigrationRoutes:
         records, next_cursor = page(found, given.limit, lambda record: record.id)
         return json_response(page_of([comparison_resource(record) for record in records], next_cursor))
 
-    async def check(self, _request: Request, given: AgentParameters) -> Response:
-        """Check the target of an agent's migration without sending it work, and store the report."""
-        record, _ = await self._migrations.check(given.agent)
+    async def check(self, request: Request, given: AgentParameters) -> Response:
+        """Check the target of an agent's migration, and store the report. Only `active` sends it work."""
+        sent = await read_body(request, self._limits.max_body_bytes)
+        wanted = convert(decode_object(sent or b"{}"), MigrationCheckRequest)
+        record, _ = await self._migrations.check(given.agent, active=wanted.active)
         return json_response(check_report(record))
 
     async def ready(self, request: Request, given: AgentParameters) -> Response:
@@ -222,7 +225,8 @@ def migration_operations(services: Services) -> list[Operation]:
         ),
         operation(
             f"POST {one}/check", routes.check, AgentParameters, name="check_migration", tag="migration",
-            responses={200: ResponseSpec("The report of the check.", CheckReport)}, problems=(404, 409, 422),
+            body=Body(MigrationCheckRequest, required=False),
+            responses={200: ResponseSpec("The report of the check.", CheckReport)}, problems=(400, 404, 409, 413, 422),
         ),
         *(
             operation(

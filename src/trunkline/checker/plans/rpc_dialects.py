@@ -32,7 +32,7 @@ _STATES = (
     "rejected",
 )
 
-# Not required by the dialect, but useful.
+# Not required by the dialect, but useful. Among them is how an agent rejects requests that Trunkline never sends.
 _RECOMMENDED: Mapping[str, Level] = dict.fromkeys(
     (
         "batch-answered",
@@ -42,6 +42,10 @@ _RECOMMENDED: Mapping[str, Level] = dict.fromkeys(
         "repeated-message",
         "one-of-both",
         "parse-error-id",
+        "parse-error",
+        "object-required",
+        "params-checked",
+        "refusals-whole",
     ),
     "recommended",
 )
@@ -50,13 +54,9 @@ _UNSPECIFIED: Mapping[str, Level] = {
     **_RECOMMENDED,
     **dict.fromkeys(
         (
-            "refusals-whole",
             "method-checked",
             "version-checked",
-            "params-checked",
             "method-required",
-            "parse-error",
-            "object-required",
             "internal-error",
             "result-artifacts",
         ),

@@ -45,7 +45,10 @@ def simple_plan(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Ch
             ProbeRequest(name="step", body=step.body, headers=step.headers, active=True),
         ],
         checks=[
-            PlannedCheck(id="simple-refuses", rule=for_each_exchange(_refused, *_REFUSED)),
+            # Trunkline never sends these requests.
+            PlannedCheck(
+                id="simple-refuses", rule=for_each_exchange(_refused, *_REFUSED), level="recommended"
+            ),
             PlannedCheck(
                 id="simple-error-form", rule=for_each_exchange(_said_in_json, *_REFUSED), level="recommended"
             ),
@@ -56,6 +59,7 @@ def simple_plan(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Ch
             step_check(adapter, nonce, sample),
         ],
         speaks=_speaks,
+        levels={"refusals-whole": "recommended"},
         follow_up=step_poll(adapter, nonce, sample),
     )
 

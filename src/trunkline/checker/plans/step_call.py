@@ -50,7 +50,6 @@ def step_poll(
 
 
 def step_check(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> PlannedCheck:
-    """Runs only if no other check has failed."""
     task = step_task(nonce, sample)
 
     def rule(exchanges: ProbeExchanges) -> RuleResult:
@@ -64,7 +63,7 @@ def step_check(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Pla
             return violated("The task has not finished, and the agent does not support polling.", step)
         return not_applicable("The task has not finished, and the agent did not answer the poll.")
 
-    return PlannedCheck(id="works-in-workflow", rule=rule, when_clean=True)
+    return PlannedCheck(id="works-in-workflow", rule=rule)
 
 
 def _working(adapter: ProtocolAdapter, task: AgentTask, exchanges: ProbeExchanges) -> Working | None:

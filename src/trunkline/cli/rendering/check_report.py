@@ -21,8 +21,6 @@ else:
 Form = Literal["table", "json", "junit", "md"]
 
 _STYLES = {"passed": "green", "failed": "bold red", "warning": "yellow", "skipped": "dim"}
-# The worst last, where the eye is when everything has been printed.
-_ORDER = ("skipped", "passed", "warning", "failed")
 _MOST_LINE_CHARACTERS = 300
 
 
@@ -62,17 +60,17 @@ def print_report(report: AgentCheckReport, form: Form) -> None:
 
 
 def _print_table(report: AgentCheckReport) -> None:
-    ordered = sorted(report.findings, key=lambda found: _ORDER.index(found.verdict))
+    # The checker lists what has to be done first.
     rows = [
         [
             Cell(found.verdict, _STYLES[found.verdict]),
             found.id,
             _line(found.seen if found.verdict != "passed" else found.title),
         ]
-        for found in ordered
+        for found in report.findings
     ]
     print_table(("VERDICT", "CHECK", "WHAT"), rows)
-    for found in ordered:
+    for found in report.findings:
         if found.verdict in ("failed", "warning"):
             _print_finding(found)
     print_text("")
@@ -116,7 +114,11 @@ def _print_evidence(evidence: Evidence) -> None:
 
 
 def _note_what_is_left(report: AgentCheckReport) -> None:
-    if not report.active and report.passed:
+    if not report.is_conclusive:
+        note(
+            "Not enough evidence; run with --active: the agent answers only messages, which it takes for work."
+        )
+    elif not report.active and report.passed:
         note("Only what can be asked without giving it work was asked; --active sends messages, too.")
     missing = [one for one in report.attestations if not one.attested]
     # They are about moving to it.

@@ -54,6 +54,9 @@ def print_plan(entries: Sequence[MigrationEntry]) -> None:
 
 
 def print_blockers(entry: MigrationEntry) -> None:
+    proposed = entry["input_mode"]
+    if proposed is not None:
+        print_text(f"input_mode of the target: {proposed['mode']}. {proposed['why']}")
     for blocker in entry["blockers"]:
         print_text(f"{blocker['blocks']} is blocked: {blocker['message']}")
         print_text(f"  fix: {blocker['fix']}")

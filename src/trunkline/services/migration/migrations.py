@@ -27,9 +27,10 @@ from trunkline.agents.migration.transitions import LimitChanges, RolloutRequest
 from trunkline.clock import seconds_between
 from trunkline.errors import Conflict, Finding, Invalid
 from trunkline.services.agents.cache import AgentCache
+from trunkline.services.agents.checks import CheckAgent
 from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.agents.specs import raise_if_any
-from trunkline.services.migration.readiness import CheckAgent, CutoverReadiness, refuse_unready
+from trunkline.services.migration.readiness import CutoverReadiness, refuse_unready
 from trunkline.services.migration.repository import (
     MAX_TEXT_CHARACTERS,
     AgentMigration,
@@ -43,7 +44,8 @@ from trunkline.services.migration.repository import (
     write_changes,
 )
 from trunkline.services.migration.routing_table import FRESH_FOR, RoutingTable
-from trunkline.services.migration.targets import RequestedTarget, resolve_target
+from trunkline.services.migration.targets import RequestedTarget, checks_of, resolve_target
+from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.agent_events import AgentEvent, CheckRecord
 from trunkline.telemetry.metrics import Metrics
@@ -86,9 +88,11 @@ class Migrations:
             message = f"must describe what was done, in at most {MAX_TEXT_CHARACTERS} characters"
             raise_if_any([Finding(path="note", message=message)])
 
+        checks = await self._checks(name)
+
         def decide(tx: Transaction, migration: AgentMigration, event: int) -> MigrationState:
             del event
-            aim = None if target is None else resolve_target(migration.agent, migration.state, target)
+            aim = None if target is None else resolve_target(migration.agent, migration.state, target, checks)
             ready = ReadinessAttestation(who=reason.who, at=tx.now, note=note)
             return transitions.attested(migration.state, ready, aim, tx.now)
 
@@ -98,6 +102,7 @@ class Migrations:
         self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, reason: ChangeReason
     ) -> StageChange:
         """Sends the same input to the target as well; its answers are compared and otherwise dropped."""
+        checks = await self._checks(name)
 
         def decide(tx: Transaction, migration: AgentMigration, event: int) -> MigrationState:
             if not migration.agent.options.repeatable:
@@ -109,7 +114,7 @@ class Migrations:
                     "send a share of the runs to the target: trunkline agents migrate canary.",
                 )
             return transitions.shadowed(
-                migration.state, _rollout_request(migration, target, percent, limits), event, tx.now
+                migration.state, _rollout_request(migration, target, percent, limits, checks), event, tx.now
             )
 
         return await self._change_one(name, reason, decide)
@@ -118,11 +123,12 @@ class Migrations:
         self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, reason: ChangeReason
     ) -> StageChange:
         """A share of the runs that start from now on calls the target."""
+        checks = await self._checks(name)
 
         def decide(tx: Transaction, migration: AgentMigration, event: int) -> MigrationState:
             del event
             return transitions.on_canary(
-                migration.state, _rollout_request(migration, target, percent, limits), tx.now
+                migration.state, _rollout_request(migration, target, percent, limits, checks), tx.now
             )
 
         return await self._change_one(name, reason, decide)
@@ -185,13 +191,18 @@ class Migrations:
         await self._repository.report(changes)
         return changes or [unchanged(migration) for migration in present]
 
-    async def check(self, name: str) -> tuple[CheckRecord, AgentCheckReport]:
+    async def check(self, name: str, *, active: bool = False) -> tuple[CheckRecord, AgentCheckReport]:
         """Checks the target; the registered endpoint, if the agent is not migrating."""
         migration = await self._repository.get(name)
-        state = migration.state
-        if state is not None and state.target is not None and state.stage != "finished":
-            return await self._readiness.check_endpoint(migration.agent, state.target)
-        return await self._readiness.check_endpoint(migration.agent, None)
+        state, target = migration.state, None
+        if state is not None and state.stage != "finished":
+            target = state.target
+        if active:
+            # Before the check: the agent may act on its messages whether we live to see the report or not.
+            async with self._store.transaction() as tx:
+                protocol = None if target is None else target.protocol
+                await tx.audit.put([audit_entry("agent", "check", migration.agent.name, protocol=protocol)])
+        return await self._readiness.check_endpoint(migration.agent, target, active=active)
 
     # --- roll back, finish
 
@@ -325,6 +336,10 @@ class Migrations:
                 "(and WAITING, PAUSED).",
             )
 
+    async def _checks(self, name: str) -> Sequence[CheckRecord]:
+        """Which form of input a target reads is known from its checks."""
+        return await checks_of(self._store.checks, (await self._repository.get(name)).agent)
+
     # --- one change
 
     async def _change_one(
@@ -351,14 +366,20 @@ def _at(migrations: Iterable[AgentMigration], stage: MigrationStage) -> list[Age
 
 
 def _rollout_request(
-    migration: AgentMigration, target: RequestedTarget, percent: float, changes: LimitChanges
+    migration: AgentMigration,
+    target: RequestedTarget,
+    percent: float,
+    changes: LimitChanges,
+    checks: Sequence[CheckRecord],
 ) -> RolloutRequest:
     limits = transitions.with_limits(
         DEFAULT_LIMITS if migration.state is None else migration.state.limits, changes
     )
     raise_if_any([*_check_percent(percent), *_check_limits(limits)])
     return RolloutRequest(
-        target=resolve_target(migration.agent, migration.state, target), percent=percent, limits=limits
+        target=resolve_target(migration.agent, migration.state, target, checks),
+        percent=percent,
+        limits=limits,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from trunkline.agents import Agent
+from trunkline.agents.check_reports import NO_EVIDENCE
 from trunkline.agents.migration import MigrationState, TargetEndpoint
 from trunkline.agents.migration.blockers import CutoverBlocker, TargetCheck, blockers_of, protocol_in_use
 from trunkline.agents.migration.comparison import AnswerComparison
@@ -16,14 +17,15 @@ from trunkline.agents.migration.routing import EndpointName
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import NotFound
 from trunkline.services.migration.output_changes import ChangedRead, changed_reads, form_of, observed_changes
+from trunkline.services.migration.readiness import target_check
 from trunkline.services.migration.states import decode_migration
-from trunkline.services.migration.targets import DEFAULT_PROTOCOL
+from trunkline.services.migration.targets import ProposedInputMode, default_target, proposed_input_mode
 from trunkline.stores.base import Store, WorkflowVersion
 from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord
 from trunkline.workflow import OutputRead, definition_from_canonical, output_reads
 
 _PAGE = 200
-# Checks that are read for what an agent offers in addition to what it speaks.
+# Checks that are read for what an agent offers in addition to what it speaks, and for the input that it reads.
 _LOOKED_AT = 10
 # Comparisons that are read for what workflows would read otherwise.
 _COMPARISONS = 50
@@ -77,6 +79,8 @@ class MigrationPlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     # Of the present shadow, by their verdict.
     comparisons: dict[str, int]
     calls: dict[EndpointName, EndpointCalls]
+    # How the target should get its input; None: as it is configured, because the source does not speak Simple A2A.
+    input_mode: ProposedInputMode | None
 
 
 class MigrationDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,10 +185,13 @@ class MigrationPlan:
             state=state,
             event=event,
             last_check=None if last is None else _last(last),
-            blockers=_blockers(agent, state, of_target, counts),
-            expressions=_changing(agent, target, found, compared),
+            blockers=_blockers(agent, state, of_target, checks, counts),
+            expressions=_changing(agent, target or default_target(agent, checks), found, compared)
+            if target is not None or protocol_in_use(agent) == "simple-a2a"
+            else [],
             comparisons=counts,
             calls={name: _calls(decode_window(calls[name])) for name in _ENDPOINTS if name in calls},
+            input_mode=_input_mode(agent, state, checks),
         )
 
     async def _compared(self, agent: Agent, since: int) -> list[AnswerComparison]:
@@ -217,13 +224,19 @@ def _is_to_migrate(agent: Agent, state: MigrationState | None) -> bool:
 
 
 def _blockers(
-    agent: Agent, state: MigrationState | None, check: CheckRecord | None, counts: dict[str, int]
+    agent: Agent,
+    state: MigrationState | None,
+    check: CheckRecord | None,
+    checks: Sequence[CheckRecord],
+    counts: dict[str, int],
 ) -> list[CutoverBlocker]:
     if not _is_to_migrate(agent, state):
         return []
     checked = None
     if check is not None and state is not None and check.at >= state.target_at:
         checked = TargetCheck(passed=check.passed, summary=f"grade {check.grade} at {rfc3339(check.at)}")
+        if check.grade == NO_EVIDENCE:
+            checked = target_check(checks, state)
     blockers = list(blockers_of(agent, state, checked, counts))
     if not agent.options.repeatable:
         blockers.append(
@@ -256,18 +269,26 @@ def _last(check: CheckRecord) -> CheckOutcome:
     )
 
 
+def _input_mode(
+    agent: Agent, state: MigrationState | None, checks: Sequence[CheckRecord]
+) -> ProposedInputMode | None:
+    if not _is_to_migrate(agent, state):
+        return None
+    target = state.target if state is not None and state.stage != "finished" else None
+    aim = target or default_target(agent, checks)
+    return proposed_input_mode(agent, aim.url, aim.protocol, checks)
+
+
 def _changing(
     agent: Agent,
-    target: TargetEndpoint | None,
+    target: TargetEndpoint,
     reads: Sequence[_WorkflowReads],
     compared: Sequence[AnswerComparison],
 ) -> list[ChangedRead]:
-    """What a migration to the target would change; to the default target, where none is named."""
+    """What a migration to the target would change."""
     before = protocol_in_use(agent)
-    if before is None or (target is None and before != "simple-a2a"):
+    if before is None:
         return []
-    if target is None:
-        target = TargetEndpoint(url=agent.url, protocol=DEFAULT_PROTOCOL)
     old, new = form_of(before, agent.protocol_config), form_of(target.protocol, target.protocol_config)
     changes: list[ChangedRead] = []
     for found in reads:

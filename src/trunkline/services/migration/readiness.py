@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import structlog
 
 from trunkline.agents import Agent
-from trunkline.agents.check_reports import AgentCheckReport, CheckTarget
-from trunkline.agents.migration import (
-    TargetEndpoint,
-)
+from trunkline.agents.check_reports import NO_EVIDENCE, AgentCheckReport, CheckTarget
+from trunkline.agents.migration import MigrationState, TargetEndpoint
 from trunkline.agents.migration.blockers import (
     NOT_FORCEABLE,
     CutoverBlocker,
     TargetCheck,
     blockers_of,
 )
+from trunkline.clock import rfc3339
 from trunkline.errors import Finding, NotReady, TrunklineError
 from trunkline.jsontypes import encode
+from trunkline.services.agents.checks import CheckAgent
 from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.migration.repository import AgentMigration
+from trunkline.services.migration.targets import checks_of
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import CheckRecord
 from trunkline.telemetry import log_events
@@ -31,7 +32,6 @@ log = structlog.stdlib.get_logger()
 
 # By the agent's id and the target as JSON.
 Checks: TypeAlias = dict[tuple[str, bytes], TargetCheck]
-CheckAgent: TypeAlias = Callable[[Agent, CheckTarget | None], Awaitable[AgentCheckReport]]
 # Of one request; each check is some requests to one agent.
 _CHECKS_AT_A_TIME = 8
 _SETTLED = frozenset({"cut_over", "finished"})
@@ -44,14 +44,15 @@ class CutoverReadiness:
         self._check = check
 
     async def check_endpoint(
-        self, agent: Agent, target: TargetEndpoint | None
+        self, agent: Agent, target: TargetEndpoint | None, *, active: bool = False
     ) -> tuple[CheckRecord, AgentCheckReport]:
+        """With `active`, the endpoint gets messages that it takes for work."""
         wanted = None
         if target is not None:
             wanted = CheckTarget(
                 url=target.url, protocol=target.protocol, protocol_config=target.protocol_config
             )
-        report = await self._check(agent, wanted)
+        report = await self._check(agent, wanted, active=active)
         return await self._drifts.record_check(agent, report, wanted), report
 
     async def check_targets(self, migrations: Iterable[AgentMigration]) -> Checks:
@@ -59,9 +60,9 @@ class CutoverReadiness:
         room = asyncio.Semaphore(_CHECKS_AT_A_TIME)
         found: Checks = {}
 
-        async def look(agent: Agent, target: TargetEndpoint) -> None:
+        async def look(agent: Agent, state: MigrationState, target: TargetEndpoint) -> None:
             async with room:
-                found[agent.id, encode(target)] = await self._checked(agent, target)
+                found[agent.id, encode(target)] = await self._checked(agent, state, target)
 
         async with asyncio.TaskGroup() as group:
             for migration in migrations:
@@ -70,15 +71,17 @@ class CutoverReadiness:
                     and migration.state.target
                     and migration.state.stage not in _SETTLED
                 ):
-                    group.create_task(look(migration.agent, migration.state.target))
+                    group.create_task(look(migration.agent, migration.state, migration.state.target))
         return found
 
-    async def _checked(self, agent: Agent, target: TargetEndpoint) -> TargetCheck:
+    async def _checked(self, agent: Agent, state: MigrationState, target: TargetEndpoint) -> TargetCheck:
         try:
             _, report = await self.check_endpoint(agent, target)
         except TrunklineError as exc:
             return TargetCheck(passed=False, summary=exc.message.rstrip("."))
-        return TargetCheck(passed=report.passed, summary=summary_of(report))
+        if report.is_conclusive:
+            return TargetCheck(passed=report.passed, summary=summary_of(report))
+        return target_check(await checks_of(self._store.checks, agent), state)
 
     async def blockers(self, migration: AgentMigration, checks: Checks) -> list[CutoverBlocker]:
         state = migration.state
@@ -112,6 +115,27 @@ def refuse_unready(blocked: Mapping[str, Sequence[CutoverBlocker]], *, force: bo
         else f"The agent {unready[0]!r} is not ready for the cutover.",
         findings=findings,
         fix=f"{first.fix}; or override the refusal: --force --why TEXT",
+    )
+
+
+def target_check(checks: Sequence[CheckRecord], state: MigrationState) -> TargetCheck:
+    """What the last checks say about the target, newest first, where they have learned anything about it."""
+    target = state.target
+    for check in checks:
+        if (
+            target is not None
+            and (check.url, check.protocol) == (target.url, target.protocol)
+            and check.at >= state.target_at
+            and check.grade != NO_EVIDENCE
+        ):
+            kind = "active check" if check.active else "check"
+            return TargetCheck(
+                passed=check.passed, summary=f"grade {check.grade}, {kind} at {rfc3339(check.at)}"
+            )
+    return TargetCheck(
+        passed=False,
+        summary="it answers only messages, so there is not enough evidence without --active",
+        needs_messages=True,
     )
 
 

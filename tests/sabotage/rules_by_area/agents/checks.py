@@ -15,7 +15,7 @@ CHECKS: Sequence[Rule] = (
         name="check-gives-no-work",
         breaks="A check without `--active` sends messages, and the agent works on them.",
         symbol="trunkline.checker.check:_send",
-        change=Change("assigned value", 8, of=11, becomes="list(it.generators[0].iter)"),
+        change=Change("assigned value", 8, of=12, becomes="list(it.generators[0].iter)"),
         caught_by=(f"{_BROKEN}::test_without_active_no_message_is_sent",),
     ),
     Rule(
@@ -61,7 +61,7 @@ CHECKS: Sequence[Rule] = (
         breaks="An agent passes whose tasks keep working and cannot be polled: every step that uses it fails "
         "eventually.",
         symbol="trunkline.checker.check:_send",
-        change=Change("condition", 7, of=7, becomes="False"),
+        change=Change("condition", 8, of=8, becomes="False"),
         caught_by=(
             f"{_BROKEN}::test_a_defect_fails_by_the_finding_that_names_it[works-on-and-cannot-be-asked]",
             f"{_BROKEN}::test_a_defect_fails_by_the_finding_that_names_it[works-on-and-forgets-it]",

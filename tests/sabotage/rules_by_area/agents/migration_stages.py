@@ -38,6 +38,13 @@ MIGRATION_STAGES: Sequence[Rule] = (
         shows="DID NOT RAISE",
     ),
     Rule(
+        name="migrated-agent-gets-the-whole-input",
+        breaks="An agent that parses its input as JSON gets only a text of it, loses the rest, and still answers.",
+        symbol="trunkline.services.migration.targets:_with_input_mode",
+        change=Change("condition", 1, of=2, becomes="True"),
+        caught_by=(f"{_SERVICE}::test_the_target_of_an_agent_that_got_the_whole_input_gets_it_too[nothing]",),
+    ),
+    Rule(
         name="shadow-only-what-may-be-repeated",
         breaks="An agent that must not do the same work twice gets it twice.",
         symbol="trunkline.services.migration.migrations:Migrations.shadow.decide",

@@ -10,7 +10,13 @@ import pytest
 from tests.contract.samples import insert, new_run, run_id, transition, write
 
 from trunkline.agents import Agent
-from trunkline.agents.check_reports import AgentCheckReport, CheckTarget
+from trunkline.agents.check_reports import (
+    DEFAULT_SAMPLE,
+    AgentCheckReport,
+    CheckedInputMode,
+    CheckSample,
+    CheckTarget,
+)
 from trunkline.agents.migration import TargetEndpoint
 from trunkline.agents.migration.transitions import LimitChanges
 from trunkline.errors import Conflict, Invalid, NotFound, NotReady, TrunklineError
@@ -32,7 +38,7 @@ from trunkline.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 URL = "http://agents.example/a"
-JSONRPC = TargetEndpoint(url=URL, protocol="jsonrpc-2.0")
+JSONRPC = TargetEndpoint(url=URL, protocol="jsonrpc-2.0", protocol_config={"input_mode": "json"})
 ANN = ChangeReason(who="ann", why="it is time")
 AS_BEFORE = LimitChanges()
 DEFAULT = RequestedTarget()
@@ -44,21 +50,32 @@ class Checks:
     def __init__(self) -> None:
         self.asked: list[tuple[str, CheckTarget | None]] = []
         self.failing: set[str] = set()
+        # They answer only messages.
+        self.silent: set[str] = set()
         self.impossible = False
 
-    async def __call__(self, agent: Agent, target: CheckTarget | None) -> AgentCheckReport:
+    async def __call__(
+        self,
+        agent: Agent,
+        target: CheckTarget | None = None,
+        *,
+        active: bool = False,
+        sample: CheckSample = DEFAULT_SAMPLE,
+    ) -> AgentCheckReport:
+        del sample
         self.asked.append((agent.name, target))
         if self.impossible:
             raise Invalid("It cannot be checked.")
-        passed = agent.name not in self.failing
+        unheard = agent.name in self.silent and not active
+        passed = agent.name not in self.failing and not unheard
         return AgentCheckReport(
             url=agent.url if target is None else target.url,
             protocol="simple-a2a" if target is None else target.protocol,
             chosen="It was requested.",
-            active=False,
+            active=active,
             started_at="2026-01-01T00:00:00.000000Z",
             duration_ms=1,
-            grade="A" if passed else "F",
+            grade="?" if unheard else "A" if passed else "F",
             passed=passed,
             findings=[],
             attestations=[],
@@ -189,6 +206,71 @@ async def test_comparisons_are_counted_anew_for_another_target_and_on_for_the_sa
     assert other.state.shadow_since == 3
 
 
+# What is requested for an agent that speaks Simple A2A, and the configuration that its target gets.
+INPUT_MODES: dict[str, tuple[RequestedTarget, JsonObject | None]] = {
+    "nothing": (DEFAULT, {"input_mode": "json"}),
+    "another option": (
+        RequestedTarget(protocol_config={"output_mode": "data"}),
+        {"output_mode": "data", "input_mode": "json"},
+    ),
+    "another mode": (RequestedTarget(protocol_config={"input_mode": "text"}), {"input_mode": "text"}),
+    "A2A 1.0": (RequestedTarget(protocol="a2a-1.0"), {"input_mode": "json"}),
+    "params without a message": (
+        RequestedTarget(protocol_config={"params": "input"}),
+        {"params": "input"},
+    ),
+    "a protocol without messages": (RequestedTarget(protocol="jsonrpc-call"), None),
+}
+
+
+@pytest.mark.parametrize("requested", INPUT_MODES)
+async def test_the_target_of_an_agent_that_got_the_whole_input_gets_it_too(
+    registry: AgentRegistry, migrations: Migrations, requested: str
+) -> None:
+    target, config = INPUT_MODES[requested]
+    if target.protocol == "jsonrpc-call":
+        target = msgspec.structs.replace(target, protocol_config={"method": "do"})
+        config = {"method": "do"}
+    await register(registry, "a")
+    change = await migrations.canary("a", target, 10, AS_BEFORE, ANN)
+    assert change.state.target is not None
+    assert change.state.target.protocol_config == config
+
+
+async def test_the_target_of_an_agent_that_sent_messages_before_keeps_their_form(
+    registry: AgentRegistry, migrations: Migrations
+) -> None:
+    await register(registry, "a", protocol="jsonrpc-2.0")
+    change = await migrations.canary("a", RequestedTarget(protocol="a2a-1.0"), 10, AS_BEFORE, ANN)
+    assert change.state.target == TargetEndpoint(url=URL, protocol="a2a-1.0")
+
+
+@pytest.mark.parametrize(
+    ("seen", "mode"), [(["text"], "text"), (["json", "text"], "json"), (["data"], "data"), ([], "json")]
+)
+async def test_what_an_active_check_has_shown_decides_the_form_of_the_input(
+    registry: AgentRegistry,
+    migrations: Migrations,
+    checks: Checks,
+    store: Store,
+    metrics: Metrics,
+    seen: list[CheckedInputMode],
+    mode: str,
+) -> None:
+    agent = await register(registry, "a")
+    target = CheckTarget(url=URL, protocol="jsonrpc-2.0")
+    report = await checks(agent, target)
+    for active, modes in ((True, seen), (False, ["text"])):
+        # A passive check sends no input, and says nothing about it.
+        await DriftRecorder(store, metrics).record_check(
+            agent, msgspec.structs.replace(report, active=active, input_modes=modes), target
+        )
+    change = await migrations.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    assert change.state.target == TargetEndpoint(
+        url=URL, protocol="jsonrpc-2.0", protocol_config={"input_mode": mode}
+    )
+
+
 CREDENTIALS = {"auth_type": "bearer", "auth_config": {"token": "secret-of-a"}}
 
 
@@ -268,6 +350,20 @@ async def test_the_new_side_is_checked_at_the_cutover_itself(
     assert await reasons(migrations) == ["The check of the target failed: grade F."]
     assert [record.grade for record in await store.checks.page(agent.id, limit=9)] == ["F", "A"]
     assert {target.protocol for _, target in checks.asked if target} == {"jsonrpc-2.0"}
+
+
+async def test_a_target_that_answers_only_messages_needs_an_active_check(
+    registry: AgentRegistry, migrations: Migrations, checks: Checks
+) -> None:
+    await register(registry, "a")
+    checks.silent.add("a")
+    await migrations.attest("a", "deployed by ops", DEFAULT, ANN)
+    with pytest.raises(NotReady, match="not ready") as refused:
+        await migrations.cut_over("a", ANN)
+    assert "not enough evidence without --active" in str(refused.value.findings)
+    assert "migrate check a --active" in refused.value.fix
+    await migrations.check("a", active=True)
+    assert (await migrations.cut_over("a", ANN)).state.forced is False
 
 
 async def test_a_refusal_is_overruled_only_with_a_reason(

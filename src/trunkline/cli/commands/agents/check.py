@@ -50,7 +50,8 @@ def check(
 
     An address is checked from here, without a server; an agent of the registry by the server, with the agent's own
     credentials, and the report is kept there. Nothing is sent that a correct agent takes for work, unless --active
-    says so. Exits with 7 when a check has failed; what each asks, and how to mend it: docs/reference/checks.md.
+    says so. Exits with 7 when a check has failed, and with 8 when only --active can tell; what each asks, and how to
+    mend it: docs/reference/checks.md.
 
     Parameters
     ----------
@@ -103,6 +104,8 @@ def check(
         note(f"Checking {agent} ...")
         report = _checked_there(agent, protocol, parse_pairs(inputs), text, server, active=active)
     print_report(report, form)
+    if not report.is_conclusive:
+        return Exit.INCONCLUSIVE
     return Exit.OK if report.passed else Exit.INVALID
 
 

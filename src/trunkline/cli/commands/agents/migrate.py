@@ -73,7 +73,9 @@ def plan(*agents: Annotated[str, Parameter(name="AGENT")], server: Server = HERE
 
 
 @app.command(name="check")
-def check(*agents: Annotated[str, Parameter(name="AGENT")], server: Server = HERE) -> int:
+def check(
+    *agents: Annotated[str, Parameter(name="AGENT")], active: Flag = False, server: Server = HERE
+) -> int:
     """
     Check where agents are to move to, several at a time, without giving them work.
 
@@ -83,10 +85,12 @@ def check(*agents: Annotated[str, Parameter(name="AGENT")], server: Server = HER
     ----------
     agents
         Only these. Default: all.
+    active
+        Send real messages, too: only they show how the agent answers, and which form of the input it reads.
     """
     client = server.client()
     names = list(agents) or [entry["agent"] for entry in client.migration_plan().items]
-    reports = _checked(client, names)
+    reports = _checked(client, names, active=active)
     if server.json:
         print_json({"items": [{"agent": name, **reports[name]} for name in names]})
     else:
@@ -361,10 +365,10 @@ def _entries(client: Client, agents: tuple[str, ...]) -> list[MigrationEntry]:
     return [client.migration(agent) for agent in agents]
 
 
-def _checked(client: Client, names: list[str]) -> dict[str, JsonObject]:
+def _checked(client: Client, names: list[str], *, active: bool) -> dict[str, JsonObject]:
     reports: dict[str, JsonObject] = {}
     with ThreadPoolExecutor(_CHECKS_AT_A_TIME) as pool:
-        running = {pool.submit(_report, client, name): name for name in names}
+        running = {pool.submit(_report, client, name, active=active): name for name in names}
         for done in as_completed(running):
             name = running[done]
             reports[name] = done.result()
@@ -372,10 +376,10 @@ def _checked(client: Client, names: list[str]) -> dict[str, JsonObject]:
     return reports
 
 
-def _report(client: Client, name: str) -> JsonObject:
+def _report(client: Client, name: str, *, active: bool) -> JsonObject:
     """One that cannot be checked keeps nobody from checking the others."""
     try:
-        return client.check_migration(name)
+        return client.check_migration(name, active=active)
     except ApiError as error:
         return {"grade": _NOT_CHECKED, "passed": False, "error": error.what, "fix": error.fix}
 
