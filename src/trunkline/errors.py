@@ -26,22 +26,22 @@ import msgspec
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong with an input, and where."""
+    """One invalid value of an input, and its position."""
 
     path: str
     message: str
     line: int | None = None
     column: int | None = None
-    # The required property that the object at `path` lacks, where that is what is wrong.
+    # The required property that is missing from the object at `path`, if that is the problem.
     missing: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class TrunklineError(Exception):
     """Something went wrong."""
 
-    # What the user can do about it, unless the place that raises knows better.
+    # The default fix. An error can be raised with a more specific one.
     fix: str = "Look up the correlation id of this request in the server's log."
-    # The command of the command line in `fix`, if it has one that can be typed as it is.
+    # The command in `fix`, if there is one that can be run as is.
     fix_command: str | None = None
 
     def __init__(
@@ -60,29 +60,29 @@ class TrunklineError(Exception):
 class NotFound(TrunklineError):
     """The resource does not exist."""
 
-    fix = "Check the name or id against the list of existing resources."
+    fix = "Check the name or id, or list the existing resources."
 
 
 class Conflict(TrunklineError):
-    """The present state does not allow this."""
+    """The current state does not allow this operation."""
 
     fix = "Read the current state, then decide whether the request still applies."
 
 
 class AlreadyExists(Conflict):
-    """The name is taken."""
+    """The name is already in use."""
 
     fix = "Choose another name, or update the existing resource."
 
 
 class StaleVersion(Conflict):
-    """It was changed by someone else in the meantime."""
+    """The resource was changed in the meantime."""
 
     fix = "Read the resource again, apply your change to it, and send its new ETag in If-Match."
 
 
 class NotReady(Conflict):
-    """Something has to be done first."""
+    """Some requirements are not met yet."""
 
     fix = "Meet the missing requirements first, or override them with a reason."
 
@@ -94,13 +94,13 @@ class NotReady(Conflict):
 
 
 class DataInUse(Conflict):
-    """Another process uses this data folder."""
+    """Another process is using this data folder."""
 
     fix = "Stop the other process, or choose another folder with --data."
 
 
 class Invalid(TrunklineError):
-    """The input is not valid."""
+    """The input is invalid."""
 
     fix = "Correct the values that the message names and send the request again."
 
@@ -112,25 +112,25 @@ class Invalid(TrunklineError):
 
 
 class NotAllowed(TrunklineError):
-    """This is not allowed."""
+    """This operation is not allowed."""
 
-    fix = "Ask the operator for access."
+    fix = "Use an API key whose role allows this operation, or ask an administrator for one."
 
 
 class Unavailable(TrunklineError):
-    """Something that Trunkline depends on is away."""
+    """A dependency of Trunkline is unavailable."""
 
     fix = "Nothing is lost. See /readyz for the missing dependency, then try again."
 
 
 class ConfigurationError(TrunklineError):
-    """A setting is missing or makes no sense."""
+    """A setting is missing or invalid."""
 
     fix = "Correct the setting and start the process again."
 
 
 class WrongSchema(ConfigurationError):
-    """The database is of another version than this program."""
+    """The database schema has another version than this program."""
 
     fix = "Run: trunkline db upgrade"
     fix_command = "trunkline db upgrade"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from trunkline.importing.identifiers import is_identifier
 from trunkline.jsontypes import Json
 
-# What an expression of ours may have.
+# The limit of an expression in a workflow definition.
 MAX_CHARACTERS = 2_000
 
 Keys = Sequence[str | int]

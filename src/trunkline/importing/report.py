@@ -16,7 +16,7 @@ from trunkline.workflow.document.locations import Path, path_text
 
 RemarkKind = Literal["note", "lost"]
 
-# Of each kind: nobody reads more of a generated file, and the number of all is told beside them.
+# Per kind. More findings of a generated file do not help, and the report has the total number.
 MAX_REMARKS = 200
 
 

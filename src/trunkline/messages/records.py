@@ -14,7 +14,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, array_like=True):
     key: str
     value: bytes
     headers: tuple[tuple[str, bytes], ...] = ()
-    # Of somebody else's record that is sent on, where the key is no text; `key` is empty then.
+    # The key of a replayed record from another system, if it is not text; `key` is empty then.
     raw_key: bytes | None = None
 
     @property

@@ -4,7 +4,7 @@ The trace that a request belongs to, as W3C Trace Context has it.
     traceparent  00-<trace id>-<span id>-<flags>
     tracestate   what other tracing systems want to know further down, as it came
 
-Whoever asks for a run may send both; they come back out in the requests to its agents.
+A caller that starts a run may send both. The requests to its agents carry them.
 """
 
 from __future__ import annotations

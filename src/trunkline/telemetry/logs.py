@@ -78,7 +78,7 @@ def json_line(logger: WrappedLogger, method: str, event: EventDict) -> bytes:
     try:
         return _encoder.encode(event)
     except (TypeError, ValueError, OverflowError):
-        # Half a surrogate pair, a key that is no text: whatever it is, the line is written.
+        # An unpaired surrogate, a key that is not a string: the line is written in any case.
         return json.dumps(event, default=repr, skipkeys=True).encode()
 
 
@@ -114,7 +114,7 @@ class LogLineWriter:
         with self._lock:
             lines, self._lines = self._lines, []
             if lines:
-                # Whoever read the log has gone: the work goes on without one.
+                # The reader of the log is gone: the process continues without a log.
                 with suppress(OSError, ValueError):
                     self._stream.write(b"\n".join([*lines, b""]))
                     self._stream.flush()

@@ -43,7 +43,7 @@ def is_secret_name(name: str) -> bool:
 
 _REDACTED_JSON = encode(REDACTED)
 VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
-# A shorter text is no secret, and replacing it everywhere would leave nothing to read.
+# A shorter text is not treated as a secret: replacing it everywhere would make records unreadable.
 _SHORTEST_SECRET = 4
 # Anything shorter stands in too many texts by chance.
 _SHORTEST_IN_BASE64 = 6
@@ -152,7 +152,7 @@ class Redaction:
             return _REDACTED_JSON
 
     def _may_be_in(self, body: bytes) -> bool:
-        # Any letter can be written as an escape, which whoever reads the text next turns into the letter.
+        # Any letter can be written as an escape, which the next reader decodes.
         return (
             any(needle in body for needle in self._needles_in_json)
             or any(token.encode() in body for token in self._request_tokens.tokens)

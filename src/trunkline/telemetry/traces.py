@@ -34,7 +34,7 @@ class TraceSpan(Protocol):
 
     @property
     def trace(self) -> TraceContext | None:
-        """What whoever is called from here gets to know."""
+        """The context that is propagated to services called from here."""
         ...
 
     def note(self, attributes: Attributes) -> None: ...

@@ -19,7 +19,7 @@ from trunkline.services.migration.states import decode_migration
 from trunkline.stores.base import Store
 from trunkline.transports.base import Transport
 
-# Whoever asks for a check over REST waits for it.
+# A REST client waits for the check.
 LIMITS = CheckLimits(request_seconds=10.0, total_seconds=120.0)
 
 
@@ -67,7 +67,7 @@ class RegisteredAgentCheck:
         side = target or CheckTarget(
             url=agent.url, protocol=agent.protocol, protocol_config=agent.protocol_config
         )
-        # Where the old side is to be called instead of where its card says is no place of the new one's.
+        # The endpoint override of the source does not apply to the target.
         options = (
             agent.options
             if target is None

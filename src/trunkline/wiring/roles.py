@@ -70,7 +70,7 @@ class BridgeRole:
         calls.on_update(loop.wake)
         context.push_notifications.on_push(loop.wake)
         context.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
-        # Where everything is in one process, there is nobody else for the tasks of a pool.
+        # In embedded mode, there is no other bridge for the tasks of a pool.
         pools = (context.settings.pool,) if context.settings.uses_kafka else None
         self.claims = TaskClaimer(
             messaging.broker,

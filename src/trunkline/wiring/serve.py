@@ -52,7 +52,8 @@ def server_tls(settings: Settings) -> ServerTls | None:
     if settings.tls_cert is None:
         if settings.tls_key is not None:
             raise ConfigurationError(
-                "TRUNKLINE_TLS_KEY is set, but there is no certificate.", fix="Set TRUNKLINE_TLS_CERT."
+                "TRUNKLINE_TLS_KEY is set, but TRUNKLINE_TLS_CERT is not.",
+                fix="Set TRUNKLINE_TLS_CERT to the certificate's PEM file, or remove TRUNKLINE_TLS_KEY.",
             )
         return None
     return ServerTls(settings.tls_cert, settings.tls_key)

@@ -174,7 +174,7 @@ async def _reading(process_roles: ProcessRoles) -> AsyncGenerator[None]:
 @asynccontextmanager
 async def _present(process_roles: ProcessRoles) -> AsyncGenerator[None]:
     context = process_roles.context
-    # Where one process owns the store, nobody else could look.
+    # If one process owns the store, no other process can read it.
     if not context.settings.uses_postgres:
         yield
         return

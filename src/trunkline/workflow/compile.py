@@ -92,7 +92,7 @@ def item_index(item: str) -> int:
 
 
 def parse_item_name(name: str) -> tuple[str, int] | None:
-    """The step and the index that a name means; None for one that is no item's."""
+    """The step and the index of an item's name; None if the name is not an item's."""
     match = _ITEM.fullmatch(name)
     return None if match is None else (match[1], int(match[2]))
 

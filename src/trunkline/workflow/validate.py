@@ -91,7 +91,7 @@ class KnownNames(NamedTuple):
 
 
 def read_definition(value: Json, known: KnownNames, report: ValidationReport) -> WorkflowDefinition | None:
-    """The definition, as far as it can be read; None when the document is no mapping at all."""
+    """The definition, as far as it can be read; None if the document is not a mapping."""
     if not isinstance(value, dict):
         report.error((), f"a workflow must be a mapping with 'name' and 'steps', {describe_value(value)}")
         return None

@@ -16,7 +16,7 @@ from trunkline.workflow.document.locations import (
     path_text,
 )
 
-# Nobody reads more, and one mistake in a generated file repeats itself in every step.
+# More findings do not help: one mistake in a generated file repeats itself in every step.
 MAX_FINDINGS = 100
 # A few milliseconds' worth.
 _MAX_COMPARED = 2_000
@@ -70,7 +70,7 @@ def invalid_error(source: str, found: list[Finding], total: int) -> Invalid:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing when no known word is near."""
-    # Comparing costs the product of the lengths, for every known word; a very long one is no typing mistake.
+    # The cost is the product of the lengths, for every known word. A very long word is not a typing mistake.
     if len(word) > 80:
         return ""
     near = difflib.get_close_matches(word, islice(known, _MAX_COMPARED), n=1)

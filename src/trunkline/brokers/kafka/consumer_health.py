@@ -33,7 +33,7 @@ log = structlog.stdlib.get_logger()
 _ASK_EVERY_SECONDS = 1.0
 _ANSWER_SECONDS = 1.0
 
-# Of one broker among several, until all of them are down; or of a poll that came late: the library goes on by itself.
+# Errors of one broker among several, or of a late poll. The library recovers on its own.
 _TRANSIENT = frozenset({"_TRANSPORT", "_MAX_POLL_EXCEEDED", "_PARTITION_EOF"})
 # The topics can be seen, and the group refuses us all the same.
 _OF_THE_GROUP = frozenset({"GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"})

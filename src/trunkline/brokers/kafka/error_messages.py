@@ -54,7 +54,7 @@ def names_no_topic(error: KafkaError) -> bool:
 
 
 def is_unreachable(error: KafkaError) -> bool:
-    """The brokers cannot be reached, or do not let us in: it is the same for every message."""
+    """The brokers cannot be reached, or reject our credentials. This affects every message."""
     return error.name() in _UNREACHABLE or error.name() in _NOT_LOGGED_IN
 
 

@@ -41,7 +41,7 @@ class PendingRecords:
     """The records that are not settled, in the order of their arrival."""
 
     def __init__(self) -> None:
-        # By identity: a topic that was made anew has other records under the same offsets.
+        # By identity: a recreated topic has other records under the same offsets.
         self._records: dict[int, tuple[BrokerRecord, AssignedPartition]] = {}
         # How many records, and bytes, have left so far.
         self.gone = 0

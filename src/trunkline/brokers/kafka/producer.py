@@ -156,7 +156,7 @@ class _DeliveryReports:
         self._reports[number] = error
 
     def failures(self) -> dict[int, KafkaError]:
-        """By number; what nobody has reported on counts as not delivered."""
+        """By number. A record without a delivery report counts as not delivered."""
         silence = KafkaError(KafkaError.REQUEST_TIMED_OUT, "no acknowledgement arrived in time")
         reports = ((number, self._reports.get(number, silence)) for number in range(self._size))
         return {number: error for number, error in reports if error is not None}

@@ -102,7 +102,7 @@ class KafkaSource:
 
 
 def _nobody() -> None:
-    """Before anybody wants to hear of arrivals."""
+    """The default until a listener for arrivals is set."""
 
 
 @asynccontextmanager

@@ -83,7 +83,7 @@ async def check_topics(
 
 
 async def delete_topics(connection: KafkaConnection, topics: Sequence[str]) -> None:
-    """Deletes those of them that there are."""
+    """Deletes the topics that exist."""
     await asyncio.to_thread(_ask, connection, lambda admin: admin.delete(topics))
 
 

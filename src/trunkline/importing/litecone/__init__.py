@@ -76,7 +76,9 @@ def _entries(content: Json, report: ImportReport) -> Iterator[tuple[Path, JsonOb
             yield from _listed(content, (), report)
         case _:
             report.lost(
-                (), "the file holds neither a workflow nor an agent", "Name files that litecone has exported."
+                (),
+                "the file holds neither a workflow nor an agent",
+                "Pass files that were exported from litecone.",
             )
 
 
@@ -96,7 +98,7 @@ def _listed(content: Json, path: Path, report: ImportReport) -> Iterator[tuple[P
 
 
 def _unwrapped(wrapping: JsonObject, data: JsonObject) -> JsonObject:
-    """The workflow with what the API tells beside it."""
+    """The workflow, with the metadata that the API returns."""
     outside = {key: value for key, value in wrapping.items() if key != "workflow_data"}
     return {**outside, **{key: value for key, value in data.items() if value is not None}}
 
@@ -104,7 +106,9 @@ def _unwrapped(wrapping: JsonObject, data: JsonObject) -> JsonObject:
 def _report_unread(content: JsonObject, lists: list[str], report: ImportReport) -> None:
     if not lists:
         report.lost(
-            (), "the file holds neither a workflow nor an agent", "Name files that litecone has exported."
+            (),
+            "the file holds neither a workflow nor an agent",
+            "Pass files that were exported from litecone.",
         )
         return
     for key in content:
@@ -112,7 +116,7 @@ def _report_unread(content: JsonObject, lists: list[str], report: ImportReport) 
             report.lost(
                 (key,),
                 f"the field '{key[:80]}' is not known in litecone's format",
-                "Look at it, and say it by hand.",
+                "Check what it means, and add it by hand.",
             )
 
 
@@ -153,7 +157,7 @@ def _workflows(
 
 
 def _check(definition: JsonObject, report: ImportReport) -> None:
-    """What our language does not take after all is told, too: a file that cannot be applied helps nobody unnoticed."""
+    """Reports what the workflow language rejects, so that a file that cannot be applied is not written silently."""
     try:
         load_workflow(encode(definition), source="imported")
     except Invalid as exc:
@@ -178,7 +182,7 @@ def _report_duplicates(
         if (kind, name) in seen:
             reports[file].begin(name, ())
             reports[file].lost(
-                (), f"there are several {kind}s of the name '{name}'", "Leave all but one out."
+                (), f"there are several {kind}s with the name '{name}'", "Keep only one of them."
             )
             doubled |= {file} if kind == "workflow" else set()
         seen.add((kind, name))

@@ -6,7 +6,7 @@ litecone's agents as `agents apply` takes them.
      "circuit_breaker_config": {"enabled", "failure_threshold", "failure_rate_threshold", "timeout_seconds", …},
      "protocol": "…", "protocol_config": {…}}
 
-A secret is never carried over: the name of an environment variable stands in its place.
+A secret is never carried over: the name of an environment variable replaces it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_agent(source: JsonObject, report: ImportReport, check: AgentCheckFuncti
         "updated_at",
         "created_by",
         "updated_by",
-        why="they are given here when it is saved",
+        why="Trunkline assigns them when the agent is saved",
     )
     status = fields.text("status")
     fields.finish()
@@ -65,7 +65,7 @@ def read_agent(source: JsonObject, report: ImportReport, check: AgentCheckFuncti
     if status not in (None, "active"):
         report.lost(
             ("status",),
-            f"the agent is {status[:80]!r} there and is left out",
+            f"the agent has the status {status[:80]!r} in litecone and is left out",
             "Register it by hand if it is needed.",
         )
         return None
@@ -95,8 +95,8 @@ def _without_secrets(fields: SourceFields) -> str | None:
     if mark:
         fields.report.lost(
             path,
-            "the query of the address, all from '?' on, is left out: it may hold a secret",
-            "Give a secret again as auth_type api_key with `in: query`, and write the rest of the query by hand.",
+            "the query of the address (everything after '?') is left out, because it may contain a secret",
+            "Set a secret as auth_type api_key with `in: query`, and add the rest of the query by hand.",
         )
     return address
 
@@ -123,7 +123,7 @@ def _retry(fields: SourceFields | None) -> JsonObject:
     elif multiplier not in (None, 2):
         fields.report.lost(
             (*fields.path, "backoff_multiplier"),
-            f"delays double with each attempt here, and are not multiplied by {multiplier:g}",
+            f"delays double with each attempt in Trunkline, and cannot be multiplied by {multiplier:g}",
             "Choose `backoff` and `max_delay` by hand.",
         )
     fields.finish()
@@ -148,7 +148,7 @@ def _breaker(fields: SourceFields | None) -> JsonObject:
     if enabled is not False and fields.any("window_size_seconds") is not None:
         fields.report.lost(
             (*fields.path, "window_size_seconds"),
-            "the share of failures is that of the last calls here, not of the last seconds",
+            "the breaker counts failures among the last calls, not in the last seconds",
             "Choose `breaker.window`, a number of calls, by hand.",
         )
     fields.finish()
@@ -163,7 +163,9 @@ def _auth(agent: str, fields: SourceFields) -> JsonObject:
         case "none":
             if config is not None and config.names():
                 fields.report.lost(
-                    (*fields.path, "auth_config"), "there is an auth_config without an auth_type", _BY_HAND
+                    (*fields.path, "auth_config"),
+                    "the agent has an auth_config without an auth_type",
+                    _BY_HAND,
                 )
             return {}
         case "bearer":
@@ -180,7 +182,7 @@ def _auth(agent: str, fields: SourceFields) -> JsonObject:
             }
         case _:
             # The word itself might be a secret in the wrong place.
-            fields.report.lost(("auth_type",), "this auth_type is not known", _BY_HAND)
+            fields.report.lost(("auth_type",), "unknown auth_type", _BY_HAND)
             return {}
 
 
@@ -193,12 +195,10 @@ def _secret(agent: str, config: SourceFields | None, keys: tuple[str, ...], fiel
     )
     for name in names:
         # Never with its value.
-        fields.report.lost(
-            (*fields.path, "auth_config", name), "this part of auth_config is not known", _BY_HAND
-        )
+        fields.report.lost((*fields.path, "auth_config", name), "unknown field of auth_config", _BY_HAND)
     fields.report.note(
         (*fields.path, "auth_config"),
-        "the secret is not carried over",
-        f"Put it into the environment variable {variable} before the agents are applied.",
+        "the secret is not imported",
+        f"Set the environment variable {variable} before you apply the agents.",
     )
     return {"env": variable}

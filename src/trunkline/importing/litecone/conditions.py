@@ -176,20 +176,22 @@ class _ConditionParser:
         while not self._take("]"):
             value = self._value(0) if self._peek() != "[" else None
             if value is None or not value.known:
-                raise NotTranslatable("a list in the condition holds something else than plain values", _FIX)
+                raise NotTranslatable(
+                    "a list in the condition contains something other than plain values", _FIX
+                )
             items.extend(value.known)
             if self._peek() != "]":
                 self._expect(",")
         return _known(items)
 
     def _peek(self) -> str:
-        # A text is no word, whatever it says.
+        # A quoted string is never a keyword.
         kind, token = self._tokens[self._at] if self._at < len(self._tokens) else ("sign", "")
         return token if kind in {"word", "sign"} else ""
 
     def _next(self) -> tuple[str, str]:
         if self._at == len(self._tokens):
-            raise NotTranslatable("the condition ends too early", _FIX)
+            raise NotTranslatable("the condition is incomplete", _FIX)
         self._at += 1
         return self._tokens[self._at - 1]
 
@@ -204,7 +206,7 @@ class _ConditionParser:
 
     def _unexpected(self) -> NotTranslatable:
         if self._at >= len(self._tokens):
-            return NotTranslatable("the condition ends too early", _FIX)
+            return NotTranslatable("the condition is incomplete", _FIX)
         return NotTranslatable(
             f"the condition has {self._tokens[self._at][1]!r} where it is not understood", _FIX
         )
@@ -298,9 +300,7 @@ def _membership(item: Operand, whole: Operand) -> CelCondition:
     both = Operand("", (*item.present, *whole.present))
     if whole.known:
         if not isinstance(whole.known[0], list):
-            raise NotTranslatable(
-                "the condition looks for something in a text or a number that it names itself", _FIX
-            )
+            raise NotTranslatable("the condition searches in a literal string or number", _FIX)
         return _total(both, f"{item.source} in {whole.source}", missing=None in whole.known[0])
     inside = f"{item.source} in {whole.source}"
     if item.known and isinstance(item.known[0], str):
@@ -334,7 +334,7 @@ def _not(test: str) -> str:
 def _bounded(test: CelCondition) -> CelCondition:
     if max(len(test.holds), len(test.fails)) > cel.MAX_CHARACTERS * 4 or len(test.holds) > cel.MAX_CHARACTERS:
         raise NotTranslatable(
-            f"the condition would have more than {cel.MAX_CHARACTERS:,} characters in CEL",
+            f"the condition would need more than {cel.MAX_CHARACTERS:,} characters in CEL",
             "Let an agent decide, and read its decision.",
         )
     return test

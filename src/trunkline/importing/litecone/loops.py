@@ -18,9 +18,9 @@ def for_each(step: LiteconeLoopStep, items: str, report: ImportReport) -> JsonOb
     if step.limit is not None and step.mode == "parallel":
         each["limit"] = min(step.limit, MAX_AT_ONCE)
         if step.limit > MAX_AT_ONCE:
-            report.note((*path, "max_parallelism"), f"at most {MAX_AT_ONCE:,} items are worked on at once")
+            report.note((*path, "max_parallelism"), f"at most {MAX_AT_ONCE:,} items are processed at once")
     elif step.limit is not None:
-        report.note((*path, "max_parallelism"), "it is left out: the loop goes one by one")
+        report.note((*path, "max_parallelism"), "it is left out, because the loop is sequential")
     if collects_item_results(step):
         each["on_error"] = "collect"
     elif step.on_error != "stop":
@@ -28,7 +28,7 @@ def for_each(step: LiteconeLoopStep, items: str, report: ImportReport) -> JsonOb
     if step.on_error != "stop":
         report.note(
             (*path, "on_error"),
-            "the run goes on when items have failed; litecone lets the run fail once all items are over",
+            "the run continues when items fail; in litecone, the run fails after all items have finished",
         )
     if step.most is None or step.most > MAX_MAPPED:
         report.note(

@@ -83,7 +83,7 @@ class ReferenceScope(Protocol):
     def may_be_skipped(self, step: str) -> bool: ...
 
     def may_be_null(self, step: str) -> tuple[str, ...]:
-        """What is null while a branch is not over that nobody waits for: outputs on the way to that of a step."""
+        """Outputs that are null while a branch that nothing waits for is still running."""
         ...
 
     def condition(self, step: LiteconeConditionalStep) -> str:
@@ -114,8 +114,9 @@ class ReferenceTranslator:
             case dict():
                 if source.keys() == {"$secret"}:
                     raise NotTranslatable(
-                        "an object with the one key '$secret' would name a secret here",
-                        "If a secret is meant, set it with trunkline secrets set, and write it by hand.",
+                        "an object whose only key is '$secret' would refer to a secret in Trunkline",
+                        "If it is a secret, set it with trunkline secrets set, and add the "
+                        "reference by hand.",
                     )
                 return {key: self.value(item) for key, item in source.items()}
             case _:
@@ -145,7 +146,7 @@ class ReferenceTranslator:
         """The list that a loop goes over; raises `NotTranslatable`."""
         match = _REFERENCE.fullmatch(source)
         if match is None:
-            raise NotTranslatable("'collection' is not one ${…}", "Write the loop's `items` by hand.")
+            raise NotTranslatable("'collection' is not a single ${…}", "Write the loop's `items` by hand.")
         items = cel.path(*self._resolve(match[1]))
         return _bounded(unless_null(self._nulls, items, "[]"))
 
@@ -229,7 +230,8 @@ class ReferenceTranslator:
             case (str(step), "status", *_) if step in steps:
                 instead = f"steps.{self._where.names[step]}.status"
                 raise NotTranslatable(
-                    "litecone has no status to read", f"Read {instead}, which is COMPLETED or FAILED."
+                    "steps in litecone have no status to read",
+                    f"Read {instead}, which is COMPLETED or FAILED.",
                 )
             case _:
                 raise NotTranslatable(f"there is nothing to read at '{source[:80]}'", _FIX)
@@ -240,7 +242,8 @@ class ReferenceTranslator:
         self._depth += 1
         if len(self._read) > _MAX_OUTPUTS or self._depth > _MAX_LEVELS:
             raise NotTranslatable(
-                f"it reads the outputs of more than {_MAX_OUTPUTS} steps, or too deep ones", _FIX
+                f"it reads the outputs of more than {_MAX_OUTPUTS} steps, or outputs that are nested too deeply",
+                _FIX,
             )
         found = self._output(name, keys)
         if self._where.result(name) is not None or isinstance(
@@ -377,7 +380,7 @@ def _keys(source: str) -> Keys:
             at += 1
         match = _PART.match(source, at)
         if match is None:
-            raise NotTranslatable(f"'{source[:80]}' is not a path that can be followed here", _FIX)
+            raise NotTranslatable(f"'{source[:80]}' is not a supported path", _FIX)
         keys.append(int(match["index"]) if match["index"] else (match["name"] or match["text"] or "").strip())
         at = match.end()
     return tuple(keys)
@@ -436,7 +439,7 @@ def _written(expression: str) -> str:
 def _bounded(expression: str) -> str:
     if len(expression) + 2 > cel.MAX_CHARACTERS:
         raise NotTranslatable(
-            f"the expression would have more than {cel.MAX_CHARACTERS:,} characters",
-            "Let the steps that it reads be read one by one.",
+            f"the expression would need more than {cel.MAX_CHARACTERS:,} characters",
+            "Split it into several expressions, and write them by hand.",
         )
     return expression

@@ -34,7 +34,7 @@ class SourceFields:
         value = self.any(key)
         if value is None or (isinstance(value, str) and value.strip()):
             return value.strip() if value else None
-        return self._wrong(key, value, "text that is not empty")
+        return self._wrong(key, value, "a non-empty string")
 
     def texts(self, key: str) -> list[str]:
         value = self.any(key)
@@ -42,7 +42,7 @@ class SourceFields:
             return []
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return [item for item in value if isinstance(item, str)]
-        self._wrong(key, value, "a list of texts")
+        self._wrong(key, value, "a list of strings")
         return []
 
     def integer(self, key: str, least: int) -> int | None:
@@ -63,7 +63,12 @@ class SourceFields:
             if value == option:
                 return option
         if value is not None:
-            self._wrong(key, value, f"one of {', '.join(options)}", f"It is taken for {default}; correct it.")
+            self._wrong(
+                key,
+                value,
+                f"one of {', '.join(options)}",
+                f"{default} is used instead. Correct it if necessary.",
+            )
         return default
 
     def object(self, key: str, *, secret: bool = False) -> SourceFields | None:
@@ -101,7 +106,7 @@ class SourceFields:
                 self.report.lost(
                     (*self.path, key),
                     f"the field '{key[:_MAX_QUOTED]}' is not known in litecone's format",
-                    "If it means something, say it in the imported definition by hand.",
+                    "If it matters, add it to the imported definition by hand.",
                 )
 
     def _wrong(

@@ -132,7 +132,7 @@ def read_workflow(source: JsonObject, report: ImportReport) -> LiteconeWorkflow 
     steps = _read_steps(described, report)
     fields.ignore(
         "workflow_id", "id", "version", "status", "created_at", "updated_at", "created_by", "updated_by",
-        why="versions and ids are given here when a workflow is saved",
+        why="Trunkline assigns versions and ids when a workflow is saved",
     )  # fmt: skip
     description = fields.text("description")
     fields.finish()
@@ -175,7 +175,7 @@ def _read_step(key: str, fields: SourceFields) -> LiteconeStep | None:
     fields.report.lost(
         (*fields.path, "type"),
         f"steps of type '{kind[:80]}' have no counterpart here{_other_fields(fields)}",
-        "Let an agent do it, and call that agent in its place.",
+        "Move this work to an agent, and call that agent instead.",
     )
     return None
 
@@ -222,7 +222,7 @@ def _read_conditional(
     expression = None
     if condition is not None:
         expression = condition.text("expression")
-        condition.ignore("operator", why="litecone does not read it either")
+        condition.ignore("operator", why="litecone does not use it either")
         condition.finish()
     if_true, if_false = fields.text("if_true_step"), fields.text("if_false_step")
     if expression is None:

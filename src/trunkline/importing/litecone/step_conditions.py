@@ -43,7 +43,9 @@ class StepConditions:
     def condition(self, step: LiteconeConditionalStep) -> str:
         """The step's condition in CEL; one that is not understood fails the run that comes to it."""
         if step.id in self._open:
-            raise NotTranslatable(f"the condition of '{step.id[:80]}' reads itself", "Correct the source.")
+            raise NotTranslatable(
+                f"the condition of '{step.id[:80]}' depends on itself", "Correct the source."
+            )
         if step.id not in self._conditions:
             self._open.add(step.id)
             try:
@@ -71,7 +73,7 @@ class StepConditions:
             condition = " || ".join(map(_in_parentheses, parts) if len(parts) > 1 else parts)
         if condition is not None and len(condition) <= cel.MAX_CHARACTERS:
             return condition
-        why = f"the step runs on conditions of more than {cel.MAX_CHARACTERS:,} characters"
+        why = f"the conditions of the step have more than {cel.MAX_CHARACTERS:,} characters"
         fix = "Let an agent decide, and read its decision in the step's `when`."
         self._report.lost(("steps", name), why, fix)
         return cel.failing(f"not carried over: {why}")

@@ -119,7 +119,7 @@ class _Successors:
             if following is not None:
                 self._report.note(
                     ("steps", member, "next_step"),
-                    f"the branch goes on with '{following[:80]}', as it is written; litecone ends it after one step",
+                    f"the branch continues with '{following[:80]}', as defined; litecone would end it after one step",
                 )
 
     def members(self, step: LiteconeStep) -> Iterator[str]:
@@ -183,13 +183,13 @@ class _Successors:
             if self._following.get(name, following) != following:
                 self._report.lost(
                     path,
-                    f"the step '{name}' stands in two lists, and runs in one of them only",
-                    "Give the other list a step of its own.",
+                    f"the step '{name}' is in two lists, but runs in only one of them",
+                    "Add a separate step to the other list.",
                 )
             elif step.next not in (None, following) and name not in self._following:
                 self._report.note(
                     ("steps", name, "next_step"),
-                    "'next_step' is left out: the list that the step is in says what follows",
+                    "'next_step' is left out, because the list that contains the step defines the order",
                 )
             self._following[name] = following
 
@@ -310,8 +310,8 @@ class _OrderBuilder:
             if number and not exclude(guard, arrival.guard):
                 self._report.lost(
                     ("steps", step.id),
-                    "the step is reached on several ways that one run can all take; it runs once, after all of them",
-                    "Give each of the ways a step of its own.",
+                    "one run can reach the step on several paths; it runs once, after all of them",
+                    "Add a separate step for each path.",
                 )
             guard = either(guard, arrival.guard) if number else guard
         return _IncomingPath(
@@ -322,8 +322,8 @@ class _OrderBuilder:
         if fork is not None:
             self._report.lost(
                 ("steps", fork.id, "fork_join_config", "join_policy"),
-                f"no step follows that could wait for '{fork.policy}' of the branches; all of them have to complete",
-                "Let a step follow the fork, or write `join` by hand.",
+                f"no following step can wait for '{fork.policy}' of the branches, so all of them must complete",
+                "Add a step after the fork, or write `join` by hand.",
             )
 
 
@@ -369,7 +369,7 @@ def _sorted(edges: dict[_Node, list[_Node]]) -> list[_Node]:
 
 def _report_cycle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], report: ImportReport) -> None:
     sorted_out = set(order)
-    # Whoever is left and leads nowhere but behind the circle does not help to find it.
+    # Steps that only follow the cycle do not help to find it.
     left = {node: [other for other in others if other not in sorted_out] for node, others in edges.items()}
     node = next(node for node in left if node not in sorted_out and left[node])
     seen: dict[_Node, None] = {}
@@ -381,6 +381,6 @@ def _report_cycle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], repor
     shown = " -> ".join([*names[:_MAX_SHOWN], "…"] if len(names) > _MAX_SHOWN else [*names, node[0]])
     report.lost(
         ("steps", node[0]),
-        f"the steps run in a circle: {shown}",
-        "A workflow here goes forward only: repeat with a loop over a list, or let an agent repeat.",
+        f"the steps form a cycle: {shown}",
+        "Workflows cannot contain cycles. Use a loop over a list, or move the repetition to an agent.",
     )

@@ -22,18 +22,18 @@ def translate_workflow(
     if flow is None:
         return []
     if not flow.calls:
-        report.lost(("start_step",), "no step that is reached calls an agent", "Correct the source.")
+        report.lost(("start_step",), "no reachable step calls an agent", "Correct the source.")
         return []
     if sum(len(placed.after) for placed in flow.calls.values()) > MAX_LINKS:
         report.lost(
             ("steps",),
-            f"the steps would wait for one another more than {MAX_LINKS:,} times",
+            f"the steps would have more than {MAX_LINKS:,} dependencies",
             "Put a step between steps that run in parallel and steps that all wait for them.",
         )
         return []
     title = plan.name.replace("/", "-")
     if title != plan.name:
-        report.note(("name",), f"the workflow is called '{title}': a name has no '/' here")
+        report.note(("name",), f"the workflow is renamed to '{title}', because a name must not contain '/'")
     whole = ImportContext(folded, identifiers(folded.steps), report, in_parts, title, unawaited_steps(folded))
     region = WorkflowBuilder(whole, flow, None, ())
     definition: JsonObject = {"name": title}
@@ -55,19 +55,21 @@ def _report_renamed_steps(whole: ImportContext) -> None:
     ]
     changed = [(old, new) for old, new in own if old != new]
     if changed:
-        shown = ", ".join(f"'{old[:80]}' is {new}" for old, new in changed[:_MAX_SHOWN])
+        shown = ", ".join(f"'{old[:80]}' becomes {new}" for old, new in changed[:_MAX_SHOWN])
         more = f", and {len(changed) - _MAX_SHOWN} more" if len(changed) > _MAX_SHOWN else ""
-        whole.report.note(("steps",), f"steps are called by identifiers: {shown}{more}")
+        whole.report.note(
+            ("steps",), f"steps are renamed, because step names must be identifiers: {shown}{more}"
+        )
 
 
 def _report_children(whole: ImportContext) -> None:
     for child in whole.children:
         whole.report.note(
-            ("steps",), f"'{child['name']}' is a workflow of its own, which the imported one begins"
+            ("steps",), f"'{child['name']}' becomes a separate workflow, which the imported one runs"
         )
 
 
 def _report_unreached_steps(whole: ImportContext) -> None:
     for name in whole.plan.steps:
         if name not in whole.reached:
-            whole.report.note(("steps", name), "the step is left out: no way leads to it")
+            whole.report.note(("steps", name), "the step is left out, because no path leads to it")

@@ -1,5 +1,5 @@
 """
-The steps of one workflow of ours: those of litecone's workflow itself, of a loop, or of a branch.
+The steps of one imported workflow, which comes from a workflow, a loop or a branch in litecone.
 
 What a loop or a branch reads from outside it gets as its input, under the names that are in `ChildInput`.
 """
@@ -77,7 +77,7 @@ class WorkflowBuilder:
         return {self.whole.names[name]: step for name, step in written.items()}
 
     def _continue_on_error(self, branch: tuple[str, str], written: dict[str, JsonObject]) -> None:
-        """A failure in this branch ends the branch, whoever reads its steps: by itself it does for the join only."""
+        """Makes a failure end the branch for all readers of its steps. By default, it does so only for the join."""
         members = [
             name for name, where in self.whole.unawaited.items() if where == branch and name in written
         ]
@@ -101,7 +101,7 @@ class WorkflowBuilder:
             ):
                 limits.append(step.limit)
                 path = ("steps", name, "max_parallelism")
-                self.whole.report.note(path, "it holds for the whole workflow, as `max_parallel`")
+                self.whole.report.note(path, "it applies to the whole workflow, as `max_parallel`")
         return min(limits, default=None)
 
     def references(self, reader: str | None, loop: Mapping[str, str] | None = None) -> ReferenceTranslator:
@@ -130,9 +130,9 @@ class WorkflowBuilder:
         if references.may_be_late():
             self.whole.report.lost(
                 ("steps", step.id, "loop_config", "collection"),
-                "the list comes from a branch that may have failed, or may not be over, when the loop begins; it then"
-                " goes over nothing",
-                "Take `join` out of the step after the fork, so that it waits for all branches.",
+                "the list comes from a branch that may have failed or may still be running when "
+                "the loop starts; the loop then has no items",
+                "Remove `join` from the step after the fork, so that it waits for all branches.",
             )
         view = StepScope(self, step.id, names_of_loop(step, items))
         each = for_each(step, items, self.whole.report)
@@ -167,11 +167,11 @@ class WorkflowBuilder:
         whole = self.whole
         whole.begun += 1
         if name in self._within:
-            raise NotTranslatable("the loop or the branch holds itself", "Correct the source.")
+            raise NotTranslatable("the loop or branch contains itself", "Correct the source.")
         if len(self._within) == MAX_LEVELS or whole.begun > MAX_WORKFLOWS:
             raise NotTranslatable(
-                f"it would take more than {MAX_WORKFLOWS} workflows, or more than {MAX_LEVELS} in one another",
-                "Make fewer loops in loops, or write them by hand.",
+                f"it would need more than {MAX_WORKFLOWS} workflows, or more than {MAX_LEVELS} nested ones",
+                "Nest fewer loops, or write them by hand.",
             )
         flow = (
             order_steps(whole.plan, entry, whole.report, in_a_row=True)
@@ -180,7 +180,7 @@ class WorkflowBuilder:
         )
         if flow is None or not flow.calls:
             raise NotTranslatable(
-                "the steps of a loop or a branch cannot be brought into an order, or call nobody",
+                "the steps of a loop or branch cannot be ordered, or none of them calls an agent",
                 "Correct the source.",
             )
         outside = ChildInput(view)
@@ -213,8 +213,8 @@ class WorkflowBuilder:
     def _join(self, fork: LiteconeForkJoinStep) -> Json:
         self.whole.report.note(
             ("steps", fork.id, "fork_join_config", "join_policy"),
-            "the next step begins as soon as enough branches have completed; the others run on, and read null until"
-            " they are over. litecone waits for all of them",
+            "the next step starts as soon as enough branches have completed. The outputs of the "
+            "other branches are null until they finish. litecone waits for all of them",
         )
         if fork.policy == "n_of_m":
             return {"at_least": fork.required, "cancel_rest": False}
@@ -254,7 +254,7 @@ class StepScope:
             return self._loop[name]
         if self._region.outside is None:
             raise NotTranslatable(
-                "'loop' is read outside of a loop", "Write the value by hand in the imported workflow."
+                "'loop' is used outside of a loop", "Write the value by hand in the imported workflow."
             )
         return self._region.outside.of_loop(name)
 
@@ -319,12 +319,12 @@ class StepScope:
     def _own_output(self, step: str) -> str:
         position = self._region.flow.position
         if self._reader in position and position[step] >= position[self._reader]:
-            raise NotTranslatable(f"'{step[:80]}' runs later, so there is nothing to read yet", _ELSEWHERE)
+            raise NotTranslatable(f"'{step[:80]}' runs later, so it has no output yet", _ELSEWHERE)
         return f"steps.{self.names[step]}.output"
 
     def _child_input(self, step: str) -> ChildInput:
         if self._region.outside is None:
-            raise NotTranslatable(f"'{step[:80]}' runs inside a loop, or never", _ELSEWHERE)
+            raise NotTranslatable(f"'{step[:80]}' runs inside a loop, or never runs", _ELSEWHERE)
         return self._region.outside
 
 

@@ -33,7 +33,7 @@ _reports = msgspec.json.Decoder(AgentCheckReport)
 
 
 class CardChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of an event `card_changed`: digests of the card's bytes; None: there is no card."""
+    """The data of an event `card_changed`: digests of the card's bytes, or None without a card."""
 
     before: str | None
     digest: str | None

@@ -36,7 +36,7 @@ log = structlog.stdlib.get_logger()
 
 PUSH_PATH = "/hooks/a2a"
 
-# Longer than any of ours: a task's id holds a run's id, a step's name and two numbers.
+# Longer than any valid token: a task's id contains a run's id, a step's name and two numbers.
 MAX_TOKEN_CHARACTERS = 512
 
 _DERIVED = b"trunkline push notifications, version 1"
@@ -68,7 +68,7 @@ class PushTokenKey:
         named = _bytes(named_text)
         is_ours = hmac.compare_digest(_text(self._signed(_FOR_THE_PATH, named)), _ascii(signature))
         has_token = hmac.compare_digest(_text(self._signed(_FOR_THE_HEADER, named)), _ascii(token))
-        # One text for one task: what decodes alike is not an address of ours unless it is written alike.
+        # Each task has exactly one valid text. Another text that decodes to the same bytes is rejected.
         if not (is_ours & has_token) or _text(named) != named_text:
             return None
         task_id, _, attempt = named.decode().partition("\x00")
@@ -87,7 +87,7 @@ def _text(data: bytes) -> str:
 
 
 def _ascii(text: str) -> str:
-    # What is compared must be ASCII; what is not is none of ours.
+    # compare_digest needs ASCII, and valid tokens are ASCII.
     return text if text.isascii() else ""
 
 

@@ -45,7 +45,7 @@ class SystemSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     # None, both: the store cannot be asked at the moment.
     processes: Sequence[SeenProcess] | None
     queues: Queues | None
-    # None: there is no broker that could keep anything.
+    # None without a broker.
     lags: Sequence[Lag] | None
     warnings: list[str]
 
@@ -108,7 +108,7 @@ def _missing_roles(processes: Collection[SeenProcess]) -> Iterator[str]:
 def _missing_pools(processes: Collection[SeenProcess], lags: Collection[Lag]) -> Iterator[str]:
     alive = [process.pool for process in processes if process.alive and "bridge" in process.roles]
     for lag in lags:
-        # That there is no bridge at all is said already.
+        # Another warning already says that no bridge is running.
         if not alive or not lag.waiting or lag.group.role != "bridge" or lag.group.pool in alive:
             continue
         whose, start = f"of the pool {lag.group.pool}", f" --pool {lag.group.pool}"

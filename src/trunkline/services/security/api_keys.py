@@ -121,7 +121,7 @@ async def keys_for_listener(
     """
     The keys that the door at `host` asks for; None where nobody needs one.
 
-    Raises `NotAllowed` when keys are needed and there is none: nobody could come in, and whoever made it so meant
+    Raises `NotAllowed` when keys are required and none exists: no one could connect, and the operator meant
     to let somebody in.
     """
     if not needed:

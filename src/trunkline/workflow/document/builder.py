@@ -130,7 +130,7 @@ class DocumentBuilder:
                 event, f"the alias *{event.anchor} has no anchor; define &{event.anchor} before it"
             )
         value, weight = self._anchors[event.anchor]
-        # The value is shared here, but whoever writes it out pays for every copy.
+        # The value is shared here, but every copy costs memory when it is written out.
         self._aliased += weight
         if self._aliased > ALIAS_BUDGET:
             raise _unreadable(

@@ -37,7 +37,7 @@ MAX_TOTAL = 2_000_000
 # What compiling even the shortest expression costs, in characters.
 _EACH = 40
 
-# What the library raises for data and results that it cannot take; anything else is a bug of ours.
+# The errors that the library raises for data and results that it does not support. Anything else is a bug.
 _REFUSALS = (RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
 
 

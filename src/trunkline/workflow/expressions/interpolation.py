@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 from trunkline.workflow.expressions.errors import CompileError
 
-# CEL's parser is quick, but a thousand such expressions are not, and nobody can read a longer one.
+# CEL's parser is fast, but a thousand expressions add up, and a longer expression is hard to read.
 MAX_SOURCE = 2_000
 
 _OPENING = re.compile(r"\$\$\{|\$\{")

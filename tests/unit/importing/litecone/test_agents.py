@@ -59,7 +59,7 @@ def test_a_secret_is_named_and_never_repeated(auth: JsonObject, config: JsonObje
     assert found.agents[0]["auth_config"] == config
     assert found.lost == 0
     assert [remark.fix for remark in found.remarks] == [
-        "Put it into the environment variable TRUNKLINE_SECRET_MY_AGENT before the agents are applied."
+        "Set the environment variable TRUNKLINE_SECRET_MY_AGENT before you apply the agents."
     ]
     assert SECRET not in str(msgspec.to_builtins(found))
 

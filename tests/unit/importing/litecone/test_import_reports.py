@@ -22,8 +22,8 @@ def parallel_of(*members: str, **steps: JsonObject) -> JsonObject:
     ("source", "path", "message"),
     [
         (workflow("a", {"a": call("b")}), "steps.a.next_step", "there is no step 'b'"),
-        (workflow("a", {"a": call("b"), "b": call("a")}), "steps.a", "the steps run in a circle: a -> b -> a"),
-        (workflow("a", {"a": call("a")}), "steps.a", "the steps run in a circle: a -> a"),
+        (workflow("a", {"a": call("b"), "b": call("a")}), "steps.a", "the steps form a cycle: a -> b -> a"),
+        (workflow("a", {"a": call("a")}), "steps.a", "the steps form a cycle: a -> a"),
         (workflow("x", {"a": call()}), "start_step", "the first step 'x' is not among the steps"),
         ({"start_step": "a", "steps": {"a": call()}}, "name", "the workflow has no name"),
         (workflow("a", {"a": call(), "b": {"type": "wait_for_event"}}), "steps.b.type", "'wait_for_event'"),
@@ -36,20 +36,24 @@ def parallel_of(*members: str, **steps: JsonObject) -> JsonObject:
         (workflow("a", {"a": call(None, x="${loop.item}")}), "steps.a.input_mapping.x", "outside of a loop"),
         (workflow("a", {"a": call("b", x="${b.output.y}"), "b": call()}), "steps.a.input_mapping.x", "'b' runs later"),
         (workflow("a", {"a": call("b"), "b": call(None, x="${a.status}")}), "steps.b.input_mapping.x", "no status"),
-        (workflow("a", {"a": call("b"), "b": call(None, x="${a.output[*]}")}), "steps.b.input_mapping.x", "not a path"),
-        (workflow("a", {"a": call(None, x={"$secret": "k"})}), "steps.a.input_mapping.x", "would name a secret here"),
+        (
+            workflow("a", {"a": call("b"), "b": call(None, x="${a.output[*]}")}),
+            "steps.b.input_mapping.x",
+            "not a supported path",
+        ),
+        (workflow("a", {"a": call(None, x={"$secret": "k"})}), "steps.a.input_mapping.x", "would refer to a secret"),
         (workflow("a", {"a": {**call(), "input_mapping": [1]}}), "steps.a.input_mapping", "must be an object"),
-        (fork_at_the_end(), "steps.f.fork_join_config.join_policy", "no step follows that could wait for 'any'"),
-        (parallel_of("a", "b", a=call("b"), b=call()), "steps.b", "reached on several ways"),
+        (fork_at_the_end(), "steps.f.fork_join_config.join_policy", "no following step can wait for 'any'"),
+        (parallel_of("a", "b", a=call("b"), b=call()), "steps.b", "reach the step on several paths"),
         (parallel_of("a", "x", a=call()), "steps.p.parallel_steps", "there is no step 'x'"),
-        (loop_of(loop_body=["x"]), "steps.l", "cannot be brought into an order"),
-        (loop_of(collection="items"), "steps.l", "'collection' is not one ${…}"),
+        (loop_of(loop_body=["x"]), "steps.l", "cannot be ordered"),
+        (loop_of(collection="items"), "steps.l", "'collection' is not a single ${…}"),
         (loop_of(on_error="ignore"), "steps.l.loop_config.on_error", "must be one of stop, continue, collect"),
         (loop_of(max_iterations=0), "steps.l.loop_config.max_iterations", "a whole number from 1 on, and it is 0"),
         (7, "", "neither a workflow nor an agent"),
         ({"some": "thing"}, "", "neither a workflow nor an agent"),
         ([workflow("a", {"a": call()}), 3], "[1]", "neither a workflow nor an agent"),
-        ([workflow("a", {"a": call()})] * 2, "", "there are several workflows of the name 'w'"),
+        ([workflow("a", {"a": call()})] * 2, "", "there are several workflows with the name 'w'"),
     ],
 )  # fmt: skip
 def test_what_is_not_carried_over_is_told_with_its_place_and_a_way_out(
@@ -96,7 +100,7 @@ def test_thousands_of_steps_that_all_wait_for_thousands_are_refused_and_not_writ
     first: JsonObject = {"type": "parallel", "parallel_steps": [*names[:1_000]], "next_step": "q"}
     second: JsonObject = {"type": "parallel", "parallel_steps": [*names[1_000:]]}
     source = workflow("p", {"p": first, "q": second, **{name: call() for name in names}})
-    assert "more than 100,000 times" in only_loss(source).message
+    assert "more than 100,000 dependencies" in only_loss(source).message
 
 
 def test_decisions_nested_thousands_deep_are_told_of_and_harm_nobody() -> None:

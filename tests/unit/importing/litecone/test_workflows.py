@@ -171,7 +171,7 @@ def test_a_step_deep_in_decisions_goes_by_the_step_before_it() -> None:
     )
     steps = steps_of(source)
     assert steps["e"]["when"] == "steps.a.status == 'COMPLETED' && (has(input.x) && input.x in [1, true])"
-    assert [remark.path for remark in remarks_of(source, "note") if "as it is written" in remark.message] == [
+    assert [remark.path for remark in remarks_of(source, "note") if "as defined" in remark.message] == [
         "steps.a.next_step"
     ]
 
@@ -249,7 +249,7 @@ def test_a_loop_over_the_list_of_a_branch_that_may_be_late_is_told_of() -> None:
     }
     source = fork_of("any", next=loop, body=call())
     loss = only_loss(source)
-    assert (loss.path, "may not be over" in loss.message) == ("steps.next.loop_config.collection", True)
+    assert (loss.path, "may still be running" in loss.message) == ("steps.next.loop_config.collection", True)
     each = steps_of(source)["next"]["for_each"]
     assert isinstance(each, dict)
     assert each["items"] == "${ (steps.c.output == null ? [] : steps.c.output.data.items) }"
@@ -447,7 +447,7 @@ def test_loops_in_loops_pass_on_what_the_inner_one_reads() -> None:
 def test_a_loop_over_itself_ends() -> None:
     loop: JsonObject = {"collection": "${workflow.input.x}", "loop_body": ["l", "a"]}
     source = workflow("l", {"l": {"type": "loop", "loop_config": loop}, "a": call()})
-    assert any("holds itself" in remark.message for remark in remarks_of(source, "lost"))
+    assert any("contains itself" in remark.message for remark in remarks_of(source, "lost"))
 
 
 def test_ids_of_the_api_and_versions_are_noted_as_without_meaning() -> None:
