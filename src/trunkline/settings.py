@@ -254,6 +254,12 @@ class Settings(BaseSettings):
         gt=0,
         description="Maximum size of an agent's file, in bytes, that stays in the step's output.",
     )
+    max_request_bytes: int = Field(
+        64 * 1024 * 1024,
+        gt=0,
+        description="Maximum size of the stored files in a request to an agent, in bytes. A file that the request "
+        "contains several times counts several times.",
+    )
     max_wire_bytes: int = Field(
         64 * 1024,
         ge=1024,

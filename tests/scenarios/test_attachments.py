@@ -95,7 +95,8 @@ async def test_a_long_file_is_kept_beside_the_output_and_reaches_the_next_agent_
 async def test_a_file_that_is_gone_fails_the_step_that_needs_it_before_anything_is_sent(
     system: RunningSystem,
 ) -> None:
-    reference: Json = {"run": "0" * 36, "id": "0" * 64, "bytes": 1, "href": ""}
+    href = f"/api/v1/runs/{'0' * 36}/blobs/{'0' * 64}"
+    reference: Json = {"run": "0" * 36, "id": "0" * 64, "bytes": 1, "href": href}
     part: Json = {"kind": "file", "file": {"name": "a.bin", "blob": reference}}
     async with ScriptedAgent(echo) as agent:
         await system.register("Taker", agent.url, protocol="jsonrpc-2.0")

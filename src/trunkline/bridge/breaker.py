@@ -57,6 +57,7 @@ NOT_CAUSED_BY_AGENT = frozenset(
         "agent_token_refused",
         "request_not_encodable",
         "blob_missing",
+        "attachments_too_large",
         "internal_error",
     }
 )

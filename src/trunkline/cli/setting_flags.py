@@ -112,6 +112,8 @@ class SettingFlags:
         the data folder, else they stay in the outputs.
     max_inline_bytes
         The longest file of an agent that stays in the step's output.
+    max_request_bytes
+        Maximum size of the stored files in a request to an agent, in bytes.
     max_wire_bytes
         The most bytes that runs wire shows of a request's body, and of an answer's; 1024 to 4194304.
     max_body_bytes
@@ -168,6 +170,7 @@ class SettingFlags:
     line_timeout: str | None = None
     blobs: str | None = None
     max_inline_bytes: int | None = None
+    max_request_bytes: int | None = None
     max_wire_bytes: int | None = None
     max_body_bytes: int | None = None
     ui_folder: str | None = None

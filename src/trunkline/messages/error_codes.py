@@ -53,6 +53,9 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
         advice="Retry the run from the step that created the file",
         command="trunkline runs retry RUN",
     ),
+    "attachments_too_large": ErrorCodeInfo(
+        *_NOT_SENT, advice="Send fewer or smaller files in one step, or raise TRUNKLINE_MAX_REQUEST_BYTES."
+    ),
     "out_of_resources": ErrorCodeInfo(
         *_NOT_SENT,
         advice="Raise the limit of open files (LimitNOFILE=, ulimit -n) or the memory of the machine "

@@ -63,7 +63,12 @@ class BridgeRole:
             Heartbeat(context.store, self._owner, context.interceptors.timeouts.lease) if shared else None
         )
         client = agent_client(context)
-        attachments = Attachments(context.blobs, context.settings.max_inline_bytes)
+        attachments = Attachments(
+            context.blobs,
+            context.store.runs,
+            max_inline_bytes=context.settings.max_inline_bytes,
+            max_request_bytes=context.settings.max_request_bytes,
+        )
         self._calls = calls = ActiveCalls(
             AgentCaller(client, context.agent_routes, context.agent_cache, attachments)
         )

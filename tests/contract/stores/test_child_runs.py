@@ -89,3 +89,11 @@ async def test_what_a_child_tells_a_run_that_is_gone_is_dropped(store: Store) ->
     async with store.transaction() as tx:
         await tx.input_queue.put([item(1, "child/2")])
     assert (await store.backlog.count()).inbox == 0
+
+
+async def test_the_root_of_a_run_is_found_over_parents_and_retries(store: Store) -> None:
+    retried = msgspec.structs.replace(new_run(3), retry_of=run_id(2))
+    await insert(store, new_run(1), child(2, 1), retried, child(4, 3), new_run(5), child(6, 9))
+    roots = {number: await store.runs.root(run_id(number)) for number in range(1, 8)}
+    first, alone = run_id(1), run_id(5)
+    assert roots == {1: first, 2: first, 3: first, 4: first, 5: alone, 6: run_id(6), 7: None}

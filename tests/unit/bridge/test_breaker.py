@@ -66,6 +66,7 @@ VERDICTS = {
     "agent_protocol_unclear": True,
     "request_not_encodable": None,
     "blob_missing": None,
+    "attachments_too_large": None,
     "out_of_resources": None,
     "internal_error": None,
 }

@@ -19,7 +19,7 @@ import msgspec
 from trunkline.agents import Agent
 from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.agents.routes import AgentRouter, Route
-from trunkline.bridge.calls.attachments import AttachmentMissing, Attachments, lists_parts
+from trunkline.bridge.calls.attachments import Attachments, AttachmentsNotSent, lists_parts
 from trunkline.bridge.calls.context import CallContext, retry_while_unavailable
 from trunkline.bridge.calls.recording import ExchangeRecorder
 from trunkline.bridge.calls.results import (
@@ -141,7 +141,7 @@ class AgentCall:
             return caller.failed(self._claim, step_error("agent_unknown", message))
         try:
             await self._load_files()
-        except AttachmentMissing as exc:
+        except AttachmentsNotSent as exc:
             return caller.failed(self._claim, exc.error, retry=agent.retry)
         route = await caller.route(agent, self._claim.task)
         result = await self._call_when_possible(route)
@@ -260,7 +260,7 @@ class AgentCall:
             outcome = unfinished(outcome.state)
         if isinstance(outcome, Failed):
             _check_resources(outcome.error)
-        if isinstance(outcome, Succeeded) and attachments.may_store_files(outcome):
+        if isinstance(outcome, Succeeded) and attachments.may_change(outcome):
             answered = outcome
             outcome = await retry_while_unavailable(
                 lambda: attachments.store_files(claim.task.run_id, answered)

@@ -8,7 +8,9 @@ Content that is longer than a step's output should hold goes to the blob store, 
 
     "blob": {"run": "<run id>", "id": "<sha-256>", "bytes": 1048576, "href": "/api/v1/runs/<run id>/blobs/<sha-256>"}
 
-A reference in a step's input becomes the content again before it is sent.
+A reference in a step's input becomes the content again before it is sent. Only we write references: one that an agent
+answers loses its `href`, and without it is data like any other. A few bytes could otherwise make us load a large
+file thousands of times, or send an agent the files of runs that are not its own.
 """
 
 from __future__ import annotations
@@ -16,51 +18,86 @@ from __future__ import annotations
 import asyncio
 import binascii
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Iterator
 
+import msgspec
 from msgspec.structs import replace
 
+from trunkline.bridge.calls.results import step_error
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.messages import AgentTask, StepError, fix_for
+from trunkline.messages import AgentTask
 from trunkline.protocols import Succeeded
+from trunkline.stores.base import RunReads
 from trunkline.stores.blobs import BlobStore
 
 _CONTENT = ("bytes", "raw")
 _WITH_FILES = ("artifacts", "response", "history")
 _REFERENCE = "blob"
+_HREF = "href"
+# Below this many bytes, JSON is decoded and encoded in the event loop: a thread would cost more.
+_SMALL_BYTES = 64 * 1024
+# JSON text without either of these does not contain the key `blob`: escaped, its letters are \u0062, \u006c, \u006f.
+_SIGNS_OF_A_REFERENCE = (b"blob", b"\\u006")
+_NOT_EXPANDED = "The response contains references to stored files. They are kept as data, without href."
 
 
-class AttachmentMissing(Exception):
-    """A file that the input names is gone; nothing was sent."""
+class AttachmentsNotSent(Exception):
+    """Files that the input names cannot be sent, so nothing was."""
 
-    def __init__(self, reference: JsonObject) -> None:
-        code = "blob_missing"
-        message = f"The file {reference.get('id')} of run {reference.get('run')} is not there any more."
+    def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.error = StepError(code=code, message=message, fix=fix_for(code))
+        self.error = step_error(code, message)
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """What names a stored file."""
+
+    run_id: RunId
+    digest: str
 
 
 class Attachments:
-    """`max_inline_bytes`: the largest file that stays in an output; without a blob store all do."""
+    """
+    `max_inline_bytes`: the largest file that stays in an output; without a blob store all do.
 
-    def __init__(self, blobs: BlobStore | None, max_inline_bytes: int) -> None:
+    `max_request_bytes`: how much the files of one request may have together, each counted as often as it is named.
+    """
+
+    def __init__(
+        self, blobs: BlobStore | None, runs: RunReads, *, max_inline_bytes: int, max_request_bytes: int
+    ) -> None:
         self._blobs = blobs
+        self._runs = runs
         self._max_inline_bytes = max_inline_bytes
+        self._max_request_bytes = max_request_bytes
 
-    def may_store_files(self, outcome: Succeeded) -> bool:
-        """Whether the output may hold a file that is too large for it."""
+    def may_change(self, outcome: Succeeded) -> bool:
+        """Whether the output may hold a file that is too large for it, or a reference that is not ours."""
+        return self._may_hold_files(outcome) or any(sign in outcome.output for sign in _SIGNS_OF_A_REFERENCE)
+
+    def _may_hold_files(self, outcome: Succeeded) -> bool:
         return self._blobs is not None and len(outcome.output) > self._max_inline_bytes
 
     async def store_files(self, run_id: str, outcome: Succeeded) -> Succeeded:
         """The output with references instead of large files; raises `Unavailable` when they cannot be stored."""
-        if self._blobs is None or not self.may_store_files(outcome):
+        if not self.may_change(outcome):
             return outcome
-        # Not in the event loop: so much JSON would delay all other calls.
-        output = await asyncio.to_thread(decode, outcome.output)
+        output = await _decode(outcome.output)
+        disarmed = _disarm_references(output)
+        if disarmed:
+            outcome = replace(outcome, warnings=(*outcome.warnings, _NOT_EXPANDED))
+        moved = await self._move_files(run_id, output) if self._may_hold_files(outcome) else False
+        if not moved and not disarmed:
+            return outcome
+        return replace(outcome, output=await asyncio.to_thread(encode, output))
+
+    async def _move_files(self, run_id: str, output: Json) -> bool:
+        assert self._blobs is not None  # noqa: S101 - asked before
         moved = False
         for holder, key in _contents(output):
-            content = _decoded(holder[key])
+            content = await asyncio.to_thread(_decoded, holder[key])
             if content is None or len(content) <= self._max_inline_bytes:
                 continue
             digest = await self._blobs.put(RunId(run_id), content)
@@ -69,31 +106,88 @@ class Attachments:
                 "run": run_id,
                 "id": digest,
                 "bytes": len(content),
-                "href": f"/api/v1/runs/{run_id}/blobs/{digest}",
+                _HREF: _href(run_id, digest),
             }
             moved = True
-        if not moved:
-            return outcome
-        return replace(outcome, output=await asyncio.to_thread(encode, output))
+        return moved
 
     async def load_files(self, task: AgentTask) -> AgentTask:
-        """The task with every file that its input names; raises `AttachmentMissing` and `Unavailable`."""
-        if not lists_parts(task):
+        """The task with every file that its input names; raises `AttachmentsNotSent` and `Unavailable`."""
+        if not any(True for _ in _references(task.input_data)):
             return task
-        given = decode(encode(task.input_data))
+        given = await _decode(encode(task.input_data))
         found = list(_references(given))
-        if not found:
-            return task
-        for holder in found:
-            reference = holder.pop(_REFERENCE)
-            assert isinstance(reference, dict)  # noqa: S101 - that is what was looked for
-            run_id, digest = RunId(str(reference.get("run"))), str(reference.get("id"))
-            content = None if self._blobs is None else await self._blobs.get(run_id, digest)
-            if content is None:
-                raise AttachmentMissing(reference)
+        contents = await self._load(task, [reference for _, reference in found])
+        for holder, reference in found:
+            del holder[_REFERENCE]
             key = "raw" if "mediaType" in holder or "filename" in holder else "bytes"
-            holder[key] = b64encode(content).decode()
+            holder[key] = contents[reference]
         return replace(task, input_data=given)
+
+    async def _load(self, task: AgentTask, references: list[Reference]) -> dict[Reference, str]:
+        """The content of each, loaded once, in base64."""
+        loaded: dict[Reference, str] = {}
+        size_bytes = 0
+        for run_id in {reference.run_id for reference in references}:
+            await self._check_related(RunId(task.run_id), run_id)
+        for reference, times in Counter(references).items():
+            content = await self._content(reference)
+            size_bytes += len(content) * times
+            if size_bytes > self._max_request_bytes:
+                raise AttachmentsNotSent(
+                    "attachments_too_large",
+                    f"The files of the request have more than {self._max_request_bytes:,} bytes "
+                    f"(max_request_bytes). It names {len(references):,} files.",
+                )
+            loaded[reference] = (await asyncio.to_thread(b64encode, content)).decode()
+        return loaded
+
+    async def _content(self, reference: Reference) -> bytes:
+        content = None if self._blobs is None else await self._blobs.get(reference.run_id, reference.digest)
+        if content is None:
+            raise AttachmentsNotSent(
+                "blob_missing",
+                f"The file {reference.digest} of run {reference.run_id} does not exist any more.",
+            )
+        return content
+
+    async def _check_related(self, run_id: RunId, other: RunId) -> None:
+        """They are the same run, or come from the same one: by steps that start runs, or by retries."""
+        if run_id == other:
+            return
+        root = await self._runs.root(run_id)
+        if root is None or root != await self._runs.root(other):
+            raise AttachmentsNotSent(
+                "blob_missing",
+                f"The input names a file of run {other}, which does not exist or is not related to run {run_id}.",
+            )
+
+
+async def _decode(text: bytes) -> Json:
+    # Not in the event loop if it is long: so much JSON would delay all other calls.
+    return decode(text) if len(text) <= _SMALL_BYTES else await asyncio.to_thread(decode, text)
+
+
+def _disarm_references(output: Json) -> bool:
+    """Whether there was any."""
+    found = [holder for holder in _objects(output) if _reference(holder) is not None]
+    for holder in found:
+        reference = holder[_REFERENCE]
+        if isinstance(reference, dict):
+            del reference[_HREF]
+    return bool(found)
+
+
+def _href(run_id: str, digest: str) -> str:
+    return f"/api/v1/runs/{run_id}/blobs/{digest}"
+
+
+def _reference(holder: JsonObject) -> Reference | None:
+    match holder.get(_REFERENCE):
+        case {"run": str(run_id), "id": str(digest), "href": str(href)} if href == _href(run_id, digest):
+            return Reference(RunId(run_id), digest)
+        case _:
+            return None
 
 
 def lists_parts(task: AgentTask) -> bool:
@@ -111,11 +205,12 @@ def _contents(output: Json) -> Iterator[tuple[JsonObject, str]]:
                         yield holder, key
 
 
-def _references(given: Json) -> Iterator[JsonObject]:
+def _references(given: Json) -> Iterator[tuple[JsonObject, Reference]]:
     parts = given.get("parts") if isinstance(given, dict) else None
     for holder in _objects(parts):
-        if isinstance(holder.get(_REFERENCE), dict):
-            yield holder
+        reference = _reference(holder)
+        if reference is not None:
+            yield holder, reference
 
 
 def _objects(value: Json) -> Iterator[JsonObject]:

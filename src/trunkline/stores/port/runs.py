@@ -142,6 +142,14 @@ class RunReads(Protocol):
         """The status and the number of the last event."""
         ...
 
+    async def root(self, run_id: RunId) -> RunId | None:
+        """
+        The first run of those that led to it: its parent or the run that it retries, the parent of that, and so on.
+
+        Itself if it has neither; None if it does not exist.
+        """
+        ...
+
     async def items(
         self,
         run_id: RunId,

@@ -11,6 +11,7 @@ _STREAMS = "tests/scenarios/test_streams.py"
 _SECOND_CALLS = "tests/scenarios/test_resending.py"
 _CONVERSATIONS = "tests/scenarios/test_conversations.py"
 _TASKS = "tests/contract/stores/test_tasks.py"
+_REFERENCES = "tests/scenarios/hostile/test_file_references.py"
 _BLOBS = "tests/contract/test_blobs.py"
 _NEWS = "tests/unit/bridge/calls/test_progress.py"
 _PATIENCE = "tests/unit/bridge/calls/test_stream_timeout.py"
@@ -177,14 +178,37 @@ REMOTE_TASKS: Sequence[Rule] = (
     ),
     Rule(
         name="file-before-its-reference",
-        breaks="A step's output refers to a file that was never stored.",
-        symbol="trunkline.bridge.calls.attachments:Attachments.store_files",
+        breaks="A step's output names a file that was not stored.",
+        symbol="trunkline.bridge.calls.attachments:Attachments._move_files",
         change=Change(
-            "assigned value", 4, of=6, becomes="__import__('hashlib').sha256(it.value.args[1]).hexdigest()"
+            "assigned value", 3, of=5, becomes="__import__('hashlib').sha256(it.value.args[1]).hexdigest()"
         ),
         caught_by=(
             "tests/scenarios/test_attachments.py::test_a_long_file_is_kept_beside_the_output_and_reaches_the_next_agent_whole[embedded]",
         ),
+    ),
+    Rule(
+        name="references-of-agents-are-data",
+        breaks="A few bytes of an agent make the bridge load a large file thousands of times.",
+        symbol="trunkline.bridge.calls.attachments:_disarm_references",
+        change=Drop("del statement"),
+        caught_by=(
+            f"{_REFERENCES}::test_a_reference_that_an_agent_made_up_is_never_expanded[embedded-plain]",
+        ),
+    ),
+    Rule(
+        name="files-of-a-request-have-a-limit",
+        breaks="A step that names a file often enough takes all memory, again after every restart.",
+        symbol="trunkline.bridge.calls.attachments:Attachments._load",
+        change=Change("condition", becomes="False"),
+        caught_by=(f"{_REFERENCES}::test_the_files_of_one_request_have_a_limit[embedded]",),
+    ),
+    Rule(
+        name="files-of-related-runs-only",
+        breaks="A run sends its agents the files of any other run.",
+        symbol="trunkline.bridge.calls.attachments:Attachments._check_related",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=(f"{_REFERENCES}::test_a_run_cannot_send_the_files_of_an_unrelated_run[embedded]",),
     ),
     Rule(
         name="file-whole-before-its-name",

@@ -109,6 +109,16 @@ _EVENTS = """
 _UNFINISHED_BEFORE = """
     SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING', 'WAITING', 'PAUSED') AND routes < $1
 """
+# A run that was retried more often than this counts as a root itself.
+_ROOT = """
+    WITH RECURSIVE chain (id, above, length) AS (
+        SELECT id, COALESCE(parent_id, retry_of), 0 FROM runs WHERE id = $1
+        UNION ALL
+        SELECT runs.id, COALESCE(runs.parent_id, runs.retry_of), chain.length + 1
+        FROM chain JOIN runs ON runs.id = chain.above WHERE chain.length < 1000
+    )
+    SELECT id::text FROM chain ORDER BY length DESC LIMIT 1
+"""
 
 
 class PostgresRunReads(PostgresReads):
@@ -131,6 +141,10 @@ class PostgresRunReads(PostgresReads):
     async def status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
         row = await self._first("SELECT status, seq FROM runs WHERE id = $1", as_uuid(run_id))
         return None if row is None else (row[0], row[1])
+
+    async def root(self, run_id: RunId) -> RunId | None:
+        row = await self._first(_ROOT, as_uuid(run_id))
+        return None if row is None else row[0]
 
     async def items(
         self,

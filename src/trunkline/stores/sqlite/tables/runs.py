@@ -125,6 +125,16 @@ _DELETE_RUN = (
     "DELETE FROM steps WHERE run_id = ?",
     "DELETE FROM runs WHERE id = ?",
 )
+# A run that was retried more often than this counts as a root itself.
+_ROOT = """
+    WITH RECURSIVE chain (id, above, length) AS (
+        SELECT id, COALESCE(parent_id, retry_of), 0 FROM runs WHERE id = ?
+        UNION ALL
+        SELECT runs.id, COALESCE(runs.parent_id, runs.retry_of), chain.length + 1
+        FROM chain JOIN runs ON runs.id = chain.above WHERE chain.length < 1000
+    )
+    SELECT id FROM chain ORDER BY length DESC LIMIT 1
+"""
 
 
 class SqliteRunReads(SqliteReads):
@@ -153,6 +163,10 @@ class SqliteRunReads(SqliteReads):
             return known
         row = first(self._db, "SELECT status, seq FROM runs WHERE id = ?", (run_id,))
         return None if row is None else (row[0], row[1])
+
+    async def root(self, run_id: RunId) -> RunId | None:
+        row = first(self._db, _ROOT, (run_id,))
+        return None if row is None else row[0]
 
     async def items(
         self,
