@@ -11,6 +11,8 @@ The errors that Trunkline tells its users about, as one tree.
       Invalid                   the input is wrong; `findings` say where
       NotAllowed                the caller or the configuration does not allow it
       Unavailable               a dependency is away; nothing is lost, try again
+      Overloaded                too much of this work is in progress; `retry_after_seconds` says when to try again
+        TooManyRequests         of this caller alone
       ConfigurationError        a setting is missing or makes no sense
         WrongSchema             the database is of an earlier or a later version
 
@@ -115,6 +117,17 @@ class NotAllowed(TrunklineError):
     """This operation is not allowed."""
 
     fix = "Use an API key whose role allows this operation, or ask an administrator for one."
+
+
+class Overloaded(TrunklineError):
+    """Too many requests of this kind are in progress."""
+
+    fix = "Try again after the number of seconds in Retry-After."
+    retry_after_seconds = 2
+
+
+class TooManyRequests(Overloaded):
+    """Too many requests of this caller are in progress."""
 
 
 class Unavailable(TrunklineError):

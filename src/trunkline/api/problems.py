@@ -26,7 +26,9 @@ from trunkline.errors import (
     NotAllowed,
     NotFound,
     NotReady,
+    Overloaded,
     StaleVersion,
+    TooManyRequests,
     TrunklineError,
     Unavailable,
 )
@@ -84,6 +86,8 @@ KINDS: dict[type[Exception], Kind] = {
     BodyTooLarge: Kind(413, "body-too-large", "Body too large"),
     Invalid: Kind(422, "invalid", "Invalid"),
     AgentUnclear: Kind(502, "agent-unclear", "Agent unclear"),
+    TooManyRequests: Kind(429, "too-many-requests", "Too many requests"),
+    Overloaded: Kind(503, "overloaded", "Overloaded"),
     Unavailable: Kind(503, "unavailable", "Unavailable"),
     TrunklineError: _INTERNAL,
 }
@@ -151,10 +155,21 @@ def refusal(kind: Kind, detail: str, fix: str, correlation_id: str) -> bytes:
 def problem_of(request: Request, error: TrunklineError) -> Response:
     """The response to an expected error."""
     kind = kind_of(error)
-    if kind.status >= 500:
+    headers = None
+    if isinstance(error, Overloaded):
+        headers = {"Retry-After": str(error.retry_after_seconds)}
+    elif kind.status >= 500:
         log_failure(request.scope, error)
     findings = error.findings if isinstance(error, Invalid | NotReady) else ()
-    return problem(request, kind, error.message, error.fix, fix_command=error.fix_command, errors=findings)
+    return problem(
+        request,
+        kind,
+        error.message,
+        error.fix,
+        fix_command=error.fix_command,
+        errors=findings,
+        headers=headers,
+    )
 
 
 def unexpected(request: Request, error: Exception) -> Response:

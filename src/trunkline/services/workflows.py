@@ -15,7 +15,7 @@ from typing import NamedTuple
 from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.id_generation import new_id
 from trunkline.messages import ERROR_CODES
-from trunkline.services.agents.cache import AgentCache
+from trunkline.services.heavy_work import HeavyWork
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import LastRun, Store, WorkflowVersion
 from trunkline.workflow import (
@@ -50,9 +50,9 @@ class ValidationResult(NamedTuple):
 
 
 class Workflows:
-    def __init__(self, store: Store, agent_cache: AgentCache) -> None:
+    def __init__(self, store: Store, work: HeavyWork | None = None) -> None:
         self._store = store
-        self._agent_cache = agent_cache
+        self._work = work or HeavyWork()
         self._compiled: OrderedDict[tuple[str, int], CompiledWorkflow] = OrderedDict()
         self._compiling = asyncio.Lock()
 
@@ -85,7 +85,7 @@ class Workflows:
             loaded = await self._load(text, "workflow")
         except Invalid as refused:
             return ValidationResult(None, refused.findings, ())
-        workflow = await asyncio.to_thread(compile_workflow, loaded.definition)
+        workflow = await self._work.run(compile_workflow, loaded.definition)
         return ValidationResult(workflow, (), loaded.warnings)
 
     async def get(self, name_or_id: str, version: int | None = None) -> WorkflowVersion:
@@ -137,10 +137,10 @@ class Workflows:
         return await asyncio.to_thread(_compile, saved.canonical)
 
     async def _load(self, text: bytes, source: str) -> LoadedWorkflow:
-        loaded = await asyncio.to_thread(_load, text, source)
+        loaded = await self._work.run(_load, text, source)
         steps = loaded.definition.steps.values()
         agents = {step.agent for step in steps if step.workflow is None}
-        known = {name for name in agents if await self._agent_cache.get(name) is not None}
+        known = await self._store.agents.known(agents)
         below = await self._reachable(loaded.definition)
         if (
             known == agents
@@ -150,7 +150,7 @@ class Workflows:
             return loaded
         # Read once more for the place of each in the text.
         children = set(child_workflows(loaded.definition)) - below.unknown
-        return await asyncio.to_thread(_load, text, source, known, children, below.circles)
+        return await self._work.run(_load, text, source, known, children, below.circles)
 
     async def _reachable(self, definition: WorkflowDefinition) -> _ReachableWorkflows:
         """

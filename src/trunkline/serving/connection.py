@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+# Of a response, within `write_seconds`: slower than any link that people use, fast enough that memory is freed.
+_MIN_WRITTEN_BYTES = 256 * 1024
 # How long a refused sender may go on: closing at once would reset the connection, and the answer would be lost.
 _LINGER_SECONDS = 1.0
 
@@ -41,12 +43,15 @@ class HttpConnection(HttpToolsProtocol):
     idle_seconds = 10.0
     head_seconds = 10.0
     body_seconds = 60.0
+    # A client that reads next to nothing of its response for so long is cut.
+    write_seconds = 30.0
 
     # What of a request is arriving; None before the first one and between two of them.
     _part: str | None = None
     # Bytes that came while its head was not complete; a body's beginning may be among them.
     _received = 0
     _timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
     _refused = False
 
     # Accepted only to be told that there is no room for it.
@@ -69,6 +74,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._stop_write_timer()
         super().connection_lost(exc)
         self.on_closed()
 
@@ -95,6 +101,31 @@ class HttpConnection(HttpToolsProtocol):
             self._refuse_head()
         elif self._timer is None and (self._part is not None or self._received > 0):
             self._time_arrival()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_writing()
+
+    def resume_writing(self) -> None:
+        self._stop_write_timer()
+        super().resume_writing()
+
+    def _watch_writing(self) -> None:
+        unwritten = self.transport.get_write_buffer_size()
+        self._write_timer = self.loop.call_later(self.write_seconds, self._cut_if_stalled, unwritten)
+
+    def _cut_if_stalled(self, unwritten_before: int) -> None:
+        """The client does not read: what is buffered for it would stay in memory for as long as it likes."""
+        # A stream may have added to it meanwhile, but not more than one of its events.
+        if unwritten_before - self.transport.get_write_buffer_size() < _MIN_WRITTEN_BYTES:
+            self.transport.abort()
+        else:
+            self._watch_writing()
+
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
     def on_message_begin(self) -> None:
         self._part = "head"

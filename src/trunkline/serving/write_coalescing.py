@@ -38,6 +38,12 @@ class CoalescingTransport:
         self._flush()
         self._transport.close()
 
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def get_write_buffer_size(self) -> int:
+        return self._transport.get_write_buffer_size()
+
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 

@@ -122,7 +122,7 @@ async def open_process_context(
                 registry=registry,
                 drift_recorder=drift_recorder,
                 secrets=Secrets(store, vault, clock),
-                workflows=Workflows(store, agent_cache),
+                workflows=Workflows(store),
                 blobs=open_blobs(settings),
                 agent_resolver=agent_resolver,
                 tokens=tokens,

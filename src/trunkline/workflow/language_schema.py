@@ -30,6 +30,7 @@ from trunkline.workflow.validate import (
     MAX_JOINED,
     MAX_NAME,
     MAX_PARALLEL,
+    MAX_STEPS,
     MAX_VERSION,
     STEP_NAME_PATTERN,
 )
@@ -62,6 +63,7 @@ def workflow_json_schema() -> JsonObject:
                 "type": "object",
                 "description": "The steps by name. Steps run in parallel unless one depends on another.",
                 "minProperties": 1,
+                "maxProperties": MAX_STEPS,
                 "propertyNames": {
                     "pattern": STEP_NAME_PATTERN,
                     "not": {"enum": [*sorted(KEYWORDS)]},

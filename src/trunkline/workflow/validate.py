@@ -65,6 +65,8 @@ MAX_NAME = 255
 MAX_VERSION = 2**31 - 1
 MAX_DESCRIPTION = 10_000
 MAX_PARALLEL = 10_000
+# Validating as many takes about a second. To call an agent for many items, one step has `for_each`.
+MAX_STEPS = 10_000
 MAX_JOINED = 10_000
 # Of one step at a time: what begins together is written in one transaction.
 MAX_ITEMS_AT_ONCE = 1_000
@@ -146,6 +148,13 @@ def _steps(fields: FieldReader, known: KnownNames, report: ValidationReport) -> 
         return {}
     if not isinstance(value, dict):
         fields.error("steps", f"'steps' must be a mapping of step names to steps, {describe_value(value)}")
+        return {}
+    if len(value) > MAX_STEPS:
+        fields.error(
+            "steps",
+            f"'steps' has {len(value):,} steps, more than {MAX_STEPS:,}; move some of them to another workflow, and "
+            "start it with 'workflow'",
+        )
         return {}
     return {name: _step(name, step, known, report) for name, step in value.items()}
 

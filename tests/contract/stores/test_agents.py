@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from tests.contract.bridges import register
 from tests.contract.samples import id_of
 
 from trunkline.agents import Agent, AgentOptions, BreakerPolicy, Dialect, DialectProbe, RateLimit
@@ -158,3 +159,10 @@ async def test_a_list_can_be_of_one_protocol(store: Store) -> None:
         "c"
     ]
     assert await store.agents.page(limit=10, protocol="jsonrpc-2.0") == []
+
+
+async def test_many_names_are_looked_up_at_once(store: Store) -> None:
+    await register(store, "A")
+    await register(store, "B\u20ac")
+    assert await store.agents.known(["A", "B\u20ac", "C", "\x00"]) == {"A", "B\u20ac"}
+    assert await store.agents.known([]) == set()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 from tests.contract.bridges import LATER, answer, claim, done, hold, register, stop, taken
-from tests.contract.samples import insert, new_run, queue, task
+from tests.contract.samples import insert, new_run, queue, run_id, task
 
 from trunkline.clock import after
 from trunkline.messages import TaskKey
+from trunkline.services.agents.push_notifications import PushNotifications, PushTokenKey
+from trunkline.services.security.vault import KEY_BYTES
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
+from trunkline.telemetry.metrics import Metrics
+
+VAULT_KEY = bytes(range(KEY_BYTES))
 
 pytestmark = pytest.mark.anyio
 
@@ -84,3 +90,38 @@ async def test_a_ring_for_a_task_that_is_over_or_unknown_changes_nothing(store: 
     assert not await ring(store, TaskKey("none", 1))
     assert await claim(store) == []
     assert [stopped.was for stopped in await stop(store, claimed.key)] == ["done"]
+
+
+async def push(hooks: PushNotifications, key: TaskKey, times: int) -> None:
+    tokens = PushTokenKey(VAULT_KEY)
+    sent = (hooks.receive(tokens.address_of(key), tokens.token_of(key)) for _ in range(times))
+    assert await asyncio.gather(*sent) == ["asked"] * times
+
+
+def push_notifications(store: Store, min_interval_seconds: float) -> PushNotifications:
+    return PushNotifications(
+        PushTokenKey(VAULT_KEY), store, Metrics(), public_url=None, min_interval_seconds=min_interval_seconds
+    )
+
+
+async def test_notifications_that_arrive_together_are_written_once(store: Store) -> None:
+    key = (await claimed_one(store)).key
+    hooks, woken = push_notifications(store, 0.01), list[str]()
+    hooks.on_push(lambda: woken.append("bridge"))
+    await push(hooks, key, 500)
+    # Later ones may tell of something new, so they are written too.
+    await push(hooks, key, 500)
+    assert len(await store.exchanges.page(run_id(1), after=0, limit=1_000)) == len(woken) == 2
+
+
+async def test_notifications_without_pause_wait_for_the_interval(store: Store) -> None:
+    key = (await claimed_one(store)).key
+    hooks = push_notifications(store, 3_600)
+    await push(hooks, key, 1)
+    waiting = asyncio.create_task(push(hooks, key, 100))
+    # Of another task: it does not wait for this one.
+    tokens, other = PushTokenKey(VAULT_KEY), TaskKey(key.task_id, key.attempt + 1)
+    assert await hooks.receive(tokens.address_of(other), tokens.token_of(other)) == "over"
+    assert not waiting.done()
+    assert len(await store.exchanges.page(run_id(1), after=0, limit=1_000)) == 1
+    waiting.cancel()

@@ -19,7 +19,6 @@ from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import Input, RunRequested, encode_input
 from trunkline.machine.state import StepState
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
-from trunkline.services.agents.cache import AgentCache
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun, QueuedInput, RunRecord, Store, Transaction, WorkflowVersion
@@ -33,7 +32,7 @@ class ExecutorHarness:
         self.store = store
         self.clock = clock
         self.published: list[TaskMessage] = []
-        self.workflows = Workflows(store, AgentCache(store.agents, clock))
+        self.workflows = Workflows(store)
         self.watchers = RunWatchers()
         self.timers = Timers()
         self.driver = self.another_driver()

@@ -43,5 +43,5 @@ def registry(store: Store, agent_cache: AgentCache) -> AgentRegistry:
 
 
 @pytest.fixture
-def workflows(store: Store, agent_cache: AgentCache) -> Workflows:
-    return Workflows(store, agent_cache)
+def workflows(store: Store) -> Workflows:
+    return Workflows(store)

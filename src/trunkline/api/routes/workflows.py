@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 from urllib.parse import quote
 
@@ -107,7 +108,8 @@ class WorkflowRoutes:
         The response lists all findings with their positions in the text. If there are no errors, it includes the graph.
         """
         checked = await self._workflows.check(await self._definition(request))
-        return json_response(workflow_validation(checked))
+        # In a thread: the graph of a workflow of thousands of steps takes long.
+        return await asyncio.to_thread(lambda: json_response(workflow_validation(checked)))
 
     async def _definition(self, request: Request) -> bytes:
         content = await read_body(request, self._services.limits.max_body_bytes)
@@ -140,7 +142,7 @@ class WorkflowRoutes:
         """Get the graph of a workflow version: its steps and their dependencies."""
         saved = await self._workflows.get(given.workflow, given.version)
         compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
-        return json_response(workflow_graph(compiled, saved.version))
+        return await asyncio.to_thread(lambda: json_response(workflow_graph(compiled, saved.version)))
 
     async def versions(self, _request: Request, given: ListVersionsParameters) -> Response:
         """List the versions of a workflow, newest first."""

@@ -12,9 +12,11 @@ guessed. A notification carries no information and may come twice: the bridge po
 
 from __future__ import annotations
 
+import asyncio
 import binascii
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Literal
@@ -31,6 +33,9 @@ from trunkline.stores.base import ExchangeRecord, PollsDue, Store
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.redaction import REDACTED
+
+# An agent that sends notifications without pause costs one transaction in this time.
+MIN_INTERVAL_SECONDS = 1.0
 
 log = structlog.stdlib.get_logger()
 
@@ -122,11 +127,17 @@ class PushNotifications:
         metrics: Metrics,
         *,
         public_url: str | None,
+        min_interval_seconds: float = MIN_INTERVAL_SECONDS,
     ) -> None:
         self._key = key
         self._store = store
         self._metrics = metrics
         self._public_url = public_url
+        self._min_interval_seconds = min_interval_seconds
+        # When the last notification of a task was written; older than the interval, it is forgotten.
+        self._written_at: OrderedDict[TaskKey, float] = OrderedDict()
+        # Each writes one notification, for all that arrive before it does.
+        self._pending: dict[TaskKey, asyncio.Task[bool]] = {}
         self._wakes: list[Callable[[], None]] = []
 
     def on_push(self, wake: Callable[[], None]) -> None:
@@ -142,11 +153,42 @@ class PushNotifications:
         )
 
     async def receive(self, address: str, token: str) -> PushResult:
-        """Durable when it returns: whichever bridge has the task asks for it."""
+        """
+        Durable when it returns: whichever bridge has the task asks for it.
+
+        Notifications that arrive within `min_interval_seconds` after another one of the task wait, and become one.
+        """
         key = self._key.opened(address, token) if len(address) <= MAX_TOKEN_CHARACTERS else None
         if key is None:
             self._metrics.agent_pushes.labels("refused").inc()
             return "refused"
+        pending = self._pending.get(key)
+        if pending is None:
+            pending = self._pending[key] = asyncio.create_task(self._write_when_due(key))
+        # A sender that leaves must not take the notification of the others with it.
+        asked = await asyncio.shield(pending)
+        result: PushResult = "asked" if asked else "over"
+        self._metrics.agent_pushes.labels(result).inc()
+        return result
+
+    async def _write_when_due(self, key: TaskKey) -> bool:
+        loop = asyncio.get_running_loop()
+        written_at = self._written_at.get(key)
+        if written_at is not None:
+            await asyncio.sleep(written_at + self._min_interval_seconds - loop.time())
+        # What arrives from here on may tell of something that the poll does not see any more.
+        del self._pending[key]
+        self._remember(key, loop.time())
+        return await self._write(key)
+
+    def _remember(self, key: TaskKey, now: float) -> None:
+        self._written_at.pop(key, None)
+        self._written_at[key] = now
+        while next(iter(self._written_at.values())) <= now - self._min_interval_seconds:
+            self._written_at.popitem(last=False)
+
+    async def _write(self, key: TaskKey) -> bool:
+        """Whether a bridge asks for the task; False: it is over."""
         async with self._store.transaction() as tx:
             asked = await tx.tasks.poll_soon(key)
             if asked:
@@ -155,7 +197,10 @@ class PushNotifications:
         if asked:
             for wake in self._wakes:
                 wake()
-        result: PushResult = "asked" if asked else "over"
-        self._metrics.agent_pushes.labels(result).inc()
-        log.info(log_events.AGENT_PUSHED, task_id=key.task_id, attempt=key.attempt, result=result)
-        return result
+        log.info(
+            log_events.AGENT_PUSHED,
+            task_id=key.task_id,
+            attempt=key.attempt,
+            result="asked" if asked else "over",
+        )
+        return asked

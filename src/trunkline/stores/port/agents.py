@@ -44,6 +44,10 @@ class AgentReads(Protocol):
         """The agent with that name; if there is none, the one with that id."""
         ...
 
+    async def known(self, names: Collection[str]) -> set[str]:
+        """Those of the names that an agent has."""
+        ...
+
     async def page(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]:
         """In the order of their names; `after` is the last name seen."""
         ...

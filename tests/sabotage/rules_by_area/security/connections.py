@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.sabotage.mutation import Change
+from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _SLOTS = "tests/unit/serving/test_acceptor.py"
@@ -53,6 +53,53 @@ CONNECTIONS: Sequence[Rule] = (
         change=Change("keyword", 1, of=2, becomes="max_connections"),
         caught_by=(
             "tests/unit/wiring/test_descriptors.py::test_connections_and_calls_leave_descriptors_for_the_store",
+        ),
+    ),
+    Rule(
+        name="stalled-readers-are-cut",
+        breaks="Clients that never read their responses hold memory for as long as they like.",
+        symbol="trunkline.serving.connection:HttpConnection.pause_writing",
+        change=Drop("call statement", 2, of=2),
+        caught_by=(
+            "tests/scenarios/hostile/test_stalled_readers.py::test_a_client_that_reads_nothing_is_cut[embedded]",
+        ),
+        shows="Timeout",
+    ),
+    Rule(
+        name="heavy-requests-have-a-queue",
+        breaks="One client that validates large workflows takes the processor from all runs.",
+        symbol="trunkline.services.heavy_work:HeavyWork.run",
+        change=Change("condition", 1, of=2, becomes="False"),
+        caught_by=(
+            "tests/unit/services/test_heavy_work.py::test_a_full_queue_refuses_more_and_takes_work_again_later",
+        ),
+        shows="Timeout",
+    ),
+    Rule(
+        name="one-caller-does-not-fill-the-queue",
+        breaks="One API key takes all places for requests that take long.",
+        symbol="trunkline.services.heavy_work:HeavyWork.run",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=("tests/unit/services/test_heavy_work.py::test_one_caller_does_not_fill_the_queue",),
+        shows="Timeout",
+    ),
+    Rule(
+        name="steps-have-a-limit",
+        breaks="A workflow of 80,000 steps keeps the process busy for many seconds.",
+        symbol="trunkline.workflow.validate:_steps",
+        change=Change("condition", 4, of=4, becomes="False"),
+        caught_by=(
+            "tests/scenarios/hostile/test_large_workflows.py::test_a_workflow_with_too_many_steps_is_refused[embedded]",
+        ),
+        shows="ValueError",
+    ),
+    Rule(
+        name="push-notifications-are-coalesced",
+        breaks="An agent that sends notifications without pause fills the store and wakes the bridge all the time.",
+        symbol="trunkline.services.agents.push_notifications:PushNotifications._write_when_due",
+        change=Change("condition", becomes="False"),
+        caught_by=(
+            "tests/contract/stores/test_push_notifications.py::test_notifications_without_pause_wait_for_the_interval[sqlite]",
         ),
     ),
 )

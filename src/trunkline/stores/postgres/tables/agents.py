@@ -14,6 +14,7 @@ from trunkline.stores.port.agents import AgentLoad, BreakerChange, NotedCall
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import (
     as_uuid,
+    escaped,
     json_accepted,
     json_restored,
     restored,
@@ -75,6 +76,12 @@ class PostgresAgentReads(PostgresReads):
             limit,
         )
         return [_agent(row) for row in page]
+
+    async def known(self, names: Collection[str]) -> set[str]:
+        stored = [escaped(name) for name in names]
+        async with self._pool.reader() as db:
+            found = await db.rows("SELECT name FROM agents WHERE name = ANY($1::text[])", stored)
+        return {restored(row[0]) for row in found}
 
     async def load(self, name: str) -> AgentLoad:
         return (await self.loads([name]))[name]

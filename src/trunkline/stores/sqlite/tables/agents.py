@@ -9,6 +9,7 @@ import apsw
 from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
+from trunkline.jsontypes import encode
 from trunkline.stores.agent_limits import after_calls
 from trunkline.stores.port.agents import AgentLoad, BreakerChange, NotedCall
 from trunkline.stores.rows.agents import agent_record, agent_values, options_text, protocol_config_text
@@ -58,6 +59,10 @@ class SqliteAgentReads(SqliteReads):
             values.append(protocol)
         page = rows(self._db, f"{_SELECT} WHERE {condition} ORDER BY name LIMIT ?", (*values, limit))
         return [agent_record(row) for row in page]
+
+    async def known(self, names: Collection[str]) -> set[str]:
+        sql = "SELECT name FROM agents WHERE name IN (SELECT value FROM json_each(?))"
+        return {row[0] for row in rows(self._db, sql, (encode(list(names)).decode(),))}
 
     async def load(self, name: str) -> AgentLoad:
         return _load(self._db, name, self._clock.now())
