@@ -22,7 +22,7 @@ class StdioProgram:
     environment: tuple[str, ...] = ()
 
     def variables(self, ours: Mapping[str, str]) -> dict[str, str]:
-        """What it gets of our environment; our own settings are not in it, and so no secret of ours."""
+        """The environment that it inherits. Trunkline's own settings, and so its secrets, are not included."""
         return {name: value for name, value in ours.items() if self._gets(name)}
 
     def _gets(self, name: str) -> bool:

@@ -202,7 +202,7 @@ def _speaks(dialect: ChosenDialect, plan: CheckPlan, asked: Sequence[ProbeExchan
     posts = [
         exchange for exchange in asked if exchange.answer is not None and exchange.probe.body is not None
     ]
-    # A GET is no request of the protocol: a page for it proves nothing.
+    # A GET is not a request of the protocol, so its response proves nothing.
     if not posts:
         return not_applicable("Not enough evidence: the agent answered no request. Run with --active.")
     spoke = next((exchange for exchange in posts if plan.speaks(exchange)), None)

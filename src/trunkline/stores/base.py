@@ -8,7 +8,7 @@ importable from here.
 Every method of a transaction is one set-based statement over a whole batch. Payloads are bytes. Times are `Instant`s,
 and a transaction's `now` is the database's clock: nothing else decides leases and timers.
 
-A new backend is one folder next to `sqlite/`, one line in `wiring`, and passes `tests/contract`.
+A new backend is a folder next to `sqlite/` that passes `tests/contract`. CONTRIBUTING.md lists the steps.
 """
 
 from __future__ import annotations

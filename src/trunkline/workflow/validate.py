@@ -43,7 +43,7 @@ from trunkline.workflow.secret_references import check_secret_references, refuse
 from trunkline.workflow.validation_report import ValidationReport
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
-# Every workflow of litecone has it, and none of ours.
+# Every workflow in litecone's format has this key. Trunkline's own format does not.
 LITECONE_KEY = "start_step"
 STEP_KEYS = (
     "agent", "workflow", "version", "needs", "join", "for_each", "when", "input", "retry", "timeout", "deadline",

@@ -10,8 +10,8 @@ from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant
 
 _MICROSECONDS = 1_000_000
-# Bridges read the store's clock a little apart: so much behind is no reason to count any time twice. More is a clock
-# that was set back.
+# Bridges read the store's clock at slightly different times. Up to this difference, no time is counted twice. A larger
+# difference means that the clock was set back.
 _APART = 10 * _MICROSECONDS
 # What adding up fractions of a token may have lost.
 _DUST = 1e-9

@@ -27,7 +27,7 @@ def reference_to(type_: type) -> JsonObject:
 
 
 def schema_of(type_: object) -> JsonObject:
-    """The schema of a type that is no resource by itself, such as that of a parameter."""
+    """The schema of a type that is not a resource, such as the type of a parameter."""
     return _spelled(cast("JsonObject", msgspec.json.schema(type_)))
 
 

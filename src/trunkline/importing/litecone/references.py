@@ -274,7 +274,7 @@ class ReferenceTranslator:
             case LiteconeConditionalStep():
                 return self._of_decision(step, keys)
             case None:
-                raise NotTranslatable(f"there is no step '{name[:80]}'", _FIX)
+                raise NotTranslatable(f"unknown step '{name[:80]}'", _FIX)
 
     def _of_call(self, step: LiteconeAgentStep, keys: Keys) -> tuple[str, Keys]:
         base = self._where.readable(step.id)

@@ -232,7 +232,7 @@ class _Successors:
             self._reported.add((name, missing))
             self._report.lost(
                 ("steps", name, *path),
-                f"there is no step '{missing[:80]}', or none that can be used",
+                f"the step '{missing[:80]}' does not exist, or cannot be used",
                 "Correct it in the source, and import again.",
             )
 

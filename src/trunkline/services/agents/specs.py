@@ -53,7 +53,7 @@ _READ_ONLY = frozenset(
     }
 )
 
-# Whoever sends an agent of litecone as it is learns what converts it.
+# A registration in litecone's format is rejected with the command that converts it.
 _LITECONE_FIELDS = frozenset({"retry_config", "circuit_breaker_config"})
 _LITECONE_API_KEY = "apikey"
 _CONVERT = "convert litecone's agents with: trunkline import --from litecone FILE"

@@ -146,7 +146,10 @@ class Migrations:
             migration for migration in await self._repository.all() if migration.is_part_of_bulk_cutover
         ]
         if not wanted:
-            raise Conflict("There is no agent to cut over.", fix="See: trunkline agents migrate plan")
+            raise Conflict(
+                "There is no agent to cut over.",
+                fix="See the state of all agents: trunkline agents migrate plan",
+            )
         return await self._cut_over(wanted, reason, force=force, all_of_them=True)
 
     async def _cut_over(

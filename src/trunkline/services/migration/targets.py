@@ -126,7 +126,7 @@ def _takes_input_mode(protocol: str) -> bool:
     try:
         return not validate_protocol_config(protocol, {"input_mode": WHOLE_INPUT})
     except UnsupportedProtocol:
-        # Reported by `_check`, with the protocols that there are.
+        # `_check` reports it, with the supported protocols.
         return False
 
 

@@ -21,7 +21,7 @@ def parallel_of(*members: str, **steps: JsonObject) -> JsonObject:
 @pytest.mark.parametrize(
     ("source", "path", "message"),
     [
-        (workflow("a", {"a": call("b")}), "steps.a.next_step", "there is no step 'b'"),
+        (workflow("a", {"a": call("b")}), "steps.a.next_step", "the step 'b' does not exist"),
         (workflow("a", {"a": call("b"), "b": call("a")}), "steps.a", "the steps form a cycle: a -> b -> a"),
         (workflow("a", {"a": call("a")}), "steps.a", "the steps form a cycle: a -> a"),
         (workflow("x", {"a": call()}), "start_step", "the first step 'x' is not among the steps"),
@@ -45,7 +45,7 @@ def parallel_of(*members: str, **steps: JsonObject) -> JsonObject:
         (workflow("a", {"a": {**call(), "input_mapping": [1]}}), "steps.a.input_mapping", "must be an object"),
         (fork_at_the_end(), "steps.f.fork_join_config.join_policy", "no following step can wait for 'any'"),
         (parallel_of("a", "b", a=call("b"), b=call()), "steps.b", "reach the step on several paths"),
-        (parallel_of("a", "x", a=call()), "steps.p.parallel_steps", "there is no step 'x'"),
+        (parallel_of("a", "x", a=call()), "steps.p.parallel_steps", "the step 'x' does not exist"),
         (loop_of(loop_body=["x"]), "steps.l", "cannot be ordered"),
         (loop_of(collection="items"), "steps.l", "'collection' is not a single ${…}"),
         (loop_of(on_error="ignore"), "steps.l.loop_config.on_error", "must be one of stop, continue, collect"),
