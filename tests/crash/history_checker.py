@@ -246,7 +246,7 @@ def _recorded(wire: Sequence[JsonObject]) -> Counter[str]:
     """How many exchanges of each task were kept that sent its message, apart from those that we broke off."""
     found: Counter[str] = Counter()
     for exchange in wire:
-        if str(exchange.get("error")).startswith("Trunkline broke the call off"):
+        if str(exchange.get("error")).startswith("Trunkline stopped the call before"):
             continue
         request = cast("JsonObject", exchange["request"])
         # A card is asked for without a body.

@@ -203,5 +203,5 @@ async def test_a_mistake_in_the_function_is_not_told_to_the_caller(
         raise KeyError("canary")
 
     run = await done(shared_system, agent, dialect)
-    assert "The agent has failed; its log says why." in str(error_of(run)["message"])
+    assert "The agent failed. See its log for the reason." in str(error_of(run)["message"])
     assert "canary" not in str(run)

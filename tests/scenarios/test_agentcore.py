@@ -84,7 +84,7 @@ async def test_a_step_is_done_by_a_zone_in_agentcore(
     assert {one.qualifier for one in endpoint.invocations} == {"blue"}
     assert (shown["transport"], shown["url"]) == ("aws-agentcore", f"{ARN}?qualifier=blue")
     assert health["status"] == "unknown"
-    assert "cannot be asked without giving it work" in str(health["detail"])
+    assert "cannot be reached without giving it work" in str(health["detail"])
     assert har.status == 200
     assert ARN.encode() in har.body
     request = exchange["request"]

@@ -250,8 +250,8 @@ async def test_the_health_of_a_program_is_whether_it_can_be_started(tmp_path: Pa
             found[name] = (health["status"], health["detail"])
     assert found == {
         "there": ("healthy", "The program there can be started."),
-        "gone": ("unhealthy", "The program gone cannot be started: its command is not there."),
-        "unknown": ("unhealthy", "No program is called unknown in TRUNKLINE_STDIO_COMMANDS."),
+        "gone": ("unhealthy", "The program gone cannot be started: its command does not exist."),
+        "unknown": ("unhealthy", "TRUNKLINE_STDIO_COMMANDS has no program unknown."),
     }
 
 

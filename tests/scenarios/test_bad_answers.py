@@ -64,7 +64,7 @@ BAD: list[tuple[str, str, Script, str, str]] = [
     ("nan", "simple-a2a", Reply(200, b'{"status":"success","output":NaN}'), "agent_answer_malformed", "not JSON"),
     ("html 502", "simple-a2a", Reply(502, HTML.body), "agent_http_error", "HTTP 502: Welcome to nginx!"),
     ("413", "simple-a2a", Reply(413, b"<h1>Too large</h1>"), "agent_http_error", "bytes is too large for it"),
-    ("closed", "simple-a2a", Hangup(), "agent_connection_lost", "The agent closed the connection unanswered."),
+    ("closed", "simple-a2a", Hangup(), "agent_connection_lost", "The agent closed the connection without an answer."),
     ("cut", "simple-a2a", Hangup(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"), "agent_connection_lost",
      "broke off after 2 bytes"),
     ("no http", "simple-a2a", Hangup(b"220 mail.example ESMTP\r\n"), "agent_answer_malformed", "is not HTTP"),
@@ -112,7 +112,7 @@ async def test_a_bad_answer_gives_its_documented_error_and_nothing_else_stops(
 @pytest.mark.parametrize(
     ("url", "code", "message"),
     [
-        ("http://nowhere.invalid/agent", "agent_dns_failed", "The agent's host cannot be looked up"),
+        ("http://nowhere.invalid/agent", "agent_dns_failed", "The agent's host name cannot be resolved"),
         ("http://169.254.169.254/agent", "agent_address_forbidden", "169.254.169.254"),
         ("http://100.64.1.2/agent", "agent_address_forbidden", "100.64.1.2"),
     ],

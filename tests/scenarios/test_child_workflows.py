@@ -75,7 +75,7 @@ async def test_the_failure_of_a_child_fails_the_step_and_says_why(system: Runnin
         (
             {"input": {}},
             "child_input_invalid",
-            """The step's input does not fit the schema of workflow child: input: "text" is a required property.""",
+            """The step's input does not match the schema of workflow child: input: "text" is a required property.""",
         ),
     ],
     ids=["no workflow", "no version", "unfit input"],

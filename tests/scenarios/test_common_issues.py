@@ -68,7 +68,7 @@ async def test_2_an_answer_without_a_required_field_is_called_malformed(
     run, exchange, logs = await issue(shared_system, f"issue-2-{missing}", incomplete)
     assert str(error_of(run)["message"]).startswith("malformed JSON-RPC response: Response missing")
     assert f"'{missing}'" in str(error_of(run)["message"])
-    assert "always answer with 'jsonrpc': '2.0'" in str(error_of(run)["fix"])
+    assert "always respond with 'jsonrpc': '2.0'" in str(error_of(run)["fix"])
     logged = line(logs, "error", "malformed JSON-RPC response")
     assert logged["event"] == "protocol_translation_error"
     assert logged["direction"] == "response"

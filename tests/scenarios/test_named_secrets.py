@@ -65,7 +65,7 @@ async def test_a_secret_reaches_the_agent_and_is_shown_by_its_name_alone(system:
     assert step_of(run, "only")["input"] == {"text": "hello", "bot_token": SECRET}
     (exchange,) = await system.items(f"/runs/{run['id']}/wire")
     assert "[redacted]" in str(exchange["request"])
-    assert exchange["notes"] == ["The request body had secrets, which are not shown: slack-bot."]
+    assert exchange["notes"] == ["The request body contained secrets, which are not shown: slack-bot."]
 
 
 def a2a_card(agent: ScriptedAgent, version: str) -> JsonObject:
@@ -210,7 +210,7 @@ async def test_without_the_secret_nothing_is_sent_and_a_retry_after_it_is_set_go
         run = await system.run("w")
         assert (agent.calls, agent.card_requests) == ([], [])
         error = error_of(run)
-        assert (error["code"], error["message"]) == ("secret_missing", "There is no secret slack-bot.")
+        assert (error["code"], error["message"]) == ("secret_missing", "The secret slack-bot does not exist.")
         assert "trunkline secrets set slack-bot" in str(error["fix"])
         assert step_of(run, "only")["attempts"] == 1
         await put(system)

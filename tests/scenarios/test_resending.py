@@ -48,7 +48,7 @@ async def test_an_agent_that_cannot_be_asked_gets_the_same_message_and_the_histo
     assert run["status"] == "COMPLETED"
     assert agent.calls[0].id == agent.calls[1].id
     (reason,) = await reasons(system, run_id)
-    assert reason.startswith("The attempt before got no answer. Called again with the same message: ")
+    assert reason.startswith("The previous attempt got no answer. Sent again with the same message: ")
 
 
 async def test_an_agent_that_is_not_to_be_called_twice_is_not(system: RunningSystem) -> None:
@@ -150,7 +150,7 @@ async def test_an_agent_that_has_lost_its_task_gets_the_same_message(system: Run
     first, _, second = agent.calls
     assert first.message["messageId"] == second.message["messageId"]
     (reason,) = await reasons(system, run_id)
-    assert reason.startswith("The attempt before got no answer.")
+    assert reason.startswith("The previous attempt got no answer.")
 
 
 @pytest.mark.embedded_only
@@ -171,4 +171,4 @@ async def test_a_process_that_died_in_a_call_leaves_the_same_message_to_the_next
             (reason,) = await reasons(system, run_id)
     assert run["status"] == "COMPLETED"
     assert agent.calls[0].message["messageId"] == agent.calls[1].message["messageId"]
-    assert reason.startswith("The process that called before ended without an answer.")
+    assert reason.startswith("The previous process ended before it got an answer.")

@@ -78,7 +78,10 @@ async def taking(
 ) -> AsyncGenerator[Arrivals]:
     arrivals = Arrivals()
     stopping = asyncio.Event()
-    async with open_store(load_settings({"data": data}), beside=True) as store, asyncio.TaskGroup() as group:
+    async with (
+        open_store(load_settings({"data": data}), allow_in_use=True) as store,
+        asyncio.TaskGroup() as group,
+    ):
         commands = StartCommandConsumer(arrivals, system.embedded.api.runs, wrap(store), Metrics(), Traces())
         group.create_task(commands.run(stopping))
         try:

@@ -63,7 +63,7 @@ async def test_every_exchange_of_every_attempt_is_kept_in_order(system: RunningS
     assert [(item["step"], item["attempt"]) for item in items] == [("only", n) for n in (1, 2, 3, 3)]
     assert [str(item["started_at"]) for item in items] == sorted(str(item["started_at"]) for item in items)
     assert items[1]["response"] is None
-    assert items[1]["error"] == "The agent closed the connection unanswered."
+    assert items[1]["error"] == "The agent closed the connection without an answer."
     for item, call in zip(items, agent.calls, strict=True):
         request = part(item, "request")
         assert request["method"] == "POST"
@@ -206,7 +206,7 @@ async def test_a_request_that_is_cut_is_repeated_with_a_body_from_a_file_or_not_
         assert [len(str(part(exchange, name)["body"])) for name in ("request", "response")] == [2_000, 2_000]
         cut, from_file, command = to_curl(exchange).splitlines()
         assert cut.startswith("# The request body is cut: it has 3,")
-        assert cut.endswith("bytes, and 2,000 are kept. The setting max_wire_bytes says how many.")
+        assert cut.endswith("bytes, and 2,000 are kept. The limit is the setting max_wire_bytes.")
         assert "body-of-only-attempt-1.txt" in from_file
         assert await answer(command) == (1, b"")
         assert len(agent.calls) == 1
@@ -401,7 +401,7 @@ async def test_a_call_that_is_broken_off_is_on_the_wire_with_what_had_come(syste
         await system.wait_for(run_id)
         items = await system.items(f"/runs/{run_id}/wire")
     assert [item["kind"] for item in items if item["kind"] != "card"] == ["stream", "cancel"]
-    assert items[-2]["error"] == "Trunkline broke the call off before the answer was complete."
+    assert items[-2]["error"] == "Trunkline stopped the call before the answer was complete."
     assert part(items[-2], "response")["status"] == 200
     assert "working" in str(items[-2]["frames"])
 
@@ -422,7 +422,7 @@ async def test_a_request_whose_answer_was_not_waited_for_is_on_the_wire(system: 
         await system.wait_for(run_id)
         (sent,) = await system.items(f"/runs/{run_id}/wire")
     assert (sent["kind"], sent["response"]) == ("send", None)
-    assert sent["error"] == "Trunkline broke the call off before the answer was complete."
+    assert sent["error"] == "Trunkline stopped the call before the answer was complete."
 
 
 async def test_another_format_is_refused(system: RunningSystem) -> None:

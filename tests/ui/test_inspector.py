@@ -206,7 +206,7 @@ def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspecte
     assert asked
     assert all("step=flaky" in url for url in asked)
     expect(listed.locator("[data-type=StepRetryScheduled]")).to_contain_text(
-        "flaky · attempt 2 · The agent closed the connection unanswered."
+        "flaky · attempt 2 · The agent closed the connection without an answer."
     )
     listed.locator("[data-type=StepRetryScheduled]").get_by_role("button").click()
     expect(listed.get_by_label("Event", exact=False).last).to_contain_text('"code": "agent_connection_lost"')

@@ -91,7 +91,9 @@ def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspe
     expect(request.get_by_test_id("body")).to_contain_text('"method":"message/send"')
     expect(refused.get_by_test_id("response").get_by_test_id("body")).to_have_text("busy")
     lost = open_up(exchanges.nth(1))
-    expect(lost.get_by_test_id("exchange-error")).to_have_text("The agent closed the connection unanswered.")
+    expect(lost.get_by_test_id("exchange-error")).to_have_text(
+        "The agent closed the connection without an answer."
+    )
     expect(lost.get_by_test_id("response")).to_contain_text("No answer came.")
     look_at(page, "wire")
     # What is open is in the address.
@@ -117,7 +119,9 @@ def test_an_exchange_is_found_by_its_number_on_whatever_page_it_is(
     page.route("**/wire?*", in_small_pages)
     second = inspected.client.wire(inspected.run, step="flaky").items[1]
     exchanges = open_wire(page, inspected, f"step=flaky&tab=wire&exchange={second.get('id')}")
-    expect(page.get_by_test_id("exchange-error")).to_have_text("The agent closed the connection unanswered.")
+    expect(page.get_by_test_id("exchange-error")).to_have_text(
+        "The agent closed the connection without an answer."
+    )
     expect(exchanges).to_have_count(2)
     open_wire(page, inspected, "step=flaky&attempt=1&tab=wire&exchange=999999999")
     expect(page.get_by_test_id("no-exchange")).to_have_text(
@@ -395,7 +399,7 @@ def test_a_copied_request_arrives_as_it_was_recorded(
 
 CUT = (
     "The request body is cut: it has 300,074 bytes, and 65,536 are kept. "
-    "The setting max_wire_bytes says how many."
+    "The limit is the setting max_wire_bytes."
 )
 
 
@@ -421,7 +425,7 @@ def test_a_request_that_is_cut_is_copied_with_a_file_for_its_body(
         look_at(page, "wire-cut")
     text = copied(page, rows.first, form)
     assert text.startswith(
-        f"# {CUT}\n# Put the whole body into {file} first; without that file nothing is sent.\n"
+        f"# {CUT}\n# Save the whole body as {file} first. Without that file nothing is sent.\n"
     )
     assert "half of" not in text
     if form == "curl":

@@ -49,7 +49,7 @@ MAX_BATCH = 100
 
 # Without a limit, a client that waits for an endless task would keep the server from stopping.
 _STOP_SECONDS = 10
-_NO_HANDLER = "The agent has no handler. Put @agent before the function that answers."
+_NO_HANDLER = "The agent has no handler. Decorate the function that answers with @agent."
 
 H = TypeVar("H", bound=Handler)
 _App = Coroutine[Any, Any, None]
@@ -146,7 +146,7 @@ class Agent:
         path: str = scope["path"]
         if header(scope, b"origin"):
             await _respond_error(
-                send, 403, "Browsers are turned away; let a server of your own call the agent."
+                send, 403, "Requests from browsers are rejected. Call the agent from your server."
             )
         elif scope["method"] == "POST":
             await self._handle_post(scope, receive, send)
@@ -156,7 +156,7 @@ class Agent:
             await self._show_card(scope, send)
         else:
             await _respond_error(
-                send, 404, f"There is nothing to read here. The card is at {CARD_PATHS[0]}; send a POST."
+                send, 404, f"Nothing is served at this path. The card is at {CARD_PATHS[0]}; send a POST."
             )
 
     async def _show_card(self, scope: Scope, send: Send) -> None:

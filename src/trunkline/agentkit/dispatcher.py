@@ -107,7 +107,7 @@ class RpcDispatcher:
             return _event_stream(request, dialect, execution, sending.history)
         execution = self._named(request)
         if execution.has_ended and not dialect.streams_ended_tasks:
-            raise RequestError(UNSUPPORTED, f"Task {execution.id} is {execution.state}: ask for it instead")
+            raise RequestError(UNSUPPORTED, f"Task {execution.id} is {execution.state}: get the task instead")
         return _event_stream(request, dialect, execution, None)
 
     async def _perform(
@@ -175,5 +175,5 @@ def _check_version(version: str) -> None:
     if version and ".".join(version.split(".")[:2]) not in _VERSIONS:
         raise RequestError(
             VERSION_NOT_SUPPORTED,
-            f"A2A {version[:20]} is not spoken here; these versions are: {', '.join(_VERSIONS)}",
+            f"A2A {version[:20]} is not supported; supported versions: {', '.join(_VERSIONS)}",
         )

@@ -1,5 +1,5 @@
 """
-What a caller is told when its request is not taken: JSON-RPC's codes, and those of A2A.
+The errors that a caller gets when its request is rejected: JSON-RPC's codes, and those of A2A.
 
     -32700  not JSON                          -32001  no such task
     -32600  not a request                     -32002  the task cannot be canceled
@@ -49,7 +49,7 @@ class TooManyTasks(RequestError):
     status = 503
 
     def __init__(self, limit: int) -> None:
-        super().__init__(INTERNAL_ERROR, f"The agent has {limit:,} tasks in hand and takes no more now")
+        super().__init__(INTERNAL_ERROR, f"The agent has {limit:,} tasks in progress, which is its limit")
 
 
 class TaskNotFound(RequestError):

@@ -3,7 +3,7 @@ Handlers, in each of their forms, and what becomes of what they do.
 
     def answer(task)                    called in a thread; so it may block
     async def answer(task)              awaited
-    async def answer(task), yielding    each thing that it yields is told at once
+    async def answer(task), yielding    each value that it yields is sent at once
 
 What else than `AgentError` and `Rejected` is raised is a mistake in the handler: its text is for the agent's log, and
 the caller learns only that the agent has failed.
@@ -29,7 +29,7 @@ from trunkline.agentkit.task_execution import TaskExecution
 
 log = logging.getLogger("trunkline.agent")
 
-FAILED = "The agent has failed; its log says why."
+FAILED = "The agent failed. See its log for the reason."
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ def check_handler(handler: Handler) -> None:
     if not callable(handler):
         raise TypeError(f"A handler is a function, not {type(handler).__name__}.")
     if inspect.isgeneratorfunction(handler):
-        raise TypeError("A handler that yields is written with async def.")
+        raise TypeError("A handler that yields must be an async function (async def).")
 
 
 async def perform(
@@ -90,12 +90,12 @@ async def perform(
         execution.end("canceled")
         raise
     except Rejected as exc:
-        execution.end("rejected", str(exc) or "The agent does not take the task on.")
+        execution.end("rejected", str(exc) or "The agent rejected the task.")
     except AgentError as exc:
         execution.end("failed", str(exc) or FAILED)
     # The outermost frame of the author's code, which may raise anything, also a wish to exit.
     except (Exception, SystemExit):
-        log.exception("The handler of task %s has failed", execution.id)
+        log.exception("The handler of task %s failed", execution.id)
         execution.end("failed", FAILED)
 
 
@@ -111,13 +111,13 @@ async def _answer(
         task = msgspec.structs.replace(task, message=reply, history=(*before, *execution.history[:-1]))
         given = await _called(handler, task, execution, threads)
     if isinstance(given, Status):
-        raise TypeError("A Status is yielded, not returned.")
+        raise TypeError("Yield a Status instead of returning it.")
     for artifact in artifacts_of(given):
         execution.add_artifact(artifact)
 
 
 async def _called(handler: Handler, task: Task, execution: TaskExecution, threads: Executor) -> object:
-    """What the handler returns; what it yields is told already."""
+    """The return value of the handler; the yielded values have been sent already."""
     if inspect.iscoroutinefunction(handler) or inspect.isasyncgenfunction(handler):
         given = handler(task)
     else:

@@ -43,7 +43,7 @@ def decode(text: bytes | str) -> Json:
 
 
 def kind_of(value: Json) -> str:
-    """What a value is, in words for whoever sent it."""
+    """The JSON type of a value, for an error message."""
     match value:
         case None:
             return "null"

@@ -28,12 +28,12 @@ def read_request(body: Json) -> RpcRequest:
     if body.get("jsonrpc") != VERSION:
         raise _invalid('jsonrpc must be "2.0"')
     if "id" not in body:
-        raise _invalid("id is missing: without it the answer would belong to nobody")
+        raise _invalid("id is missing: the answer needs it")
     if body["id"] != id_of(body):
         raise _invalid(f"id is {kind_of(body['id'])}, and must be a string or a number")
     method = body.get("method")
     if not isinstance(method, str) or not method:
-        raise _invalid("method must be a string that is not empty")
+        raise _invalid("method must be a non-empty string")
     params = body.get("params", {})
     if not isinstance(params, dict):
         raise invalid_params(f"params is {kind_of(params)}, not an object")

@@ -1,5 +1,5 @@
 """
-A message, whoever wrote it, and what a handler reads in it.
+A message from a caller or from the agent, and what a handler reads in it.
 
     text    the text parts, one below the other; if they are a JSON object, or if there are none, the data's `text`,
             else its `query`, else the data as JSON
@@ -81,7 +81,7 @@ def read_message(value: Json) -> Message:
         raise invalid_params(f"message is {kind_of(value)}, not an object")
     message_id = _id(value, "messageId")
     if message_id is None:
-        raise invalid_params("message.messageId is missing: by it a message that is sent again is recognised")
+        raise invalid_params("message.messageId is missing: it identifies a repeated message")
     if value.get("role") not in _OF_USERS:
         raise invalid_params('message.role must be "user" or "ROLE_USER"')
     metadata = value.get("metadata")

@@ -83,6 +83,6 @@ def plain(value: object | UnsetType) -> Json:
         encode(built)
     except (TypeError, ValueError, RecursionError) as exc:
         raise TypeError(
-            f"A handler gives a text, what JSON can hold, or an Artifact, not {type(value).__name__}: {exc}"
+            f"A handler must return a string, a JSON value or an Artifact, not {type(value).__name__}: {exc}"
         ) from exc
     return built

@@ -106,7 +106,7 @@ class InMemoryTaskStore:
             raise invalid_params(f"message.contextId is not that of task {execution.id}")
         if not execution.is_asking:
             raise RequestError(
-                UNSUPPORTED, f"Task {execution.id} is {execution.state}: it takes no message now"
+                UNSUPPORTED, f"Task {execution.id} is {execution.state}: it accepts no messages in this state"
             )
         execution.reply(message)
         self._by_message[message.key()] = execution

@@ -1,7 +1,7 @@
 """
 What the ends of calls tell about the agents that have a breaker, noted in the transaction that writes the answers.
 
-A call counts once, by its first message: whether the agent takes it. Questions how a task stands do not count.
+A call counts once, by its first message: whether the agent takes it. Polls do not count.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class TaskClaimer:
         await self._broker.publish_results(tx, results)
 
     async def _check_other_bridges(self, tx: Transaction) -> None:
-        """Takes over the tasks of bridges that died, and learns which of ours another bridge was told to stop."""
+        """Takes over the tasks of dead bridges, and reads which of our tasks another bridge was asked to stop."""
         if self._heartbeat is None or tx.now < self._next_check_at:
             return
         self._next_check_at = after(tx.now, _CHECK_EVERY)

@@ -134,7 +134,7 @@ def _unfit(workflow: CompiledWorkflow, effect: StartChildRun) -> StepError | Non
     told = "; ".join(f"{finding.path}: {finding.message}" for finding in findings[:_MAX_FINDINGS_SHOWN])
     return StepError(
         code="child_input_invalid",
-        message=f"The step's input does not fit the schema of workflow {workflow.definition.name}: {told}"
+        message=f"The step's input does not match the schema of workflow {workflow.definition.name}: {told}"
         f"{f' (and {more} more)' if more > 0 else ''}.",
     )
 

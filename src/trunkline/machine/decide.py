@@ -315,9 +315,7 @@ def _should_begin(turn: Turn, plan: CompiledStep, step: StepState) -> bool:
         join.fail(turn, plan, step, plan.join)
         return False
     if plan.catches and not _catches_failure(turn, plan):
-        turn.record(
-            StepSkipped(step.name, f"There is no failure to handle: {', '.join(plan.catches)} did not fail.")
-        )
+        turn.record(StepSkipped(step.name, f"Nothing to handle: {', '.join(plan.catches)} did not fail."))
         return False
     if plan.for_each is not None and plan.for_each.filters_items:
         return True

@@ -40,7 +40,7 @@ class StepEventBase(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunStarted(RunEventBase, frozen=True):
-    # Whoever follows the history alone can find the run in the logs of others.
+    # A client that reads only the history can find the run in the logs of other systems.
     correlation_id: str = ""
 
 
@@ -51,7 +51,7 @@ class StepKept(StepEventBase, frozen=True):
 
 
 class StepInputGiven(StepEventBase, frozen=True):
-    """Whoever retried the run has written the step's input; the workflow's own is not evaluated."""
+    """The retry request provides the step's input; the workflow's expression is not evaluated."""
 
     input: Payload
 

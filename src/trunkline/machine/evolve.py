@@ -1,7 +1,7 @@
 """
 How a fact changes the state: the only place that does.
 
-Every change costs the same however long the run is: counters are kept, never counted anew. Rebuilding from rows
+Every change costs the same however long the run is: counters are updated, never recounted. Rebuilding from rows
 (`restore`) is the one exception.
 """
 
@@ -148,7 +148,7 @@ def _finish_item(state: RunState, item: StepState) -> None:
 
 
 def _record_failure(state: RunState, step: StepState) -> None:
-    # By what is stored: whoever reads the steps again, in any order, has to come to the same failure.
+    # By stored values: reading the steps again, in any order, must give the same failure.
     blamed = None if state.failure is None or state.failure.step is None else state.steps[state.failure.step]
     if blamed is None or _end_order(state, step) < _end_order(state, blamed):
         state.failure = step.error

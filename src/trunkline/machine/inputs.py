@@ -82,7 +82,7 @@ class ReplyGiven(msgspec.Struct, frozen=True, tag="reply_given"):
 
 
 class ReplyOverdue(msgspec.Struct, frozen=True, tag="reply_overdue"):
-    """Nobody has answered the question that the agent asked at this attempt, after so many replies."""
+    """The question that the agent asked in this attempt, after this number of replies, was not answered in time."""
 
     step: str
     attempt: int

@@ -1,7 +1,7 @@
 """
 The state of a run, as the machine sees it and as the stores keep it.
 
-A `RunState` is owned by whoever holds it: `evolve` changes it in place. It is worth only as much as the version it
+A `RunState` is owned by its holder: `evolve` changes it in place. It is worth only as much as the version it
 was read at; the commit compares, and a holder that lost drops what it has.
 """
 
@@ -35,7 +35,7 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
     kind: Literal["input", "auth", "retry", "remote", "outcome"]
     text: str
     until: Instant | None = None
-    # Of a question: what the agent has said with it that is no text.
+    # Of a question: what the agent sent with it that is not text.
     data: Json = None
     # When a person began to be waited for.
     since: Instant | None = None
@@ -76,7 +76,7 @@ class StepState(msgspec.Struct, kw_only=True):
     finished_at: Instant | None = None
     # What the step still waits for: needs that are not final yet, and a join as a whole; counted, never stored.
     remaining: int = 0
-    # Of the branches that it joins: how many have completed, and how many have ended otherwise; likewise.
+    # Of the branches that it joins: how many have completed, and how many have ended otherwise. Also never stored.
     joined: int = 0
     lost: int = 0
 
@@ -100,7 +100,7 @@ class ForEachState(msgspec.Struct):
     """The items of a step while it runs; derived from the stored list and the items' own states."""
 
     items: list[Json]
-    # The first that nobody has looked at yet.
+    # The first one that has not been examined yet.
     next_index: int = 0
     # Handed out and not over; and over, the failed among them.
     active: int = 0
@@ -137,7 +137,7 @@ class RunState(msgspec.Struct, kw_only=True):
     steps: dict[str, StepState] = {}
     # The conversation with each agent: agent -> contextId.
     contexts: dict[str, str] = {}
-    # Of whoever asked for the run.
+    # Of the client that started the run.
     trace: TraceContext | None = None
     parent: ParentStep | None = None
     # How many runs are above it.

@@ -2,7 +2,7 @@
 From an answer's bytes to JSON, and the symptom when they are none.
 
 msgspec skips what a type keeps as `Raw` without looking at it closely. Two things slip through and would fail
-whoever reads the output later: bytes that are not UTF-8 (checked here once, for the whole body) and numbers
+every later reader of the output: bytes that are not UTF-8 (checked here once, for the whole body) and numbers
 out of range (checked in bodies of up to 64 KiB: in a larger one the check would cost more than everything
 else).
 """
@@ -18,7 +18,7 @@ from trunkline.jsontypes import Json, decode
 
 T = TypeVar("T")
 
-# Whoever reads an output later may stand this much deeper in Python's stack than we do here, and msgspec
+# A later reader of an output may be this much deeper in Python's stack than we are here, and msgspec
 # counts its own depth on top of that.
 HEADROOM_LEVELS = 100
 WHOLE_CHECK_BYTES = 64 * 1024

@@ -204,7 +204,7 @@ class ProtocolAdapter(ABC):
         raise NotImplementedError(f"{self.get_protocol_name()} cannot find {task.task_id}: {answer.status}")
 
     def _malformed(self, exc: NotJson | ProtocolTranslationError, body: bytes) -> ProtocolTranslationError:
-        """The error as an operator reads it: with the symptom's name in front and the body beside it."""
+        """The error as an operator reads it: starting with the symptom, and with the body attached."""
         name = self.get_protocol_name()
         if isinstance(exc, NotJson):
             return ProtocolTranslationError(f"{self.malformed_symptom()}: {exc}", name, "response", body)

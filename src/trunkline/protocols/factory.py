@@ -12,7 +12,7 @@ Which dialects there are, by the names that the registry uses.
     "a2a-1.0"       {"jsonrpc", "id", "method": "SendMessage" | "SendStreamingMessage", "params"}
     "a2a-1.0-http"  POST /message:send or /message:stream {"message", "configuration"}
 
-`auto` is no dialect but the wish to have one chosen: negotiate.py.
+`auto` is not a dialect: it requests negotiation (negotiate.py).
 """
 
 from __future__ import annotations

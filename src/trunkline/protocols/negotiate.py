@@ -41,7 +41,7 @@ CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 A2A_DIALECTS = ("a2a-0.1-paths", "a2a-1.0", "a2a-0.3", "a2a-0.2", "a2a-1.0-http", "a2a-0.1")
 WITHOUT_CARD = "simple-a2a"
 
-# 501 beside the others: it is what a server says that has no GET at all, and it proves as much as a 405.
+# 501 as well: servers without any GET support answer it, and it proves as much as a 405.
 _ABSENT = frozenset({404, 405, 410, 501})
 # What else may be spoken at an address that has no card, or at one that takes JSON-RPC but not what its card says.
 # `message/send` of 0.2 and 0.3 is one and the same.
@@ -122,7 +122,7 @@ def _without_card_path(agent_url: str) -> str:
 
 
 def next_card_url(agent_url: str, fetches: Sequence[CardFetch]) -> str | None:
-    """The next address to ask; None when a card is found, or when there is no sense in asking on."""
+    """The next URL to request; None when a card is found, or when more requests would be useless."""
     if fetches and (_card_in(fetches[-1]) is not None or fetches[-1].status is None):
         return None
     asked = {fetch.url for fetch in fetches}

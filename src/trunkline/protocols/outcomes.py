@@ -87,7 +87,7 @@ class StreamUpdate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskStreamReader(Protocol):
-    """Reads one stream of one task; made anew for every stream, and told what the ones before have said."""
+    """Reads one stream of one task; created for every stream, with the results of the earlier ones."""
 
     def take(self, data: bytes) -> StreamUpdate:
         """One event's data; raises `ProtocolTranslationError`."""

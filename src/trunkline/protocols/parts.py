@@ -7,7 +7,7 @@ The parts of a message as a workflow writes them, the same for every dialect.
     {"url": "https://…", "mediaType": "…"}                   a file by its address; also "uri"
     {"kind": "text" | "data" | "file", "file": {"bytes" | "uri", "mimeType", "name"}}
 
-Every part may have `metadata`. An input with a list `parts` is such a message; what stands beside the list is
+Every part may have `metadata`. An input with a list `parts` is such a message; the fields next to the list are
 for the agent as well, as the message's metadata.
 """
 

@@ -98,7 +98,7 @@ def _read(body: bytes) -> SimpleAnswer:
     try:
         return _answers.read(body)
     except msgspec.ValidationError as exc:
-        # Every field takes any value, so it is no object at all.
+        # Every field accepts any value, so the answer cannot be an object.
         raise NotJson(f"The answer is {json_kind(parse(body))}, not an object") from exc
 
 

@@ -1,4 +1,4 @@
-"""The HTTP server that every door of ours stands behind; what a door answers with is its own business."""
+"""The HTTP server behind every endpoint of Trunkline; each application defines its own error responses."""
 
 from trunkline.serving.connection import HttpConnection
 from trunkline.serving.connection_limits import ConnectionLimits

@@ -1,7 +1,7 @@
 """
 Hears a request out whose answer ends the connection, though the answer is there already.
 
-To close on bytes that nobody has read resets the connection, and a caller that is still sending never sees why it was
+Closing a connection with unread bytes resets it, and a caller that is still sending never sees why it was
 refused. A connection that stays is read on by the server itself. How long a body may take is the connection's business.
 """
 

@@ -32,7 +32,7 @@ class HttpRefusal(NamedTuple):
 class HttpConnection(HttpToolsProtocol):
     """Refuses heads that are too large, and requests that do not end."""
 
-    # What a request must be, for whoever has sent something else.
+    # What a request must be, for the error message.
     invalid_http_fix = "Send HTTP/1.1."
 
     def refusal_response(self, refusal: HttpRefusal) -> bytes:
@@ -54,7 +54,7 @@ class HttpConnection(HttpToolsProtocol):
     _write_timer: asyncio.TimerHandle | None = None
     _refused = False
 
-    # Accepted only to be told that there is no room for it.
+    # Accepted only to be rejected because of the limits.
     is_over_limit = False
 
     # As ASGI's TLS extension has it: what the client has shown of itself.
@@ -184,7 +184,7 @@ class HttpConnection(HttpToolsProtocol):
             HTTPStatus.REQUEST_TIMEOUT,
             "request-timeout",
             f"The request's {self._part or 'head'} did not arrive in time.",
-            "Send it again, whole.",
+            "Send the complete request again.",
         )
 
     def _refuse_head(self) -> None:
@@ -205,7 +205,7 @@ class HttpConnection(HttpToolsProtocol):
                 # An answer is due already, and ours would be taken for it.
                 self.transport.close()
                 return
-            # Whoever waits for the rest of the body learns that it will not come.
+            # The application that waits for the rest of the body learns that it will not arrive.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.transport.write(self.refusal_response(HttpRefusal(status, name, detail, fix)))

@@ -1,8 +1,8 @@
 """
 How many connections a server has at once, in total and from one address.
 
-When there is no room for a new connection, the oldest one without a request gives way. So connections that are only
-held open keep no client out; only requests in progress do. What a refused connection is told is not decided here.
+When the limit is reached, the oldest connection without a request is closed. So connections that are only
+held open keep no client out; only requests in progress do. The response to a rejected connection is not decided here.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from trunkline.serving.connection import HttpConnection
 from trunkline.serving.connection_limits import DEFAULT_LIMITS, ConnectionLimits
 from trunkline.serving.tls import ServerTls
 
-# Event streams and waiting calls have been told to end by then; whoever still holds a connection is cut.
+# Event streams and waiting calls have been asked to end by then; remaining connections are closed.
 _GRACE_SECONDS = 1
 # The answers' Date has no finer step.
 _TICK_SECONDS = 1.0
@@ -161,6 +161,6 @@ def tune_garbage_collector() -> None:
     """For a process that has loaded all that it needs."""
     # What is loaded by now stays for good, and what a run makes is freed without the collector: looking through
     # all of it again and again took a sixth of the time. No collection before it: it would find next to nothing,
-    # and hold up for 40 ms whoever has waited for the start.
+    # and delay the first clients by 40 ms.
     gc.freeze()
     gc.set_threshold(20_000, 25, 50)

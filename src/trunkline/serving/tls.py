@@ -1,4 +1,4 @@
-"""TLS for a server of ours: its certificate, and whose certificates its clients may show."""
+"""TLS for our servers: their certificate, and the authority for client certificates."""
 
 from __future__ import annotations
 

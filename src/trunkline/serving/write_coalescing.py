@@ -2,8 +2,8 @@
 Writes that belong together, as one.
 
 The HTTP server writes an answer's head and its body one after the other, each with a call of the operating system and
-each in a packet: whoever waits for the answer is woken twice. Here the first of them waits for the next one; where none
-comes at once it goes alone.
+each in a packet: the client that waits for the answer is woken twice. Here the first of them waits for the next one;
+if none follows at once, it is sent alone.
 """
 
 from __future__ import annotations

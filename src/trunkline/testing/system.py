@@ -33,7 +33,7 @@ class Answer(msgspec.Struct, frozen=True):
     def json(self) -> JsonObject:
         value = decode(self.body)
         if not isinstance(value, dict):
-            raise TypeError(f"The answer is no JSON object: {self.body[:200]!r}")
+            raise TypeError(f"The answer is not a JSON object: {self.body[:200]!r}")
         return value
 
 
@@ -101,7 +101,7 @@ class RunningSystem:
 
     async def wait_for_metric(self, name: str, value: float, **labels: str) -> None:
         """Until the sample has that value."""
-        while await self.metric(name, **labels) != value:  # noqa: ASYNC110 - nothing rings for it
+        while await self.metric(name, **labels) != value:  # noqa: ASYNC110 - metrics have no notification
             await asyncio.sleep(0.02)
 
     async def wait_for(self, run_id: str, statuses: Collection[str] = _FINAL) -> JsonObject:
@@ -140,7 +140,7 @@ def error_of(thing: JsonObject) -> JsonObject:
     """The error of a run or a step; there must be one."""
     error = thing["error"]
     if not isinstance(error, dict):
-        raise TypeError(f"There is no error: {thing}")
+        raise TypeError(f"It has no error: {thing}")
     return error
 
 

@@ -130,7 +130,7 @@ class AgentCoreTransport:
         tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         del url, headers, timeout, tls
-        raise _refused("It has no pages to get")
+        raise _refused("It does not support GET requests")
 
     @asynccontextmanager
     async def stream(
@@ -142,7 +142,7 @@ class AgentCoreTransport:
         tls: TlsConfig | None = None,
     ) -> AsyncGenerator[StreamedAnswer]:
         del url, body, headers, limits, tls
-        raise _refused("Its answers are not read as streams")
+        raise _refused("Streaming is not supported")
         yield
 
     async def _invoke(

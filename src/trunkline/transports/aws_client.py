@@ -233,7 +233,7 @@ def _refusal(exc: ClientError, redaction: Redaction) -> InvokeResult:
 def _not_sent(exc: Exception) -> TransportError:
     match exc:
         case RequestAbandoned():
-            return TransportError("agent_unreachable", "The call was given up before it was sent.")
+            return TransportError("agent_unreachable", "The call was abandoned before it was sent.")
         case ParamValidationError():
             return TransportError("request_not_encodable", f"boto3 does not take the call: {exc}")
         case NoCredentialsError():
@@ -250,7 +250,9 @@ def _no_credentials(why: str) -> TransportError:
 def _no_answer(exc: Exception) -> TransportError:
     match exc:
         case EndpointConnectionError() if _stems_from(exc, NameResolutionError):
-            return TransportError("agent_dns_failed", "The endpoint of AgentCore cannot be looked up.")
+            return TransportError(
+                "agent_dns_failed", "The host name of AgentCore's endpoint cannot be resolved."
+            )
         case EndpointConnectionError() | ConnectTimeoutError():
             return TransportError("agent_unreachable", "The endpoint of AgentCore cannot be reached.")
         # Of all errors of TLS only this one surely comes before the request.
@@ -277,7 +279,7 @@ def _stems_from(exc: Exception, kind: type[Exception]) -> bool:
 
 def _broken_off(exc: Exception, partial: AgentAnswer) -> TransportError:
     if isinstance(exc, ReadTimeoutError):
-        return TransportError("agent_timeout", "AgentCore's answer stopped coming.", partial=partial)
+        return TransportError("agent_timeout", "AgentCore's answer stopped before its end.", partial=partial)
     return TransportError(
         "agent_connection_lost", "The agent's answer broke off before its end.", partial=partial
     )

@@ -53,13 +53,14 @@ def not_sent(exc: Exception) -> TransportError:
     match exc:
         case aiohttp.ClientConnectorDNSError():
             return TransportError(
-                "agent_dns_failed", f"The agent's host cannot be looked up: {_why(exc.os_error)}."
+                "agent_dns_failed", f"The agent's host name cannot be resolved: {_why(exc.os_error)}."
             )
         case aiohttp.ClientConnectorCertificateError():
             return TransportError("agent_tls_failed", f"TLS failed: {exc.certificate_error}.")
         case aiohttp.ClientSSLError() if getattr(exc.os_error, "reason", None) in _NOT_TLS:
             return TransportError(
-                "agent_tls_failed", "TLS failed: what answers there does not speak TLS. Is it http://?"
+                "agent_tls_failed",
+                "TLS failed: the server does not use TLS. Should the URL start with http://?",
             )
         case aiohttp.ClientSSLError():
             return TransportError("agent_tls_failed", f"TLS failed: {exc.os_error}.")
@@ -81,7 +82,9 @@ def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, si
                 "agent_answer_malformed", f"The agent's answer is not HTTP: {_symptom(exc)}."
             )
         case _ if partial is None and (alert := _refused_certificate(exc)):
-            return TransportError("agent_tls_failed", f"TLS failed: the agent does not accept us: {alert}.")
+            return TransportError(
+                "agent_tls_failed", f"TLS failed: the agent rejected our certificate: {alert}."
+            )
         case _ if partial is not None:
             return TransportError(
                 "agent_connection_lost",
@@ -89,7 +92,9 @@ def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, si
                 partial=partial,
             )
         case _:
-            return TransportError("agent_connection_lost", "The agent closed the connection unanswered.")
+            return TransportError(
+                "agent_connection_lost", "The agent closed the connection without an answer."
+            )
 
 
 def _our_lack(exc: Exception) -> OSError | None:

@@ -134,7 +134,10 @@ class StreamedResponse:
     def _check_head(self) -> None:
         encoding = self.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
-            message = f"The answer is compressed (Content-Encoding: {encoding}) though none was asked for."
+            message = (
+                f"The answer is compressed (Content-Encoding: {encoding}), "
+                "although Trunkline did not request compression."
+            )
             raise self._refused(TransportError("agent_answer_compressed", message))
         try:
             _check_length(self._message, self._limits.total_bytes)

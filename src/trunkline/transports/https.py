@@ -285,7 +285,10 @@ def _header_lines(headers: Mapping[str, str]) -> str:
         raise TransportError("request_not_encodable", "A request header contains a line break.")
     reserved = _reserved_among(tuple(headers))
     if reserved is not None:
-        raise TransportError("request_not_encodable", f"The request header {reserved} cannot be chosen.")
+        raise TransportError(
+            "request_not_encodable",
+            f"The request header {reserved} is set by Trunkline and cannot be overridden.",
+        )
     return lines
 
 

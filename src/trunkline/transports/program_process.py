@@ -224,11 +224,11 @@ class ChildProcess:
         except msgspec.DecodeError:
             key = UNSET
         if key is UNSET:
-            self._log.log_ignored_line(line.text, "it is no JSON object with an id")
+            self._log.log_ignored_line(line.text, "it is not a JSON object with an id")
             return
         request = self._request_for(key)
         if request is None:
-            self._log.log_ignored_line(line.text, "nothing was asked under its id")
+            self._log.log_ignored_line(line.text, "no request has its id")
             return
         del self._requests[request]
         self.has_answered = True
@@ -250,7 +250,7 @@ class ChildProcess:
         # Of several it is not known whose answer it was, so none of them has one.
         self._fail(
             "agent_connection_lost",
-            f"The program {self._name} wrote a line longer than {self._max_line_bytes} bytes, and was ended for it.",
+            f"The program {self._name} wrote a line longer than {self._max_line_bytes} bytes, so Trunkline stopped it.",
         )
         self._stop_sending()
         self._signal(signal.SIGKILL)
@@ -309,7 +309,7 @@ class ChildProcess:
         (log.info if self._is_closing else log.warning)(
             log_events.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
         )
-        message = f"The program {self._name} {how} before it answered; the log has its words."
+        message = f"The program {self._name} {how} before it answered. See its output in the log."
         self._fail("agent_connection_lost", message)
 
     def _fail(self, code: str, message: str) -> None:

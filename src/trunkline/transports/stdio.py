@@ -97,7 +97,7 @@ class StdioTransport:
         tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         del headers, timeout, tls
-        raise _refused(url, "It has no pages to get")
+        raise _refused(url, "It does not support GET requests")
 
     def stream(
         self,
@@ -108,7 +108,7 @@ class StdioTransport:
         tls: TlsConfig | None = None,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         del body, headers, limits, tls
-        raise _refused(url, "It has no streams")
+        raise _refused(url, "It does not support streaming")
 
     def _program(self, url: str) -> _SupervisedProgram:
         try:
@@ -119,7 +119,7 @@ class StdioTransport:
         if program is None:
             raise TransportError(
                 "agent_program_unknown",
-                f"No program is called {name} in TRUNKLINE_STDIO_COMMANDS, which has: {self._known()}.",
+                f"TRUNKLINE_STDIO_COMMANDS has no program {name}. It has: {self._known()}.",
             )
         return program
 
@@ -237,9 +237,9 @@ def _key(body: bytes) -> RequestKey:
         key = read_message_ids(body).key
     except msgspec.DecodeError as exc:
         # Not the decoder's message: it could quote the request.
-        raise _not_encodable("it is no JSON object whose id is a text or a number") from exc
+        raise _not_encodable("it is not a JSON object whose id is a string or a number") from exc
     if key is None or key is UNSET:
-        raise _not_encodable("it has neither an id nor a task_id, so no answer could be told to be its own")
+        raise _not_encodable("it has neither an id nor a task_id, so its answer could not be identified")
     return key
 
 

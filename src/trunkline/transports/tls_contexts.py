@@ -42,7 +42,7 @@ def _context(tls: TlsConfig) -> ssl.SSLContext:
 
 
 def _present(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    # 7 MB of a library that agents without a certificate of ours do without.
+    # Needed only for agents with a client certificate; the library takes 7 MB.
     from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
         BestAvailableEncryption,
         Encoding,

@@ -28,13 +28,13 @@ _S3 = "s3://"
 
 @asynccontextmanager
 async def open_store(
-    settings: Settings, *, clock: Clock | None = None, upgrade: bool = False, beside: bool = False
+    settings: Settings, *, clock: Clock | None = None, upgrade: bool = False, allow_in_use: bool = False
 ) -> AsyncGenerator[Store]:
     """
     Opens it for this process.
 
     `upgrade`: PostgreSQL's schema is brought up to date first; SQLite's always is, since the file is one process's own.
-    `beside`: also while another process owns the file, for a few small writes like those of keys.
+    `allow_in_use`: also while another process owns the file, for a few small writes like those of keys.
     """
     # Imported here, because each backend has a driver of its own, an extra perhaps, and a process needs one of them.
     if settings.uses_postgres:
@@ -45,7 +45,7 @@ async def open_store(
     else:
         from trunkline.stores.sqlite import open_sqlite  # noqa: PLC0415
 
-        async with open_sqlite(settings.sqlite_path, clock=clock, beside=beside) as sqlite:
+        async with open_sqlite(settings.sqlite_path, clock=clock, allow_in_use=allow_in_use) as sqlite:
             yield sqlite
 
 

@@ -234,7 +234,7 @@ class ZoneCallRunner:
         except Unavailable as exc:
             log.error(log_events.ZONE_NOT_WRITTEN, method=job.method, error=exc.message)
             return _errored(
-                f"The call could not be written down, so it was not run: {exc.message} Send it again later.",
+                f"The call could not be stored, so it was not run: {exc.message} Send it again later.",
                 "store_unavailable",
                 job.correlation_id,
             )
@@ -437,7 +437,7 @@ def _other_params(correlation_id: str | None) -> ZoneCallErrored:
 
 
 def _interrupted(correlation_id: str | None, runs: int = 1) -> ZoneCallErrored:
-    again = f" It was begun {runs} times and is not begun again." if runs > 1 else ""
+    again = f" It was started {runs} times and is not started again." if runs > 1 else ""
     return _errored(
         f"The work was interrupted by a restart of the zone; it may have been done in part.{again}",
         "interrupted",

@@ -65,7 +65,7 @@ _DEADLINE_SECONDS = 600.0
 _ANSWER_SECONDS = 60.0
 # For the last poll, which starts at the deadline.
 _LAST_SECONDS = 1.0
-_COME_AGAIN = "Come again later with the same id, or with get_task_result and the task_id."
+_COME_AGAIN = "Repeat the call later with the same id, or call get_task_result with the task_id."
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 # Errors after which the same request may succeed a moment later.
 _TRANSIENT_CODES = frozenset(
@@ -137,7 +137,7 @@ class ZoneClient:
         """
         if credentials.oauth is not None:
             raise Invalid(
-                "A zone client fetches no token: its auth_type cannot be oauth2.",
+                "A zone client does not support auth_type oauth2.",
                 fix="Use signed, mtls or bearer, or register the zone as an agent.",
             )
         self._transport = transport
@@ -201,7 +201,7 @@ class ZoneClient:
             left = call.left()
             if left <= 0:
                 error = step_error(
-                    "agent_task_unfinished", "The zone was still at work at the deadline.", fix=_COME_AGAIN
+                    "agent_task_unfinished", "The zone had not finished at the deadline.", fix=_COME_AGAIN
                 )
                 raise ZoneCallUnfinished(error, id=call.id, task_id=task_id)
             await asyncio.sleep(min(self._poll_backoff.delay(times), left))
@@ -224,7 +224,7 @@ class ZoneClient:
         except ZoneCallFailed as exc:
             if not is_unknown_task(exc.error):
                 raise
-            lost = f"The zone does not know the task {task_id}: {exc.error.message}"
+            lost = f"The zone does not have the task {task_id}: {exc.error.message}"
             raise ZoneCallFailed(step_error("agent_task_lost", lost), id=exc.id, task_id=task_id) from exc
         if isinstance(answer, ZoneAccepted) and answer.task_id != task_id:
             message = f"Response ID mismatch: asked for the task {task_id}, got {answer.task_id}"
@@ -365,8 +365,8 @@ async def _open_transport(url: str, addresses: AddressPolicy | None, stack: Asyn
             return await stack.enter_async_context(AgentCoreTransport())
         case "stdio":
             raise Invalid(
-                "Which program that is, only a transport knows.",
-                fix="Give open_zone_client a StdioTransport that has the program: transport=….",
+                "The command of the program is known only to a transport.",
+                fix="Pass open_zone_client a StdioTransport that has the program: transport=….",
             )
 
 

@@ -3,7 +3,7 @@ What a zone says about itself: an OpenRPC document of its methods, and the JSON 
 
     /openrpc.json                  the methods, which refer to
     /schemas/METHOD.params.json    what a method's params must be
-    /schemas/NAME.json             the contract's own messages, from the files beside this module
+    /schemas/NAME.json             the contract's own messages, from the files next to this module
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ class ZoneRequest(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(self.params, dict):
             return self.params
         raise ZoneFault(
-            INVALID_PARAMS, data={"fields": [{"path": "", "message": "params go by name: send an object"}]}
+            INVALID_PARAMS,
+            data={"fields": [{"path": "", "message": "params are passed by name: send an object"}]},
         )
 
     @property
@@ -45,16 +46,16 @@ class ZoneRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_request(body: bytes) -> ZoneRequest:
-    """Raises a fault for what is no request of the contract."""
+    """Raises a fault for an invalid request."""
     value = _read(body)
     if isinstance(value, list):
-        raise _invalid("Batches are not taken: send one request at a time.")
+        raise _invalid("Batches are not supported: send one request at a time.")
     if not isinstance(value, dict):
-        raise _invalid("A request is a JSON object.")
+        raise _invalid("A request must be a JSON object.")
     if value.get("jsonrpc") != "2.0":
         raise _invalid('jsonrpc must be "2.0".')
     if "id" not in value:
-        raise _invalid("Notifications are not taken: give the request an id.")
+        raise _invalid("Notifications are not supported: give the request an id.")
     if not isinstance(value["id"], str | int | float) or isinstance(value["id"], bool):
         raise _invalid("id must be a string or a number.")
     method = value.get("method")
@@ -71,7 +72,7 @@ class _RequestId(msgspec.Struct):
 
 
 class _DuplicateName(Exception):
-    """An object has a name twice."""
+    """An object has the same name twice."""
 
 
 def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
@@ -110,11 +111,11 @@ def _read(body: bytes) -> Json:
     except UnicodeDecodeError:
         raise _unreadable("It is not UTF-8.") from None
     except ValueError:
-        raise _unreadable("It is not JSON, or has a number that cannot be held.") from None
+        raise _unreadable("It is not JSON, or has a number that cannot be represented.") from None
     if too_deep:
         raise _unreadable(f"It is nested more than {MAX_DEPTH} levels deep.")
     if not is_clear:
-        raise _invalid("An object has a name twice.")
+        raise _invalid("An object has the same name twice.")
     return value
 
 
@@ -132,7 +133,7 @@ def _text_of_id(body: bytes) -> bytes:
         return bytes(_envelopes.decode(body).id)
     except msgspec.DecodeError:
         # All that the first reader has let through.
-        raise _unreadable("It has one half of a surrogate pair, which is no character.") from None
+        raise _unreadable("It contains an unpaired surrogate.") from None
 
 
 def _unreadable(detail: str) -> ZoneFault:
@@ -144,7 +145,7 @@ def _invalid(detail: str) -> ZoneFault:
 
 
 NO_ID = b"null"
-# Where nobody can know which request is meant; with the second one even if its id could be read.
+# The request cannot be identified; with the second code not even if its id could be read.
 _WITHOUT_ID = frozenset({PARSE_ERROR, INVALID_REQUEST})
 
 
@@ -169,6 +170,6 @@ def with_fault(id_: bytes, fault: ZoneFault, correlation_id: str | None = None) 
 
 
 def invalid_request_reply(status: HTTPStatus, detail: str) -> ZoneReply:
-    """The answer to what is no request to this zone at all: a wrong address, HTTP method or size."""
+    """The answer to a request with a wrong path, HTTP method or size."""
     fault = ZoneFault(INVALID_REQUEST, data={"detail": detail})
     return ZoneReply(with_fault(NO_ID, fault), status=int(status))

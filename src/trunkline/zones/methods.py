@@ -114,7 +114,7 @@ def result_text(returned: object) -> bytes:
     if isinstance(returned, str):
         return encode({"status": "success", "response_text": returned})
     if not isinstance(returned, Mapping):
-        raise TypeError(f"A handler returns a dict or a str, not {type(returned).__name__}.")
+        raise TypeError(f"A handler must return a dict or a str, not {type(returned).__name__}.")
     result: dict[object, object] = {"status": "success", **cast("Mapping[object, object]", returned)}
     if result["status"] != "success":
         raise ValueError(

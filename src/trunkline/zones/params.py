@@ -36,7 +36,7 @@ class MethodParams:
         try:
             self._profile = ParamsProfile("params", self.schema)
         except InvalidProfile as exc:
-            raise ValueError(f"The params are no valid JSON Schema: {exc}") from exc
+            raise ValueError(f"The params are not a valid JSON Schema: {exc}") from exc
 
     def check(self, params: JsonObject) -> object:
         """What the handler is called with; raises a fault that names what is wrong."""
@@ -83,7 +83,7 @@ def _is_object(form: type[object]) -> bool:
         (typing.get_origin(form) or form) is dict
         or typing.is_typeddict(form)
         or dataclasses.is_dataclass(form)
-        or (isinstance(form, type) and issubclass(form, msgspec.Struct))  # pyright: ignore[reportUnnecessaryIsInstance] - whoever is not checked may give anything
+        or (isinstance(form, type) and issubclass(form, msgspec.Struct))  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker may pass anything
     )
 
 
@@ -115,7 +115,7 @@ def _conversion_to(form: type[object]) -> Conversion:
 
 
 def _conversion_to_model(model: _PydanticModel) -> Conversion:
-    from pydantic import ValidationError  # noqa: PLC0415 - whoever has a model has pydantic
+    from pydantic import ValidationError  # noqa: PLC0415 - a caller with a model has pydantic
 
     def convert(params: JsonObject) -> object:
         try:

@@ -45,7 +45,7 @@ class DaemonThreadPool(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Idle threads end; nobody waits for the others, which end after what they are at."""
+        """Idle threads end at once; the others end after their current call, without waiting for them."""
         del wait, cancel_futures
         for _ in range(self._number):
             self._asked.put(None)

@@ -120,7 +120,7 @@ class Zone:
         """
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"A zone's name has letters, digits, dots, dashes and underscores only: {name!r}."
+                f"A zone's name can contain letters, digits, dots, dashes and underscores only: {name!r}."
             )
         if accept_after <= 0 or deadline <= 0:
             raise ValueError("accept_after and deadline must be more than 0 seconds.")
@@ -328,7 +328,7 @@ class Zone:
         self._result_params.check(params)
         answer = runner.result_of(caller.name, str(params["task_id"]))
         if answer is None:
-            raise invalid_params([("task_id", "is not known, or was forgotten since")])
+            raise invalid_params([("task_id", "is unknown or has expired")])
         return answer
 
     def _restart_job(self, call: ZoneCall, params: JsonObject) -> ZoneCallJob | None:
@@ -385,7 +385,7 @@ def _refusal(id_: bytes, refused: CallRefused, correlation_id: str | None = None
 
 
 def _not_running() -> ZoneFault:
-    return ZoneFault(OTHER, "The zone does not run now. Send it again later.", {"reason": "stopping"})
+    return ZoneFault(OTHER, "The zone is not running. Send the request again later.", {"reason": "stopping"})
 
 
 def _unavailable(exc: Unavailable) -> ZoneFault:

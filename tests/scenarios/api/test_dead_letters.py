@@ -42,7 +42,10 @@ async def put(data: Path, *values: bytes | None, key: bytes | None = b"run-1") -
         )
         for number, value in enumerate(values)
     ]
-    async with open_store(load_settings({"data": data}), beside=True) as store, store.transaction() as tx:
+    async with (
+        open_store(load_settings({"data": data}), allow_in_use=True) as store,
+        store.transaction() as tx,
+    ):
         await tx.dead_letters.put(letters)
     return [letter.id for letter in letters]
 
@@ -126,7 +129,7 @@ async def test_with_a_broker_a_letter_leaves_through_the_outbox(
     system: RunningSystem, tmp_path: Path
 ) -> None:
     (letter_id,) = await put(tmp_path / "data", b"a")
-    async with open_store(load_settings({"data": tmp_path / "data"}), beside=True) as store:
+    async with open_store(load_settings({"data": tmp_path / "data"}), allow_in_use=True) as store:
         services = replace(system.embedded.api, dead_letters=DeadLetters(store, can_replay=True))
         with listen("127.0.0.1", 0) as listener:
             async with serving(create_app(services), listener), aiohttp.ClientSession() as session:

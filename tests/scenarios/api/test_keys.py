@@ -32,7 +32,7 @@ ELSEWHERE = ("GET /nothing", "POST /nothing", "HEAD /livez", "OPTIONS /api/v1/ru
 
 @asynccontextmanager
 async def keys_of(data: Path) -> AsyncGenerator[ApiKeys]:
-    async with open_store(load_settings({"data": data}), beside=True, upgrade=True) as store:
+    async with open_store(load_settings({"data": data}), allow_in_use=True, upgrade=True) as store:
         yield ApiKeys(store)
 
 

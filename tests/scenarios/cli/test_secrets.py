@@ -162,6 +162,6 @@ async def test_a_workflow_that_names_a_secret_can_be_checked_drawn_and_run(serve
     run_id = json.loads(out)["id"]
     assert agent.calls[0].body["input"] == {"text": "hi", "token": CANARY}
     copied = trunkline(server, "runs", "wire", run_id, "--curl")
-    assert "# The request body had secrets, which are not shown: poster." in copied.out
+    assert "# The request body contained secrets, which are not shown: poster." in copied.out
     assert trunkline(server, "runs", "wire", run_id, "--har").code == 0
     assert "protocol_request_translation" in words_of(folder / "log")

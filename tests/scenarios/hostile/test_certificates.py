@@ -154,7 +154,7 @@ def test_an_agent_that_does_not_accept_our_certificate_has_read_nothing(
 
     error = uvloop.run(main())
     assert (error.code, error.sent) == ("agent_tls_failed", False)
-    assert "the agent does not accept us" in error.message
+    assert "the agent rejected our certificate" in error.message
 
 
 def test_the_key_is_on_no_disk_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

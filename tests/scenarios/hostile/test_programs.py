@@ -184,9 +184,9 @@ async def test_headers_and_tls_are_not_for_programs(tmp_path: Path) -> None:
         pytest.param(b'{"id":1,\r"method":"m"}', "a line break", id="carriage return"),
         pytest.param(b'{"method":"m"}', "neither an id nor a task_id", id="no id"),
         pytest.param(b'{"id":null,"method":"m"}', "neither an id nor a task_id", id="null"),
-        pytest.param(b'{"id":true,"method":"m"}', "no JSON object whose id", id="a boolean"),
-        pytest.param(b'[{"id":1,"method":"m"}]', "no JSON object whose id", id="a batch"),
-        pytest.param(b'{"id":1,"bot_token":"xoxb-hidden', "no JSON object whose id", id="no JSON"),
+        pytest.param(b'{"id":true,"method":"m"}', "not a JSON object whose id", id="a boolean"),
+        pytest.param(b'[{"id":1,"method":"m"}]', "not a JSON object whose id", id="a batch"),
+        pytest.param(b'{"id":1,"bot_token":"xoxb-hidden', "not a JSON object whose id", id="no JSON"),
     ],
 )
 async def test_what_cannot_be_told_from_others_is_not_sent(tmp_path: Path, body: bytes, why: str) -> None:
@@ -201,7 +201,7 @@ async def test_what_cannot_be_told_from_others_is_not_sent(tmp_path: Path, body:
 @pytest.mark.parametrize(
     ("url", "code", "why"),
     [
-        ("stdio:other", "agent_program_unknown", "other in TRUNKLINE_STDIO_COMMANDS, which has: worker."),
+        ("stdio:other", "agent_program_unknown", "program other. It has: worker."),
         ("stdio:/bin/echo", "agent_url_invalid", "stdio:NAME"),
         ("stdio:worker?x", "agent_url_invalid", "stdio:NAME"),
         ("stdio:", "agent_url_invalid", "stdio:NAME"),
@@ -222,9 +222,9 @@ async def test_only_programs_of_the_settings_are_started(
 async def test_a_program_has_no_pages_and_no_streams(tmp_path: Path) -> None:
     limits = StreamLimits(first_seconds=1, idle_seconds=1, total_seconds=1, total_bytes=1)
     async with running("echo", tmp_path) as transport:
-        with pytest.raises(TransportError, match="no pages"):
+        with pytest.raises(TransportError, match="support GET"):
             await transport.get(URL, {}, AMPLE)
-        with pytest.raises(TransportError, match="no streams"):
+        with pytest.raises(TransportError, match="support streaming"):
             transport.stream(URL, request(1), {}, limits)
 
 

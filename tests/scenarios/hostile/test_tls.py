@@ -143,7 +143,7 @@ def test_plain_http_under_an_https_url_is_a_tls_failure() -> None:
             with pytest.raises(TransportError) as caught:
                 await transport.get(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, AMPLE)
         assert (caught.value.code, caught.value.sent) == ("agent_tls_failed", False)
-        assert "Is it http://?" in caught.value.message
+        assert "Should the URL start with http://?" in caught.value.message
 
     uvloop.run(main())
 

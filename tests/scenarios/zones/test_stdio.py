@@ -111,7 +111,7 @@ async def test_a_line_that_is_too_long_is_refused_and_passed_over(tmp_path: Path
         "error": {
             "code": -32600,
             "message": "Invalid Request",
-            "data": {"detail": "A request has at most 10000 bytes. Send less of it."},
+            "data": {"detail": "A request can have at most 10000 bytes. Send a smaller one."},
         },
     }
 

@@ -207,7 +207,7 @@ def trunkline(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         (["execution:"], 2, "does not name a zone"),
         (["../execution:zone"], 2, "does not name a zone"),
         (["broken:zone"], 1, "No module named 'nothing_of_this_name'"),
-        (["execution:zone", "--host", "0.0.0.0", "--port", "0"], 5, "does not ask who calls"),
+        (["execution:zone", "--host", "0.0.0.0", "--port", "0"], 5, "has no authentication"),
         (["execution:zone", "--tls-key", "key.pem"], 7, "--tls-cert"),
         (["execution:zone", "--tls-cert", "missing.pem"], 7, "missing.pem"),
         (["execution:zone", "--policy", "missing.toml"], 7, "missing.toml"),

@@ -140,8 +140,8 @@ async def test_the_audit_shows_refusals_while_the_zone_runs_and_no_token(tmp_pat
     assert table.returncode == 0
     lines = table.stdout.splitlines()
     assert [line.split("  ")[-1] for line in lines[1:]] == [
-        "it has shown neither a token nor a certificate",
-        "its token is for another zone, or for more than one",
+        "the request has neither a token nor a certificate",
+        "the token is for another zone, or for more than one",
     ]
     assert [item["reason"] for item in shown["items"]] == ["no_credentials"]
     assert logged.count('"zone_call_refused"') == 2
@@ -187,7 +187,7 @@ def test_an_audit_needs_a_zones_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ('{"callers": {}}', "callers: names nobody"),
+        ('{"callers": {}}', "callers: is empty"),
         ('{"callers": {"a": {"keys": ["x"]}}}', "callers.a.keys[0]: must be a public key in PEM format"),
         ("{", "is not JSON"),
     ],

@@ -195,7 +195,7 @@ async def test_a_mistake_in_a_handler_is_for_the_log_and_not_for_the_caller(
 ) -> None:
     task = await sent(agent_of(handler), version)
     assert version.state(task) == "failed"
-    assert words(task) == "The agent has failed; its log says why."
+    assert words(task) == "The agent failed. See its log for the reason."
     assert "canary" not in str(task)
     assert "Traceback" in caplog.text
 

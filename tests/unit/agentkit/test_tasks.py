@@ -286,4 +286,4 @@ async def test_an_agent_with_too_much_in_hand_says_when_to_come_again(body: Json
     await call(agent, "message/send", V03.params("first", "m-0"))
     answer = await post(agent, body)
     assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    assert "1 tasks in hand" in str(answer.json["error"])
+    assert "1 tasks in progress" in str(answer.json["error"])

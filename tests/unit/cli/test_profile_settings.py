@@ -38,8 +38,8 @@ def test_without_the_setting_there_are_those_that_come_with_it() -> None:
         ("a.json", "[]", "it is not a JSON object"),
         ("a.json", '{"type": "objekt"}', "it is not valid JSON Schema: type"),
         ("a.json", '{"$ref": "https://example.org/x.json"}', "Retrieval is disabled"),
-        ("slack.json", "{}", "comes with Trunkline"),
-        ("a b.json", "{}", "no name for a profile"),
+        ("slack.json", "{}", "built-in profile"),
+        ("a b.json", "{}", "not a valid profile name"),
     ],
 )
 def test_a_file_that_is_no_profile_stops_the_start_and_is_named(

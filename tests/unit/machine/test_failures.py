@@ -143,7 +143,7 @@ def test_a_step_that_catches_is_skipped_when_nothing_failed() -> None:
     play.start()
     play.succeed("risky")
     assert play.statuses == {"risky": "COMPLETED", "rescue": "SKIPPED", "last": "RUNNING"}
-    assert StepSkipped("rescue", "There is no failure to handle: risky did not fail.") in play.events
+    assert StepSkipped("rescue", "Nothing to handle: risky did not fail.") in play.events
 
 
 def test_an_input_that_cannot_be_worked_out_fails_the_step_without_a_call() -> None:

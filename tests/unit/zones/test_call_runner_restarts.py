@@ -110,7 +110,7 @@ async def test_work_that_is_under_way_at_every_death_is_given_up_in_the_end(stor
         assert not harness.work.is_busy
         answer = harness.work.result_of("partner", task_id)
         assert reason_of(answer) == (-32000, "interrupted")
-        assert f"begun {MAX_RUNS} times" in str(error_of(answer)["message"])
+        assert f"started {MAX_RUNS} times" in str(error_of(answer)["message"])
 
 
 async def test_work_whose_method_may_not_run_again_any_more_is_reported_as_failed(store: ZoneFile) -> None:

@@ -376,7 +376,7 @@ async def test_a_link_fetches_no_token() -> None:
     [
         ("ftp://x.example/", "cannot be called"),
         ("arn:aws:s3:::bucket", "cannot be called"),
-        ("stdio:worker", "only a transport knows"),
+        ("stdio:worker", "known only to a transport"),
     ],
 )
 async def test_a_url_that_cannot_be_called_is_refused(url: str, words: str) -> None:
@@ -458,7 +458,7 @@ async def test_link_and_zone_understand_one_another() -> None:
             await link.execute_task({**PARAMS, "text": "other"}, id=id_)
         with pytest.raises(ZoneCallFailed, match="No such channel"):
             await link.execute_task({**PARAMS, "text": "break"})
-        with pytest.raises(ZoneCallFailed, match="does not know the task"):
+        with pytest.raises(ZoneCallFailed, match="does not have the task"):
             await link.get_task_result("nothing")
 
 

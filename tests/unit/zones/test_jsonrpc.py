@@ -70,8 +70,8 @@ UNREADABLE = {
     "a line break in a text": request(params='{"text":"a\nb"}'),
     "a comma at the end": request(params='{"text":"a",}'),
     "a little too deep": request(params='{"a":' + "[" * 200 + "]" * 200 + "}"),
-    "a name twice, and then no JSON": b'{"a":1,"a":2} and more',
-    "a name twice, and too deep": b'{"a":1,"a":' + b"[" * 300 + b"]" * 300 + b"}",
+    "the same name twice, and then no JSON": b'{"a":1,"a":2} and more',
+    "the same name twice, and too deep": b'{"a":1,"a":' + b"[" * 300 + b"]" * 300 + b"}",
     "much too deep": request(params='{"a":' + "[" * 100_000 + "]" * 100_000 + "}"),
     "objects too deep": request(params='{"a":' * 5_000 + "1" + "}" * 5_000),
 }
@@ -100,9 +100,9 @@ INVALID = {
     "an object as the id": request(id="{}"),
     "params that are a text": request(params='"hi"'),
     "params that are null": request(params="null"),
-    "a name twice": request(params='{"text":"a","text":"b"}'),
-    "a name twice, once in letters": request(params=r'{"text":"a","\u0074ext":"b"}'),
-    "a name twice further in": request(params='{"a":[{"b":1,"b":1}]}'),
+    "the same name twice": request(params='{"text":"a","text":"b"}'),
+    "the same name twice, once in letters": request(params=r'{"text":"a","\u0074ext":"b"}'),
+    "the same name twice further in": request(params='{"a":[{"b":1,"b":1}]}'),
     "two ids": request()[:-1] + b',"id":"b"}',
     "two methods": request()[:-1] + b',"method":"other"}',
 }

@@ -49,7 +49,7 @@ function comments(exchange: Exchange, form: Form, file: string | null): readonly
   const everywhere = [request.url, ...Object.values(request.headers)];
   const variables = [...new Set(everywhere.flatMap(variablesIn))];
   const lines = [...(request.body_notes ?? [])];
-  if (file !== null) lines.push(`Put the whole body into ${file} first; without that file nothing is sent.`);
+  if (file !== null) lines.push(`Save the whole body as ${file} first. Without that file nothing is sent.`);
   if (variables.length > 0) lines.unshift(`Set first, as they are not recorded: ${variables.join(", ")}`);
   if ([...everywhere, file ?? request.body].some((text) => text.includes(REDACTED))) {
     lines.push(`Put in yourself what is not recorded: ${REDACTED}`);

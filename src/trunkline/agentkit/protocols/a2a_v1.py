@@ -6,7 +6,7 @@ A2A 1.0, as an agent speaks it.
     GetTask, CancelTask    -> the task itself
 
 `returnImmediately: true` is answered at once. A `historyLength` of 0 is none. Errors of A2A say their reason in words
-that programs read, beside the code.
+that programs read, in addition to the code.
 """
 
 from __future__ import annotations

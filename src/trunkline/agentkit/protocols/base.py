@@ -67,7 +67,9 @@ class A2ADialect(ABC):
         if not isinstance(configuration, dict):
             raise invalid_params(f"configuration is {kind_of(configuration)}, not an object")
         if configuration.get("pushNotificationConfig") or configuration.get("taskPushNotificationConfig"):
-            raise RequestError(NO_PUSHES, "Push notifications are not supported: stream, or ask for the task")
+            raise RequestError(
+                NO_PUSHES, "Push notifications are not supported: use a stream, or poll the task"
+            )
         return SendParams(
             message=read_message(params.get("message")),
             is_blocking=self.is_blocking(configuration),

@@ -27,7 +27,7 @@ def is_simple(body: JsonObject) -> bool:
 def read_request(body: JsonObject) -> Message:
     task_id = body["task_id"]
     if not isinstance(task_id, str) or not task_id:
-        raise invalid_params(f"task_id is {kind_of(task_id)}, and must be a string that is not empty")
+        raise invalid_params(f"task_id is {kind_of(task_id)}, and must be a non-empty string")
     if "input" not in body:
         raise invalid_params("input is missing")
     given = body["input"]
@@ -50,7 +50,8 @@ def answer(task_id: Json, execution: TaskExecution) -> JsonObject:
 
 def give_up_asking(execution: TaskExecution) -> None:
     execution.end(
-        "failed", f"The agent asks a question, and Simple A2A has no reply to one: {execution.status_text}"
+        "failed",
+        f"The agent asked a question, but Simple A2A does not support replies: {execution.status_text}",
     )
     # It has ended already; what is left is its handler, which waits.
     execution.cancel()

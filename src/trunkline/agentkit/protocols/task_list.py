@@ -4,7 +4,7 @@
     {"contextId", "status", "statusTimestampAfter", "pageSize", "pageToken", "historyLength", "includeArtifacts"}
     -> {"tasks", "nextPageToken", "pageSize", "totalSize"}
 
-The context must be named: whoever knows it has taken part in it, and the tasks of others are not theirs to see.
+The context is required: a caller that knows it takes part in it, and must not see the tasks of other callers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _page_size(params: JsonObject) -> int:
     size = params.get("pageSize", _PAGE)
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= _MAX_PAGE:
         raise invalid_params(f"pageSize must be a whole number from 1 to {_MAX_PAGE}")
-    # As ProtoJSON writes what nobody has set.
+    # As ProtoJSON writes a field that is not set.
     return size or _PAGE
 
 
@@ -49,7 +49,7 @@ def _wanted(executions: list[TaskExecution], params: JsonObject) -> list[TaskExe
     state = params.get("status")
     if state not in (None, "", "TASK_STATE_UNSPECIFIED"):
         if state not in STATES.values():
-            raise invalid_params("status is none of the states of a task")
+            raise invalid_params("status is not a task state")
         executions = [execution for execution in executions if STATES[execution.state] == state]
     after = params.get("statusTimestampAfter")
     if after is None:

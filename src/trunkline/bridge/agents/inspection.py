@@ -29,7 +29,9 @@ from trunkline.services.agents.inspection import CardView
 from trunkline.transports.base import Transport, TransportError
 
 _HEALTH_SECONDS = 5.0
-_NOT_ASKED = "It cannot be asked without giving it work: AgentCore has only calls."
+_NOT_ASKED = (
+    "AgentCore offers no request other than a call, so the agent cannot be reached without giving it work."
+)
 
 HealthStatus = Literal["healthy", "unhealthy", "unknown"]
 
@@ -88,9 +90,9 @@ class AgentHealthCheck:
     def _look_for(self, name: str) -> tuple[HealthStatus, str]:
         program = self._programs.get(name)
         if program is None:
-            return "unhealthy", f"No program is called {name} in TRUNKLINE_STDIO_COMMANDS."
+            return "unhealthy", f"TRUNKLINE_STDIO_COMMANDS has no program {name}."
         if shutil.which(program.command[0]) is None:
-            return "unhealthy", f"The program {name} cannot be started: its command is not there."
+            return "unhealthy", f"The program {name} cannot be started: its command does not exist."
         return "healthy", f"The program {name} can be started."
 
     def _report(
@@ -111,7 +113,7 @@ class AgentHealthCheck:
         )
 
 
-_HAS_NONE = "Its calls do not depend on a card, so nobody looks for one."
+_HAS_NONE = "Its calls do not depend on a card, so none is requested."
 
 
 class CardViewer:

@@ -39,7 +39,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         """For the wire record of what was sent on this route."""
         if self.migration is None:
             return ()
-        return (f"To the {self.endpoint} side of the agent: for this run its migration is at {self._stage}.",)
+        return (
+            f"To the {self.endpoint} endpoint of the agent: for this run its migration stage is {self._stage}.",
+        )
 
     @property
     def _stage(self) -> str:

@@ -141,7 +141,7 @@ class TokenProvider:
                 # A call that stops waiting does not take the token from the others.
                 found = await asyncio.shield(fetching)
         except TimeoutError as exc:
-            raise TransportError(UNAVAILABLE, "The token endpoint has not answered in time.") from exc
+            raise TransportError(UNAVAILABLE, "The token endpoint did not answer in time.") from exc
         if isinstance(found, TransportError):
             # A new one: the others raise theirs.
             raise TransportError(found.code, found.message) from found
@@ -156,7 +156,7 @@ class TokenProvider:
         try:
             answer = await self._transport.post(client.token_url, body, headers, _SECONDS, client.tls)
         except TransportError as exc:
-            message = f"No token for the agent can be had: {exc.message}"
+            message = f"Cannot get a token for the agent: {exc.message}"
             # Ours, not the token endpoint's.
             code = exc.code if exc.code == OUT_OF_RESOURCES else UNAVAILABLE
             failure = TransportError(code, Redaction.of(client.client_secret).text(message))
@@ -167,7 +167,7 @@ class TokenProvider:
                 )
             )
         if answer is None:
-            return failure or TransportError(UNAVAILABLE, "The token endpoint has not answered.")
+            return failure or TransportError(UNAVAILABLE, "The token endpoint did not answer.")
         token = self._read(client, answer)
         if isinstance(token, _AccessToken):
             self._cache_token(client, token)
@@ -182,9 +182,11 @@ class TokenProvider:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return TransportError(REFUSED, "The token endpoint's answer is not JSON with an access_token.")
         if grant.token_type.lower() != "bearer":
-            return TransportError(REFUSED, "The token endpoint gave a token of another type than Bearer.")
+            return TransportError(REFUSED, "The token endpoint returned a token whose type is not Bearer.")
         if not _fits_in_header(grant.access_token):
-            return TransportError(REFUSED, "The token endpoint's access_token cannot stand in a header.")
+            return TransportError(
+                REFUSED, "The token endpoint's access_token contains characters that a header cannot contain."
+            )
         return _AccessToken(grant.access_token, after(self._clock.now(), _use_for(grant.expires_in)))
 
     def _cache_token(self, client: OAuthClient, token: _AccessToken) -> None:
@@ -228,7 +230,7 @@ def _auxiliary_request(
         started_at=started_at,
         duration_ms=duration_ms,
         error=None if failure is None else failure.message,
-        notes=("Nothing of what a request for a token says, or its answer, is kept.",),
+        notes=("Token requests and their responses are not recorded.",),
     )
 
 

@@ -96,7 +96,7 @@ class ActiveCalls:
             self._add_update(result)
 
     def cancel(self, claim: ClaimedTask) -> None:
-        """Stops a call of ours; where the agent has a task by now, it is asked to cancel it before the task ends."""
+        """Stops one of our calls; if the agent already has a remote task, it is asked to cancel that first."""
         task = self._tasks.get(claim.key)
         if task is None:
             self._withdraw(claim)

@@ -237,10 +237,8 @@ class AgentCall:
         """
         policy = session.agent.agent.options.resend
         if policy == "never":
-            return Failed(
-                error=step_error("outcome_unknown", f"{doubt} The agent is not to be called twice.")
-            )
-        why = "the agent takes the same message twice"
+            return Failed(error=step_error("outcome_unknown", f"{doubt} The agent must not be called twice."))
+        why = "the agent accepts the same message twice"
         if policy == "ask_first":
             found, why = await session.find()
             if isinstance(found, Failed):
@@ -248,7 +246,7 @@ class AgentCall:
             if found is not None:
                 return await session.poll(found)
         with session.progress() as progress:
-            text = f"{doubt} Called again with the same message: {why}."
+            text = f"{doubt} Sent again with the same message: {why}."
             progress.add(Progress(kind="called_again", text=text))
         return None
 

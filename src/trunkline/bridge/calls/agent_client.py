@@ -44,7 +44,7 @@ from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.traces import trace_headers
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
 
-_CANCELLED = "Trunkline broke the call off before the answer was complete."
+_CANCELLED = "Trunkline stopped the call before the answer was complete."
 # The whole of a body is in the wire record.
 _LOGGED_BYTES = 4_096
 # Of one stream, event by event; each of them may be as long as a whole answer.
@@ -161,7 +161,7 @@ class AgentClient:
         self._recorder = recorder
         # As it is encoded; what is kept and shown of it is the other one.
         self._task = task if recorder.secrets is None else recorder.secrets.filled
-        # Of the request that is under way; without spans of ours, the caller's.
+        # Of the request in progress; without our own spans, the caller's.
         self._trace = task.trace
         self._has_renewed_token = False
         self._log = task_log(task).bind(**{detached: True}) if detached else task_log(task)

@@ -4,7 +4,7 @@ Files in what agents say and in what they are sent.
     {"kind": "file", "file": {"name", "mimeType", "bytes": "<base64>"}}      A2A 0.x
     {"filename", "mediaType", "raw": "<base64>"}                              A2A 1.0
 
-Content that is longer than a step's output should hold goes to the blob store, and a reference stands in its place:
+Content that is too long for a step's output goes to the blob store and is replaced by a reference:
 
     "blob": {"run": "<run id>", "id": "<sha-256>", "bytes": 1048576, "href": "/api/v1/runs/<run id>/blobs/<sha-256>"}
 

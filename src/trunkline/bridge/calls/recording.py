@@ -51,7 +51,7 @@ class ExchangeRecorder:
         return replace(agent, redaction=agent.redaction.with_secrets(self.secrets.hidden), batch=None)
 
     def without_secrets(self, exc: Exception) -> Exception:
-        """The same mistake of ours, in words without the secrets of the call."""
+        """Our own exception as text, without the secrets of the call."""
         if self.secrets is None:
             return exc
         told = Redaction().with_secrets(self.secrets.hidden).text(f"{type(exc).__name__}: {exc}")

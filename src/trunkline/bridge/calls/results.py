@@ -105,9 +105,9 @@ def step_error(code: str, message: str) -> StepError:
 def resend_doubt(claim: ClaimedTask) -> str | None:
     """Why the agent may already have this message; None: it certainly does not."""
     if claim.task.doubtful:
-        return "The attempt before got no answer."
+        return "The previous attempt got no answer."
     if claim.epoch > 1:
-        return "The process that called before ended without an answer."
+        return "The previous process ended before it got an answer."
     return None
 
 

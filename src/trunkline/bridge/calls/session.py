@@ -66,7 +66,7 @@ class AgentSession:
 
     @property
     def agent(self) -> ResolvedAgent:
-        """In the dialect that it was spoken to last."""
+        """In the dialect of the last request."""
         return self._client.agent
 
     @property
@@ -147,7 +147,7 @@ class AgentSession:
             return await self.poll(outcome.remote_task_id)
 
     async def resume_stream(self, known: Working) -> Outcome:
-        """Goes on with a stream whose reader has died; `known` is how the task stands now."""
+        """Resumes a stream whose reader died; `known` is the current state of the task."""
         with self._context.stream_timeout() as timeout, self.progress() as progress:
             if await self._resubscribe(known.remote_task_id, progress, timeout) is None:
                 return known
@@ -165,7 +165,7 @@ class AgentSession:
             request, left, stream_timeout, progress.add_event, remote_task_id=remote_task_id
         )
 
-    # --- how the task stands
+    # --- the state of the remote task
 
     async def poll(self, remote_task_id: str) -> Outcome:
         request = self.agent.adapter.encode_poll(self._claim.task, remote_task_id)
@@ -183,12 +183,12 @@ class AgentSession:
         """The agent's own id of a task that it may have got before, or None; and why it is called again then."""
         request = self.agent.adapter.encode_find(self._claim.task)
         if request is None:
-            return None, "it cannot be asked whether it has the task"
+            return None, "it does not support looking up the task"
         found = await self._client.find(request, min(self.seconds_left(), _POLL_SECONDS))
         if isinstance(found, Failed) and ERROR_CODES[found.error.code].answered:
             # Not the agent's answer to the message: that one is still open, and must not count as failed.
-            return None, f"asked whether it has the task, it says {found.error.message!r}"
-        return found, "it says that it does not have the task"
+            return None, f"looking up the task failed: {found.error.message!r}"
+        return found, "it does not have the task"
 
     def poll_delay(self) -> timedelta:
         """Until the next poll."""

@@ -150,7 +150,7 @@ class AgentStreamReader:
         asked = self._working()
         if asked is None:
             return self.interrupted(
-                "agent_timeout", "The agent has not said in time what it makes of the task."
+                "agent_timeout", "The agent did not report the state of the task in time."
             )
         return StreamResult(outcome=asked)
 

@@ -34,7 +34,7 @@ class TaskSecrets:
         self.hidden = tuple(text for opened in values.values() for text in opened.hidden)
         sent = ", ".join(sorted({*task.secrets.values()}))
         # For records, and for commands that are copied from them.
-        self.notes = (f"The request body had secrets, which are not shown: {sent}.",) if sent else ()
+        self.notes = (f"The request body contained secrets, which are not shown: {sent}.",) if sent else ()
 
 
 async def open_secrets(task: AgentTask, secrets: Secrets) -> TaskSecrets | StepError:
@@ -45,10 +45,10 @@ async def open_secrets(task: AgentTask, secrets: Secrets) -> TaskSecrets | StepE
             opened = await secrets.open(name)
         except ConfigurationError:
             return _error(
-                "secret_unreadable", f"The secret {name} cannot be opened with the present key.", name
+                "secret_unreadable", f"The secret {name} cannot be decrypted with the current key.", name
             )
         if opened is None:
-            return _error("secret_missing", f"There is no secret {name}.", name)
+            return _error("secret_missing", f"The secret {name} does not exist.", name)
         values[name] = opened
     for name in task.told_secrets:
         # What is gone cannot be hidden any more; this call does without it.

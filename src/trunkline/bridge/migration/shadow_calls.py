@@ -218,7 +218,7 @@ def compare(old: AgentResult, new: DetachedResult) -> AnswerComparison:
         case Failed(error=error):
             new_error = hide(error.message)
         case Interrupted(question=question):
-            new_error = hide(f"It asks a question: {question.text}")
+            new_error = hide(f"The agent asked a question: {question.text}")
     return AnswerComparison(
         verdict=_verdict(old_error, new_error, differs=bool(found)),
         old_protocol=old.protocol,

@@ -40,7 +40,7 @@ class BodyFile(msgspec.Struct, frozen=True):
 
     @property
     def is_there(self) -> str:
-        # curl would send an empty body in its place.
+        # Otherwise curl would send an empty body.
         return f"test -s {self.name} && "
 
 
@@ -62,7 +62,7 @@ def aws_command(url: str, headers: Mapping[str, str], body: str | BodyFile) -> s
     try:
         runtime = parse_runtime(url)
     except UrlError as exc:
-        return f"# There is no command for this url: {exc}"
+        return f"# No command for this URL: {exc}"
     words = ["aws", "bedrock-agentcore", "invoke-agent-runtime", "--region", runtime.region]
     words += ["--agent-runtime-arn", shlex.quote(runtime.arn)]
     if runtime.qualifier is not None:
@@ -79,7 +79,7 @@ def aws_command(url: str, headers: Mapping[str, str], body: str | BodyFile) -> s
 def stdio_line(body: str | BodyFile) -> str:
     """What the program reads; its command line is in the operator's settings alone."""
     line = f"cat {body.name}" if isinstance(body, BodyFile) else _printed(f"{body}\n")
-    return f"# There is no curl: the agent is a program, and reads this line.\n{line}"
+    return f"# No curl command: the agent is a local program that reads this line.\n{line}"
 
 
 def _header(name: str, value: str) -> list[str]:

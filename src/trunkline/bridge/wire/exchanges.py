@@ -27,7 +27,7 @@ MAX_BODY_BYTES = MAX_BYTES
 _REQUEST = "The request body"
 _RESPONSE = "The response body"
 _CUT_REQUEST = f"{_REQUEST} is cut"
-_MORE = "The setting max_wire_bytes says how many."
+_MORE = "The limit is the setting max_wire_bytes."
 _NOT_IN_A_FILE_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 # What an exchange was for. `push`: the agent has called us, so the request is its own and the response ours.
@@ -149,7 +149,7 @@ def to_curl(exchange: RecordedExchange | JsonObject) -> str:
     A command that repeats the request; comments before it say what it cannot repeat.
 
     For an agent in AgentCore it is one of the AWS command line; for a program, the line that it was given. Half
-    a body is no request: where the record has cut it, the command reads it from a file.
+    a truncated body is not the request: if the record is truncated, the command reads the body from a file.
     """
     known = (
         exchange if isinstance(exchange, RecordedExchange) else msgspec.convert(exchange, RecordedExchange)
@@ -164,7 +164,7 @@ def to_curl(exchange: RecordedExchange | JsonObject) -> str:
     body: str | BodyFile = request.body
     if request.body_cut is True or any(note.startswith(_CUT_REQUEST) for note in comments):
         body = _body_file(known)
-        comments.append(f"Put the whole body into {body.name} first; without that file nothing is sent.")
+        comments.append(f"Save the whole body as {body.name} first. Without that file nothing is sent.")
     match transport_of(request.url):
         case "https":
             command = curl_command(request.method, request.url, request.headers, body)

@@ -78,7 +78,7 @@ class StreamFrameRecorder:
         """What `kept` does not show."""
         notes: list[str] = []
         if self._cut:
-            notes.append(f"Events that are cut, or not UTF-8: {self._cut}.")
+            notes.append(f"Events that are truncated or not UTF-8: {self._cut}.")
         if self.dropped:
             notes.append(
                 f"Events that are not kept: {self.dropped}, after the first {len(self._first)} of the stream."

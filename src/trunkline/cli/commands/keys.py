@@ -100,7 +100,7 @@ def _with_keys(place: StorePlace, use: Callable[[ApiKeys], Awaitable[T]]) -> T:
     settings = place.settings()
 
     async def work() -> T:
-        async with wiring.open_store(settings, beside=True) as store:
+        async with wiring.open_store(settings, allow_in_use=True) as store:
             return await use(keys_service.ApiKeys(store))
 
     with explained():

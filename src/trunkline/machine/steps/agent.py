@@ -157,7 +157,7 @@ def _ask_person(
 
 
 def fail_unanswered(turn: Turn, plan: CompiledStep, step: StepState) -> None:
-    """Nobody has answered in time: the step fails, whatever its retries, and the agent need not wait."""
+    """The question was not answered in time: the step fails without a retry, and the agent is asked to stop."""
     waiting = step.waiting_for
     assert waiting is not None, "a step that asks is waiting"  # noqa: S101 - `asks` has been true
     assert waiting.since is not None, "a question with a deadline has a start"  # noqa: S101 - as above
@@ -173,7 +173,7 @@ def fail_unanswered(turn: Turn, plan: CompiledStep, step: StepState) -> None:
 
 
 def stop_call(turn: Turn, step: StepState) -> None:
-    """The agent need not go on with what it has, and no timer is to ring for it."""
+    """Stops the agent's work and cancels its timers."""
     cancel_wait_timer(turn, step)
     backs_off = step.status == "WAITING" and not step.has_open_question
     if not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):

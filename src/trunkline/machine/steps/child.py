@@ -77,7 +77,7 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
 
 
 def stop(turn: Turn, step: StepState) -> None:
-    """The child need not go on, and no timer is to ring for it."""
+    """Stops the child run and cancels its timers."""
     timers.cancel_wait_timer(turn, step)
     if step.status == "RUNNING":
         turn.add_effect(SendRunInput(current_child_run_id(turn, step), CANCEL_KEY, CancelRequested()))

@@ -28,7 +28,7 @@ from trunkline.workflow import (
 )
 
 MAX_ITEMS = 10_000
-# What a step puts out is read as a whole by whoever reads it.
+# The output of a step is always read as a whole.
 MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 

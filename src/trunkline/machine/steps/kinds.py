@@ -1,4 +1,4 @@
-"""The kinds of work that a step, or an item of one, can be: whoever begins or stops it need not know which."""
+"""Starts and stops the work of a step or an item, whatever its kind: an agent's task or a child run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
 
 
 def stop(turn: Turn, step: StepState) -> None:
-    """Whoever does the work need not go on, and no timer is to ring for it."""
+    """Stops the work and cancels its timers."""
     if step.name in turn.state.for_each:
         return
     if child.is_child(turn.state.workflow.plan(step.name)):

@@ -158,7 +158,7 @@ def _task_call(method: str, task: AgentTask, remote_task_id: str) -> AgentReques
 
 
 def _message_content(data: Json) -> tuple[list[Json], JsonObject]:
-    """The parts of the message, and what goes beside them so that nothing is lost."""
+    """The parts of the message, and the fields that are sent in addition so that nothing is lost."""
     listed = parts_in(data)
     if listed is not None:
         return [_encode_part(part) for part in read_parts(listed, PROTOCOL)], fields_besides_parts(data)

@@ -215,7 +215,7 @@ def _step_error(code: int, message: str, data: Json) -> StepError:
         fix=_FIXES.get(code, "") if wait is None else fix_for_status(_TOO_MANY),
         jsonrpc_code=code,
         detail=data,
-        # A refusal by rate is one over every transport, also where there is no HTTP to say so.
+        # A rate limit applies over every transport, including those without HTTP status codes.
         http_status=None if wait is None else _TOO_MANY,
         retry_after_ms=wait,
     )

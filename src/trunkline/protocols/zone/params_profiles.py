@@ -30,7 +30,7 @@ NAME_RULE = "letters, digits, '.', '_' and '-', beginning with a letter or a dig
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _MOST_FINDINGS = 20
 _LONGEST_MESSAGE = 300
-# Names come from whoever is wrong, too.
+# Names may come from an untrusted request.
 _LONGEST_PATH = 150
 
 
@@ -120,7 +120,7 @@ def known_profiles() -> Mapping[str, ParamsProfile]:
 
 
 def find_profile(wanted: Json) -> ParamsProfile:
-    """The profile of a name, or of a schema that stands in its place; raises `InvalidProfile`."""
+    """The profile with a name, or made from a schema; raises `InvalidProfile`."""
     if isinstance(wanted, dict):
         return ParamsProfile("given as a schema", wanted)
     if not isinstance(wanted, str):

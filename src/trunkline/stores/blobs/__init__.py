@@ -1,4 +1,4 @@
-"""Files that are too long for a step's output: kept beside the store, under the run that they belong to."""
+"""Files that are too long for a step's output: kept outside the database, by run."""
 
 from trunkline.stores.blobs.base import BlobStore, digest_of
 

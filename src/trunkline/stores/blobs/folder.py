@@ -1,7 +1,7 @@
 """
 Files in a folder: `<run>/<digest>`.
 
-Written under another name first and renamed when they are on the disk: whoever finds a file finds all of it.
+Files are written under another name and renamed when they are on the disk, so a file is always complete.
 """
 
 from __future__ import annotations

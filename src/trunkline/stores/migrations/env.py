@@ -1,7 +1,7 @@
 """
 Alembic's environment: it renders, for the dialect that the caller names, and connects to nothing.
 
-Without BEGIN and COMMIT: whoever runs the statements puts all of them into one transaction.
+Without BEGIN and COMMIT: the caller runs all statements in one transaction.
 """
 
 from __future__ import annotations

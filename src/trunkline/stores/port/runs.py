@@ -65,7 +65,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     started_at: Instant | None = None
     finished_at: Instant | None = None
     contexts: dict[str, str] = {}
-    # Of whoever asked for it.
+    # Of the client that started it.
     trace: TraceContext | None = None
     parent: ParentStep | None = None
     depth: int = 0

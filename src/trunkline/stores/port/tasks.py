@@ -12,7 +12,7 @@ from trunkline.agents import BreakerPolicy
 from trunkline.clock import Instant
 from trunkline.messages import AgentTask, TaskKey
 
-# `in_doubt`: may have been called, must not be called again; whoever called it may still bring the answer.
+# `in_doubt`: may have been called, must not be called again; its caller may still deliver the answer.
 TaskStatus = Literal["queued", "claimed", "remote", "in_doubt", "done"]
 
 
@@ -49,11 +49,11 @@ class ClaimedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 class StoppedTask(msgspec.Struct, frozen=True, kw_only=True):
     """
-    A task that is to end, and where it stood.
+    A task that is to stop, and its status before.
 
-    `queued` ones are done now; `claimed` ones are in somebody's hands; `remote` ones were claimed by this call, so
-    that the agent can be told; `done` ones are told only if the agent waits for a reply. Whoever holds one may die
-    before it has ended: `reclaim` remembers that it is to end.
+    `queued` tasks are done now. `claimed` tasks are held by a bridge. `remote` tasks were claimed by this call, so
+    that their agents can be asked to cancel. The agent of a `done` task is asked only if it waits for a reply. If the
+    holder of a task dies before the task has ended, `reclaim` still knows that it is to stop.
     """
 
     claim: ClaimedTask
@@ -75,7 +75,7 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """
     What a bridge writes about a task it has claimed. `poll_at`: not the end, ask again then.
 
-    `holds`: not the end either, the call goes on; whoever takes it over from a dead bridge knows what is written.
+    `holds`: not the end either, the call continues; a bridge that takes it over can read what is stored.
     """
 
     key: TaskKey
@@ -106,7 +106,7 @@ class TaskWrites(Protocol):
         """
         A known task stays as it is, whatever its status; a task of a run that has ended or is gone is dropped.
 
-        Returns the stored results of known tasks: whoever sends a task again does not have its result.
+        Returns the stored results of known tasks: the sender of a repeated task does not have its result.
         """
         ...
 

@@ -98,13 +98,13 @@ class SqliteStore:
             raise cancelled
 
     def _roll_back(self) -> None:
-        # SQLite has rolled back by itself after some errors (a full disk): then there is no transaction to end.
+        # After some errors (a full disk) SQLite has already rolled back, and the transaction is over.
         if self._writer.in_transaction:
             execute(self._writer, "ROLLBACK")
 
     @asynccontextmanager
     async def listen(self, on_notification: Callable[[Notification], None]) -> AsyncGenerator[None]:
-        """There is no other process to send one."""
+        """SQLite has a single process, which needs no notifications."""
         del on_notification
         yield
 
@@ -120,18 +120,18 @@ class SqliteStore:
 
 @asynccontextmanager
 async def open_sqlite(
-    path: Path, *, clock: Clock | None = None, beside: bool = False
+    path: Path, *, clock: Clock | None = None, allow_in_use: bool = False
 ) -> AsyncGenerator[SqliteStore]:
     """
     Takes the file for this process alone, brings its schema up to date, and gives it back at the end.
 
-    `beside`: a file that is up to date is left to whoever owns it. For a few small writes that an owner takes into
+    `allow_in_use`: an up-to-date file stays with its owner. For a few small writes that an owner takes into
     no account, like keys.
     """
     check_library()
     with ExitStack() as stack:
         make_folder(path.parent)
-        if not (beside and is_up_to_date(path)):
+        if not (allow_in_use and is_up_to_date(path)):
             stack.enter_context(owned(path))
         make_file(path)
         writer = connect(path)

@@ -140,4 +140,4 @@ class SqliteTransaction:
         execute(self._db, "RELEASE block")
 
     async def notify(self, notification: Notification) -> None:
-        """There is no other process."""
+        """SQLite has a single process."""

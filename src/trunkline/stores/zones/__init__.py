@@ -1,7 +1,7 @@
 """
 What a zone remembers: its calls, the tokens it has seen, and whom it has turned away.
 
-A zone is no part of the system's database: it runs elsewhere, often in another account, and has a file of its own.
+A zone does not use the system's database: it runs elsewhere, often in another account, and has its own file.
 `begin` and `finish` survive the death of the process; what `accept` has returned from survives the machine's, too.
 """
 

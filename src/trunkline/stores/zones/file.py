@@ -186,11 +186,11 @@ class ZoneFile:
             try:
                 calls = execute(self._db, _FORGET_CALLS, (before, _FORGOTTEN_AT_ONCE))
                 tokens = execute(self._db, _FORGET_TOKENS, (now, _FORGOTTEN_AT_ONCE))
-                # Here and not later: numbers are given anew when the table is empty, and must not be below the mark.
+                # Here and not later: numbering restarts when the table is empty, and must not fall below the mark.
                 self._move_mark()
                 execute(self._db, "COMMIT")
             except BaseException:
-                # SQLite has rolled back by itself after some errors: then there is no transaction to end.
+                # After some errors SQLite has already rolled back, and the transaction is over.
                 if self._db.in_transaction:
                     execute(self._db, "ROLLBACK")
                 raise
@@ -256,7 +256,7 @@ def open_zone_file(path: Path) -> Generator[ZoneFile]:
     """
     Makes the file if there is none.
 
-    Raises `DataInUse` while another process has it, and `ConfigurationError` for a file that is none of ours.
+    Raises `DataInUse` while another process has it, and `ConfigurationError` for a file of another program.
     """
     check_library()
     make_folder(path.parent)
@@ -265,7 +265,7 @@ def open_zone_file(path: Path) -> Generator[ZoneFile]:
             db = stack.enter_context(_opened(path))
             bring_to(_SCHEMA, db, path)
             execute(db, "PRAGMA synchronous=NORMAL")
-            # Nobody else may read it either: to let others in and out around each statement costs a third of its time.
+            # Other processes cannot read it either: taking the lock for each statement costs a third of its time.
             execute(db, "PRAGMA locking_mode=EXCLUSIVE")
             audit = refusals_file(path)
             refusals = Refusals(audit, stack.enter_context(_opened(audit)))

@@ -15,31 +15,31 @@ from trunkline.zones.zone import zone_file
 
 # By the reason in a refusal: what it means, and what to do if the caller was right.
 REASONS = {
-    "no_credentials": "it has shown neither a token nor a certificate",
-    "token_malformed": "its token is none, or has a header that is not taken",
-    "token_algorithm": "its token is signed with an algorithm that is not taken: use EdDSA or ES256",
-    "token_issuer": "its token is of nobody with keys in the policy",
-    "token_signature": "its token is signed with no key that the policy has for this caller",
-    "token_audience": "its token is for another zone, or for more than one",
-    "token_subject": "its token is about somebody else than who signed it",
-    "token_expired": "its token has expired; compare the clocks",
-    "token_not_yet_valid": "its token is of the future; compare the clocks",
-    "token_too_long_lived": "its token lives longer than 5 minutes",
-    "token_body": "its token is for another request",
-    "token_used": "its token has been used before",
-    "certificate_unknown": "its certificate has no name that the policy knows",
-    "certificate_ambiguous": "its certificate has the names of two callers",
-    "certificate_of_another": "its token and its certificate are of two callers",
+    "no_credentials": "the request has neither a token nor a certificate",
+    "token_malformed": "the token is not valid, or its header is not supported",
+    "token_algorithm": "the token is signed with an unsupported algorithm: use EdDSA or ES256",
+    "token_issuer": "the policy has no keys for the issuer of the token",
+    "token_signature": "the token is not signed with a key that the policy has for this caller",
+    "token_audience": "the token is for another zone, or for more than one",
+    "token_subject": "the subject of the token is not its issuer",
+    "token_expired": "the token has expired; compare the clocks",
+    "token_not_yet_valid": "the token is not valid yet; compare the clocks",
+    "token_too_long_lived": "the token is valid for longer than 5 minutes",
+    "token_body": "the token is for another request",
+    "token_used": "the token has been used before",
+    "certificate_unknown": "the policy knows no name in the certificate",
+    "certificate_ambiguous": "the certificate has the names of two callers",
+    "certificate_of_another": "the token and the certificate belong to two callers",
     "caller_not_allowed": "the policy does not name this caller",
-    "method_not_allowed": "the policy does not allow it this method",
-    "profile_not_allowed": "its params fit no profile that the policy allows it",
-    "too_large": "its request is larger than the policy allows",
-    "too_fast": "it calls more often than the policy allows",
+    "method_not_allowed": "the policy does not allow this caller to call the method",
+    "profile_not_allowed": "the params match no profile that the policy allows",
+    "too_large": "the request is larger than the policy allows",
+    "too_fast": "the caller exceeds the rate that the policy allows",
 }
 
 
 def newest_refusals(folder: Path, limit: int) -> Sequence[RefusedCall]:
-    """The newest first; raises `ConfigurationError` where there is no zone's file."""
+    """The newest first; raises `ConfigurationError` if the zone's file does not exist."""
     return read_refusals(zone_file(folder), limit)
 
 

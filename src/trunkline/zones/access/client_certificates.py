@@ -1,7 +1,7 @@
 """
 The client certificate of a connection, as ASGI's TLS extension shows it, and the names in it.
 
-Whoever serves has checked who signed it: `serving.connection` puts only such a certificate into the scope.
+The server has verified its signature: `serving.connection` puts only such a certificate into the scope.
 """
 
 from __future__ import annotations

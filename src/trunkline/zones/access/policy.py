@@ -166,7 +166,7 @@ def decide(
 def too_large(max_bytes: int) -> CallRefused:
     return CallRefused(
         reason="too_large",
-        message=f"The request is larger than {max_bytes} bytes, which is the most that this caller may send.",
+        message=f"The request is larger than {max_bytes} bytes, the limit for this caller.",
         status=413,
     )
 
@@ -189,7 +189,7 @@ def _refused_params(rules: CallerRules, params: JsonObject) -> CallRefused | Non
         return None
     return CallRefused(
         reason="profile_not_allowed",
-        message="The params fit no profile that this caller may send.",
+        message="The params match no profile that this caller may use.",
         # Most who come here have made a mistake, and it is answered as one: with 200, which every transport carries.
         status=200,
         findings=tuple(min(findings, key=len, default=())),
@@ -205,7 +205,7 @@ def _within_rate(rate: RateLimit | None, bucket: TokenBucket | None, now: Instan
     wait = max(1, ceil(seconds_between(now, next_token(full, rate))))
     return CallRefused(
         reason="too_fast",
-        message=f"This caller calls more often than it may. Try again in {wait} s.",
+        message=f"This caller exceeds its rate limit. Try again in {wait} s.",
         status=429,
         retry_after=wait,
     )

@@ -93,10 +93,11 @@ class _PolicyReader:
             self._wrong("callers", "must be a table of callers by name")
             return {}
         if not value:
-            self._wrong("callers", "names nobody, so that nobody could call; leave it out to let anybody")
+            self._wrong("callers", "is empty, so no caller could be allowed; omit it to allow every caller")
         if "anybody" in value and "platform" in value:
             self._wrong(
-                "callers", "names both anybody and platform: a call that shows nothing is of one of them"
+                "callers",
+                "names both anybody and platform: a call without credentials can belong to only one of them",
             )
         return {name: self._caller(name, fields) for name, fields in value.items()}
 
@@ -113,9 +114,9 @@ class _PolicyReader:
         if not isinstance(value, dict):
             return rules
         if name in NAMELESS and ("keys" in fields or "certificates" in fields):
-            self._wrong(place, "shows nothing of itself, and has neither keys nor certificates")
+            self._wrong(place, "identifies calls without credentials, so it cannot have keys or certificates")
         elif name not in NAMELESS and "keys" not in fields and "certificates" not in fields:
-            self._wrong(place, "has neither keys nor certificates, so that nobody could know it")
+            self._wrong(place, "has neither keys nor certificates, so it could not be authenticated")
         return rules
 
     def _rules(self, place: str, fields: JsonObject) -> CallerRules:
@@ -204,7 +205,7 @@ class _PolicyReader:
     def _is_free(self, place: str, caller: str, mark: str, kind: str) -> bool:
         owner = self._owners.setdefault(f"{kind} {mark}", caller)
         if owner != caller:
-            self._wrong(place, f"is the {kind} of '{owner}', too: a caller has its own")
+            self._wrong(place, f"is the {kind} of '{owner}', too: each caller needs its own")
         return owner == caller
 
     def _texts(self, place: str, value: Json) -> tuple[str, ...] | None:
@@ -212,7 +213,7 @@ class _PolicyReader:
             return None
         texts = [item for item in value if isinstance(item, str) and item] if isinstance(value, list) else []
         if not isinstance(value, list) or not value or len(texts) != len(value):
-            self._wrong(place, "must be a list of texts")
+            self._wrong(place, "must be a list of strings")
         return tuple(texts)
 
     def _whole(self, place: str, value: Json) -> int | None:
@@ -229,7 +230,7 @@ class _PolicyReader:
         for name in value:
             if name not in known:
                 inside = f"{place}.{name}" if place else name
-                self._wrong(inside, f"is not known; there are: {', '.join(known)}")
+                self._wrong(inside, f"is not supported; supported: {', '.join(known)}")
         return value
 
     def _wrong(self, place: str, message: str) -> None:

@@ -120,7 +120,7 @@ class ZoneApplication:
         text = self._health.text(self._zone.is_busy) if path == _PING else self._zone.document(path)
         if text is None:
             return invalid_request_reply(
-                HTTPStatus.NOT_FOUND, "There is nothing at this address. Calls go to POST /."
+                HTTPStatus.NOT_FOUND, "Nothing is served at this path. Send calls to POST /."
             )
         return ZoneReply(text) if method in _READING else _wrong_method("GET")
 
@@ -155,7 +155,7 @@ class _HealthStatus:
 
 
 def _refused_unread(method: str, headers: Headers) -> ZoneReply | None:
-    """Why a call is refused, whoever it comes from."""
+    """Why a call is rejected regardless of its caller."""
     if method != "POST":
         return _wrong_method("POST")
     for name, _ in headers:
@@ -203,10 +203,11 @@ async def _send_reply(send: Send, reply: ZoneReply) -> None:
 
 def _too_large(most_bytes: int) -> ZoneReply:
     return invalid_request_reply(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request has at most {most_bytes} bytes. Send less of it."
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"A request can have at most {most_bytes} bytes. Send a smaller one.",
     )
 
 
 def _wrong_method(allowed: str) -> ZoneReply:
-    reply = invalid_request_reply(HTTPStatus.METHOD_NOT_ALLOWED, f"This address takes {allowed} only.")
+    reply = invalid_request_reply(HTTPStatus.METHOD_NOT_ALLOWED, f"This path accepts {allowed} only.")
     return ZoneReply(reply.body, reply.status, ((b"allow", allowed.encode()),))

@@ -81,9 +81,9 @@ def check_authentication(policy: ZonePolicy, options: ZoneServerOptions) -> None
     if options.is_open or options.is_loopback or _asks(policy, options):
         return
     raise NotAllowed(
-        f"On {options.host} anybody who reaches it could call this zone: it does not ask who calls.",
-        fix="Give it a policy with callers and their keys (--policy), or have callers show certificates (--client-ca);"
-        " say --open if something in front of it asks who calls; or listen on 127.0.0.1.",
+        f"On {options.host} every client could call this zone: it has no authentication.",
+        fix="Give it a policy with callers and their keys (--policy), or require client certificates (--client-ca);"
+        " use --open if something in front of it authenticates callers; or listen on 127.0.0.1.",
     )
 
 
@@ -128,9 +128,7 @@ async def _serve(zone: Zone, options: ZoneServerOptions) -> None:
 def _tls(policy: ZonePolicy, options: ZoneServerOptions) -> ServerTls | None:
     if options.certificate is None:
         if options.key is not None or options.client_ca is not None:
-            raise ConfigurationError(
-                "There is no TLS without a certificate of the zone's own.", fix="Name it with --tls-cert."
-            )
+            raise ConfigurationError("TLS needs a certificate for the zone.", fix="Name it with --tls-cert.")
         return None
     return ServerTls(
         options.certificate, options.key, options.client_ca, required=_needs_certificates(policy.callers)

@@ -39,7 +39,7 @@ _FAREWELL_SECONDS = 5.0
 
 
 class StdioPipes(NamedTuple):
-    """File descriptors that nobody else knows."""
+    """Private duplicates of the file descriptors."""
 
     requests: int
     answers: int
@@ -138,14 +138,15 @@ class _StdioSession:
         try:
             await loop.run_in_executor(self._writer, _write, self._pipes.answers, reply.body + b"\n")
         except OSError as exc:
-            # Nobody reads any more. What is under way may end, and whoever asks the next process gets its answer.
+            # The reader is gone. Calls in progress may end; their answers can be fetched from the next process.
             log.warning(log_events.ZONE_UNHEARD, error=str(exc))
             self._stop.set()
 
     def _too_long(self) -> ZoneReply:
         most = self._zone.max_body_bytes
         return invalid_request_reply(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request has at most {most} bytes. Send less of it."
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"A request can have at most {most} bytes. Send a smaller one.",
         )
 
 

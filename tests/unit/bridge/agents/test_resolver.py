@@ -187,7 +187,7 @@ async def test_a_profile_that_only_another_process_knows_is_told_as_such(
         agent = await setup.agent(protocol="jsonrpc-2.0", protocol_config={"profile": "invoice"})
     found = await setup.resolver.resolve(agent)
     assert isinstance(found, StepError)
-    assert (found.code, "no profile of the name 'invoice'" in found.message) == (
+    assert (found.code, "no profile is named 'invoice'" in found.message) == (
         "agent_protocol_unclear",
         True,
     )

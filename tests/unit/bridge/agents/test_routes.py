@@ -53,7 +53,7 @@ async def test_the_new_side_has_its_own_address_and_protocol_and_the_agents_cred
     assert (resolved.address, resolved.protocol) == (TARGET.url, TARGET.protocol)
     assert resolved.headers["Authorization"] == "Bearer t-0-p-s"
     assert (route.agent.id, route.agent.name) == (migrating.agent.id, migrating.agent.name)
-    assert route.notes == ("To the new side of the agent: for this run its migration is at cut over.",)
+    assert route.notes == ("To the new endpoint of the agent: for this run its migration stage is cut over.",)
 
 
 async def test_a_run_in_flight_stays_where_it_was_through_every_change(migrating: MigratingAgent) -> None:

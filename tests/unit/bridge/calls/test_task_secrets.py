@@ -109,7 +109,7 @@ async def test_a_place_that_holds_anything_else_is_refused(
 async def test_a_missing_secret_is_named_with_the_way_to_set_it(secrets: Secrets) -> None:
     found = await open_secrets(task({"t": {"$secret": "slack"}}, **{"/t": "slack"}), secrets)
     assert isinstance(found, StepError)
-    assert (found.code, found.message) == ("secret_missing", "There is no secret slack.")
+    assert (found.code, found.message) == ("secret_missing", "The secret slack does not exist.")
     assert "trunkline secrets set slack" in found.fix
     assert found.fix_command == "trunkline secrets set slack"
 

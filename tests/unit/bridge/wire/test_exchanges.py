@@ -99,7 +99,7 @@ def test_a_long_body_is_cut_and_says_so() -> None:
     (note,) = made.notes
     assert note == (
         "The response body is cut: it has 1,000,000 bytes, and 65,536 are kept. "
-        "The setting max_wire_bytes says how many."
+        "The limit is the setting max_wire_bytes."
     )
 
 
@@ -228,7 +228,7 @@ def test_a_call_of_agentcore_is_repeated_by_the_aws_command_line(tmp_path: Path)
 
 def test_for_a_program_there_is_the_line_that_it_has_read() -> None:
     command = to_curl(called("stdio:zone", b'{"text":"it\'s"}'))
-    assert command.startswith("# There is no curl: the agent is a program")
+    assert command.startswith("# No curl command: the agent is a local program")
     shown = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert shown == '{"text":"it\'s"}\n'
 
@@ -241,4 +241,4 @@ def test_a_body_that_is_cut_is_read_from_a_file(url: str, payload: str) -> None:
 
 
 def test_an_arn_that_cannot_be_read_has_no_command() -> None:
-    assert to_curl(called("arn:aws:lambda:x")).startswith("# There is no command for this url: it must have")
+    assert to_curl(called("arn:aws:lambda:x")).startswith("# No command for this URL: it must have")

@@ -41,7 +41,7 @@ def test_an_event_that_is_too_long_is_cut_and_said() -> None:
     frames = frames_of(b"x" * 1_000_000, b"end")
     assert len(frames.kept[0].data) < MAX_BYTES / 4
     assert frames.kept[1].data == "end"
-    assert frames.notes == ["Events that are cut, or not UTF-8: 1."]
+    assert frames.notes == ["Events that are truncated or not UTF-8: 1."]
 
 
 def test_an_event_of_several_lines_stays_one_event() -> None:

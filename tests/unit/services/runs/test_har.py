@@ -106,11 +106,11 @@ def test_a_stream_has_its_events_and_the_time_until_the_first() -> None:
 
 
 def test_a_call_without_an_answer_says_why() -> None:
-    (entry,) = entries_of(to_har([recorded(error="The agent closed the connection unanswered.")]))
+    (entry,) = entries_of(to_har([recorded(error="The agent closed the connection without an answer.")]))
     response = entry["response"]
     assert isinstance(response, dict)
     assert (response["status"], response["statusText"], response["bodySize"]) == (0, "", -1)
-    assert entry["_error"] == "The agent closed the connection unanswered."
+    assert entry["_error"] == "The agent closed the connection without an answer."
 
 
 def test_entries_are_in_the_order_of_their_beginnings_and_pages_are_attempts() -> None:

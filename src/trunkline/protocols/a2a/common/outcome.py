@@ -98,7 +98,7 @@ def _interrupted(reading: ParsedResult[PartsMessage], state: str) -> Interrupted
     kind = "auth" if state == "auth-required" else "input"
     asked = reading.status_message or reading.message
     response = output_of(reading).response
-    # The functions that an agent waits for, without what it says beside them.
+    # The functions that an agent waits for, without the accompanying text.
     values = [] if asked is None else asked.calls() or asked.data_values()
     data = None if not values else decode_checked(encode(values[0] if len(values) == 1 else values))
     return Interrupted(

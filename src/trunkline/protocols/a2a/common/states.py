@@ -39,7 +39,7 @@ _ROLE_NUMBERS = {1: "ROLE_USER", 2: "ROLE_AGENT"}
 
 
 def canonical_state(state: str) -> str:
-    """The state in small letters, without prefix; a word that is no state stays itself."""
+    """The state in lower case, without its prefix; an unknown word is returned unchanged."""
     known = _BY_NAME.get(state)
     if known is not None:
         return known

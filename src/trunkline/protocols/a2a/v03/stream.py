@@ -251,7 +251,7 @@ class V03StreamReader(TaskStreamReader):
             task["contextId"] = self._context_id
         task |= self._folded
         if self._state is None and "error" not in task:
-            # Artifacts came, and no word of how the task stands.
+            # Artifacts arrived, but no status of the task.
             task["status"] = {"state": "working"}
         if self._said and "history" not in task:
             task["history"] = [_whole(pieces) for pieces in self._said.values()]

@@ -4,7 +4,7 @@ A task from the events of a stream.
     {"task": {…}}                                    the task as it stands: first, and after a resubscription
     {"statusUpdate": {"taskId", "status"}}           replaces the status
     {"artifactUpdate": {"artifact", "append"}}       a piece of an artifact
-    {"message": {…}}                                 the whole answer, where there is no task
+    {"message": {…}}                                 the whole answer, if no task was created
 
 Nothing says "final" in 1.0: a terminal or an interrupted state is the end.
 """

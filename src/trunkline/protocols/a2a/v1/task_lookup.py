@@ -5,7 +5,7 @@ Our task among those that an agent lists.
 
 The task that has our message in its history is ours. In a context that we made up for this one task, every task
 is; of several the one that moved last, which agents list first. In a context that others have used before us, a
-task without history may be theirs: then nobody can tell.
+task without history may be theirs: then the task cannot be identified.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-A lease says whose it is, so that whoever takes over from a dead bridge can name it.
+A lease names its holder, so that a bridge that takes over from a dead one can report it.
 
 And PostgreSQL sweeps the tables that are written and emptied all the time by how much is dead, not by how large they
-once were: what is dead lies in the way of whoever looks for the next task.
+once were: dead rows slow down the search for the next task.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _CONNECT_SECONDS = 5
 _ANSWER_SECONDS = 35.0
 _WAIT_SECONDS = 10.0
 
-# Tells our processes apart, also for whoever looks at pg_stat_activity.
+# Identifies our processes, for example in pg_stat_activity.
 _NAME = f"trunkline {socket.gethostname()[:32]}:{os.getpid()}"
 _SETTINGS = {
     "default_transaction_isolation": "read committed",
@@ -51,7 +51,7 @@ _SETTINGS = {
 async def connect(
     url: str, settings: Mapping[str, str] | None = None, *, answer_seconds: float | None = _ANSWER_SECONDS
 ) -> Session:
-    """A session with our settings, and with `settings` in their place where they are named."""
+    """A session with our settings, overridden by `settings`."""
     place = place_of(url)
     try:
         connection = await asyncpg.connect(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped

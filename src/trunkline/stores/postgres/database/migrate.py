@@ -18,9 +18,9 @@ from trunkline.stores.migrations import BASE, HEAD, REVISIONS, Direction, Schema
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.stores.postgres.database.session import Session
 
-# The number of our lock, known to nobody else by chance: "trunkline" as eight bytes or so.
+# The number of our advisory lock, unlikely to collide with others: derived from "trunkline".
 _LOCK = 0x7472756E6B6C696E
-# To change tables takes as long as it takes, but nobody else is kept waiting for it for long.
+# Changing tables may take any time, but must not block other sessions for long.
 _PATIENT = {"statement_timeout": "0", "lock_timeout": "30s", "idle_in_transaction_session_timeout": "60s"}
 
 

@@ -110,7 +110,7 @@ _CLOSE_SECONDS = 2.0
 
 
 def columns(rows: Iterable[Sequence[Value]], count: int) -> list[Column]:
-    """The same values column by column; `count` of them also where there is no row."""
+    """The same values by column; always `count` columns, even without rows."""
     turned = [list(column) for column in zip(*rows, strict=True)]
     return turned or [[] for _ in range(count)]
 

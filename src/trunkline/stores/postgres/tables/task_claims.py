@@ -118,7 +118,7 @@ _GONE = """
     WHERE status = 'claimed' AND owner <> $1 AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.owner = tasks.owner)
 """
 # What was to end ends, unless the agent has taken it: that stays claimed until the agent has been told. What the agent
-# has taken is asked for, never sent again. What must not be called twice keeps owner and epoch: whoever called it may
+# has taken is asked for, never sent again. What must not be called twice keeps owner and epoch: its caller may
 # still bring the answer.
 _RECLAIM = f"""
     WITH left_behind AS MATERIALIZED (

@@ -67,7 +67,7 @@ def connect(path: Path) -> apsw.Connection:
     try:
         db = apsw.Connection(str(path), statementcachesize=_CACHED_STATEMENTS)
         db.set_busy_timeout(_BUSY_MILLISECONDS)
-        # Otherwise SQLite plans for the values that are bound, and parses `LIMIT ?` anew for each execution.
+        # Otherwise SQLite plans for the bound values, and parses `LIMIT ?` again for each execution.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         execute(db, "PRAGMA journal_mode=WAL")
         execute(db, "PRAGMA synchronous=FULL")

@@ -38,7 +38,7 @@ def execute(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> int:
 
 
 def is_duplicate(exc: apsw.ConstraintError) -> bool:
-    """True when a row with the same key was there already; False for a broken statement of ours."""
+    """True if a row with the same key exists; False for a faulty statement."""
     # Set on every error that SQLite reports, and missing from the driver's annotations.
     code: object = getattr(exc, "extendedresult", None)
     return code in {apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY}

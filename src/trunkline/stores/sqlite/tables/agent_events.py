@@ -75,7 +75,7 @@ class SqliteAgentEventWrites(SqliteWrites):
     __slots__ = ()
 
     async def lock(self) -> None:
-        """There is no other writer."""
+        """SQLite has a single writer."""
 
     async def last_id(self) -> int:
         return _last_id(self._db)

@@ -82,7 +82,7 @@ _END_STOPPED = f"""
 _ASK_AGAIN = f"""
     UPDATE tasks SET status = 'remote', poll_at = ?2 WHERE {_LEFT_BEHIND} AND remote_task_id IS NOT NULL
 """  # noqa: S608 - as above
-# Owner and epoch stay: whoever called it may still bring the answer.
+# Owner and epoch stay: the caller may still deliver the answer.
 _DOUBT = f"""
     UPDATE tasks SET status = 'in_doubt' WHERE {_LEFT_BEHIND} AND at_most_once = 1 RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
