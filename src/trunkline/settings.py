@@ -7,6 +7,7 @@ Each is a flag of `trunkline up`, an environment variable and a key of `trunklin
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    DotEnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -35,11 +37,14 @@ from trunkline.messages import TopicNames
 from trunkline.workflow.durations import parse_duration
 
 CONFIG_FILE = Path("trunkline.toml")
+# Names another file, or that one, explicitly. Only the environment has it: a file cannot vouch for itself.
+CONFIG_VARIABLE = "TRUNKLINE_CONFIG"
 
 _POSTGRES = ("postgresql://", "postgres://")
 _KAFKA = "kafka://"
 _COMMANDS_FORM = 'use an object of commands by name, such as {"worker": ["python", "-m", "zone"]}'
 _PROGRAM_KEYS = {field.name for field in fields(StdioProgram)}
+_RUNS_PROGRAMS = "stdio_commands"
 _PASSWORD = re.compile(r"(//[^/:@]*):.*@")
 
 
@@ -302,7 +307,8 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         del file_secret_settings
-        return init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls)
+        toml_settings = TomlConfigSettingsSource(settings_cls, config_file())
+        return init_settings, env_settings, dotenv_settings, toml_settings
 
     @property
     def sqlite_path(self) -> Path:
@@ -344,9 +350,15 @@ class Settings(BaseSettings):
         return self.data / "secret.key"
 
 
+def config_file() -> Path:
+    named = os.environ.get(CONFIG_VARIABLE)
+    return Path(named) if named else CONFIG_FILE
+
+
 def load_settings(flags: Mapping[str, object]) -> Settings:
     """Raises `ConfigurationError` that names each setting which makes no sense."""
     _check_config_file()
+    _check_env_file()
     try:
         settings = Settings.model_validate({}) if not flags else Settings(**flags)  # pyright: ignore[reportArgumentType] - checked by pydantic
     except ValidationError as exc:
@@ -360,22 +372,44 @@ def load_settings(flags: Mapping[str, object]) -> Settings:
 
 
 def _check_config_file() -> None:
-    if not CONFIG_FILE.exists():
+    file = config_file()
+    if not file.exists():
+        if CONFIG_VARIABLE in os.environ and file != CONFIG_FILE:
+            raise ConfigurationError(
+                f"{CONFIG_VARIABLE} names {file}, which does not exist.", fix="Correct the path, or unset it."
+            )
         return
     try:
-        keys = tomllib.loads(CONFIG_FILE.read_text()).keys()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        keys = tomllib.loads(file.read_text()).keys()
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise ConfigurationError(
-            f"Cannot read {CONFIG_FILE}: {exc}", fix=f"Correct the syntax of {CONFIG_FILE}."
+            f"Cannot read {file}: {exc}", fix=f"Correct the syntax of {file}, or its permissions."
         ) from exc
     known = Settings.model_fields.keys()
     for key in keys - known:
         closest = difflib.get_close_matches(key, known, 1)
         hint = f" Did you mean {closest[0]}?" if closest else ""
         raise ConfigurationError(
-            f"Unknown key {key} in {CONFIG_FILE}.{hint}",
+            f"Unknown key {key} in {file}.{hint}",
             fix=f"Remove it, or use one of: {', '.join(sorted(known))}.",
         )
+    if _RUNS_PROGRAMS in keys and not os.environ.get(CONFIG_VARIABLE):
+        raise _not_from_here(file, f"If you trust this file, name it explicitly: {CONFIG_VARIABLE}={file}.")
+
+
+def _check_env_file() -> None:
+    if _RUNS_PROGRAMS in DotEnvSettingsSource(Settings)():
+        raise _not_from_here(
+            Path(".env"), f"Set TRUNKLINE_{_RUNS_PROGRAMS.upper()} as an environment variable."
+        )
+
+
+def _not_from_here(file: Path, fix: str) -> ConfigurationError:
+    """A folder that somebody else has filled must not make us run its programs."""
+    return ConfigurationError(
+        f"{_RUNS_PROGRAMS} names programs to run, so it is not read from {file} of the current folder.",
+        fix=fix,
+    )
 
 
 def _finding(place: tuple[int | str, ...], message: str) -> Finding:

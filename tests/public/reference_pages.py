@@ -94,8 +94,9 @@ def settings_page() -> str:
         _paragraph(
             "A setting is a flag of `up` and `serve` (`--stop-timeout 10s`), an environment variable",
             "(`TRUNKLINE_STOP_TIMEOUT=10s`), a line in `.env`, or a key in `trunkline.toml`",
-            '(`stop_timeout = "10s"`). The files are read from the current folder. If a setting is given more than',
-            "once, the first of these sources wins. `secret_key` and `kafka_sasl_password` have no flag.",
+            '(`stop_timeout = "10s"`). The files are read from the current folder. `TRUNKLINE_CONFIG`',
+            "names another TOML file instead of `trunkline.toml`. If a setting is given more than once, the first of",
+            "these sources wins. `secret_key` and `kafka_sasl_password` have no flag.",
             "`trunkline config view` shows the values that `up` would use, and where each value comes from.",
         ),
         _paragraph(

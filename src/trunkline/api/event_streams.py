@@ -15,6 +15,7 @@ from contextlib import suppress
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from trunkline.api.middleware.auth import wait_until_revoked
 from trunkline.api.resources.runs import event_resource
 from trunkline.api.resources.system import audit_entry
 from trunkline.api.services import Services
@@ -48,7 +49,7 @@ def encode_event(event: EventRecord) -> bytes:
 
 
 class _Stream(Response):
-    """Chunks of text, until there are no more, the client goes away, or the process is asked to stop."""
+    """Chunks of text, until there are no more, the client goes away, its API key is revoked, or the process stops."""
 
     media_type = EVENT_STREAM
     # Headers travel with the first body: a client sees that it is connected before the first event.
@@ -62,13 +63,13 @@ class _Stream(Response):
         self._ping_after = ping_after
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        del scope
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self.greeting, "more_body": True})
         sending = asyncio.ensure_future(self._send_events(send))
         leaving = [
             asyncio.ensure_future(_gone(receive)),
             asyncio.ensure_future(self._stopping.wait()),
+            asyncio.ensure_future(wait_until_revoked(scope)),
         ]
         try:
             await asyncio.wait([sending, *leaving], return_when=asyncio.FIRST_COMPLETED)

@@ -77,7 +77,7 @@ class Redaction:
     def __init__(self, credentials: Credentials = NO_CREDENTIALS) -> None:
         self._shown = credentials.shown
         self._query = credentials.query
-        self._secrets = credentials.secrets
+        self._secrets = _with_encoded(credentials.secrets)
         self._learned: tuple[str, ...] = ()
         self._request_tokens = _RequestTokens()
         self._look_for(self._secrets)
@@ -88,7 +88,7 @@ class Redaction:
 
     def with_secrets(self, secrets: Iterable[str]) -> Redaction:
         """One that hides these too, however they are encoded; this one stays as it is."""
-        more = tuple(form for secret in secrets for form in (secret, *_in_base64(secret)))
+        more = _with_encoded(secrets)
         # One list of passing tokens for both: the next request's may be made for the one, and repeated to the other.
         made = copy(self)
         made._secrets = (*self._secrets, *more)
@@ -100,7 +100,7 @@ class Redaction:
         """Hides these too, from now on; those that were learned before go."""
         if secrets != self._learned:
             self._learned = secrets
-            self._look_for((*self._secrets, *secrets))
+            self._look_for((*self._secrets, *_with_encoded(secrets)))
 
     def hide(self, token: str) -> None:
         """Hides a token for one request, until so many others that its own answer must have come."""
@@ -201,7 +201,9 @@ def may_be_in(text: bytes, secret: str) -> bool:
     data = secret.encode(errors="replace")
     if data in text or not _THE_SAME_EVERYWHERE.fullmatch(secret):
         return True
-    return any(form in text or form.translate(_IN_ADDRESSES) in text for form in _cores_in_base64(data))
+    return any(
+        form in text or form.translate(_IN_ADDRESSES) in text for form in _cores_in_base64(data)
+    ) or any(digits.encode() in text for digits in _in_hex(secret))
 
 
 def _needles(secrets: Iterable[str]) -> set[str]:
@@ -264,6 +266,18 @@ def _in_base64(secret: str) -> Iterator[str]:
         for core in _cores_in_base64(data):
             if len(core) >= _SHORTEST_IN_BASE64:
                 yield from (core.decode(), core.translate(_IN_ADDRESSES).decode())
+
+
+def _with_encoded(secrets: Iterable[str]) -> tuple[str, ...]:
+    """The secrets as they are, in base64 and in hexadecimal digits: an agent may repeat them so."""
+    return tuple(form for secret in secrets for form in (secret, *_in_base64(secret), *_in_hex(secret)))
+
+
+def _in_hex(secret: str) -> tuple[str, ...]:
+    if len(secret) < _SHORTEST_SECRET:
+        return ()
+    digits = secret.encode(errors="replace").hex()
+    return digits, digits.upper()
 
 
 def _cores_in_base64(data: bytes) -> tuple[bytes, bytes, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ from trunkline.wiring import open_store
 
 pytestmark = pytest.mark.anyio
 
+# Only a stream that does not end at all takes as long.
+AMPLE_SECONDS = 60.0
 # Streams that go on for as long as somebody listens; every role may.
 ENDLESS = {"GET /api/v1/runs/changes"}
 EVERY_ROLE: tuple[KeyRole, ...] = ("viewer", "operator", "admin")
@@ -78,8 +81,9 @@ async def test_without_keys_nobody_comes_in_by_a_foreign_name(tmp_path: Path) ->
     async with running_system(tmp_path, public_url="https://trunkline.example") as system:
         refused = await system.call("GET", "/runs", headers={"Host": "evil.example"})
         assert refused.status == 403
-        assert "public_url" in str(refused.json["fix"])
-        assert (await system.call("GET", "/runs", headers={"Host": "trunkline.example"})).status == 200
+        assert "require_keys" in str(refused.json["fix"])
+        assert (await system.call("GET", "/runs", headers={"Host": "trunkline.example"})).status == 403
+        assert (await system.call("GET", "//livez", headers={"Host": "trunkline.example"})).status == 200
         assert (await system.call("GET", "/runs")).status == 200
 
 
@@ -169,11 +173,13 @@ async def test_without_a_key_in_use_the_door_does_not_open(tmp_path: Path) -> No
 
 
 async def test_a_refusal_is_logged_and_counted_but_never_the_key(tmp_path: Path) -> None:
-    key = await create_key(tmp_path)
-    async with guarded_system(tmp_path) as system:
+    key, clock = await create_key(tmp_path), FakeClock()
+    async with guarded_system(tmp_path, clock) as system:
         with capture_logs() as logs:
             await system.call("GET", "/runs?secret=in-the-query", headers={"X-Correlation-ID": "c-1"})
+            clock.advance(timedelta(seconds=1))
             await system.call("DELETE", "/agents/a", headers=bearer(key))
+            clock.advance(timedelta(seconds=1))
             await system.call("GET", "/runs", headers=bearer("tl_someones-own-secret"))
         metrics = await system.call("GET", "//metrics", headers=bearer(key))
         async with keys_of(tmp_path) as keys:
@@ -188,3 +194,34 @@ async def test_a_refusal_is_logged_and_counted_but_never_the_key(tmp_path: Path)
     for secret in (key, "someones-own-secret", "in-the-query"):
         assert secret not in str(logs)
     assert b'trunkline_access_refused_total{reason="role"} 1.0' in metrics.body
+
+
+async def test_refusals_of_one_client_are_logged_once_a_second_and_all_are_counted(tmp_path: Path) -> None:
+    key, clock = await create_key(tmp_path), FakeClock()
+    async with guarded_system(tmp_path, clock) as system:
+        with capture_logs() as logs:
+            for _ in range(5):
+                await system.call("GET", "/runs")
+            clock.advance(timedelta(seconds=1))
+            await system.call("GET", "/runs")
+        metrics = await system.call("GET", "//metrics", headers=bearer(key))
+    refusals = [line for line in logs if line["event"] == "access_refused"]
+    assert [line["not_logged"] for line in refusals] == [0, 4]
+    assert b'trunkline_access_refused_total{reason="no_key"} 6.0' in metrics.body
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(tmp_path: Path) -> None:
+    key, other = await create_key(tmp_path, name="leaked"), await create_key(tmp_path, name="other")
+    async with guarded_system(tmp_path) as system, aiohttp.ClientSession() as session:
+        url = f"{system.url}/api/v1/runs/changes"
+        async with (
+            session.get(url, headers=bearer(key)) as stream,
+            session.get(url, headers=bearer(other)) as kept,
+        ):
+            assert await stream.content.readuntil(b"\n\n") == b": hello\n\n"
+            async with keys_of(tmp_path) as keys:
+                await keys.revoke("leaked")
+            async with asyncio.timeout(AMPLE_SECONDS):
+                await stream.content.read()
+            assert stream.content.at_eof()
+            assert not kept.content.at_eof()

@@ -165,3 +165,23 @@ async def test_the_system_says_that_it_lives_and_is_ready(system: RunningSystem,
     metrics = await system.call("GET", "//metrics")
     assert metrics.headers["Content-Type"].startswith("text/plain")
     assert b"agent_protocol_requests_total" in metrics.body
+
+
+async def test_no_answer_is_cached_or_taken_for_another_type(system: RunningSystem) -> None:
+    paths = (
+        "/runs",
+        "/agents/none",
+        "/nothing",
+        "//livez",
+        "//readyz",
+        "//metrics",
+        "//openapi.json",
+        "/runs?limit=x",
+    )
+    for path in paths:
+        answer = await system.call("GET", path)
+        assert answer.headers["X-Content-Type-Options"] == "nosniff", path
+        assert answer.headers["Cache-Control"] == "no-store", path
+    async with aiohttp.ClientSession() as session, session.get(f"{system.url}/api/v1/runs/changes") as stream:
+        assert stream.headers.getall("Cache-Control") == ["no-store"]
+        assert stream.headers["X-Content-Type-Options"] == "nosniff"

@@ -9,6 +9,7 @@ import pytest
 
 from trunkline.agents.stdio_programs import StdioProgram
 from trunkline.cli.app import run_command_line
+from trunkline.errors import ConfigurationError
 from trunkline.settings import load_settings
 
 ZONE = ("python", "-m", "zone")
@@ -25,7 +26,33 @@ def test_a_command_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_settings({}).stdio_commands == {"worker": StdioProgram(ZONE)}
 
 
-def test_a_command_may_have_variables_of_its_own(folder: Path) -> None:
+def test_commands_are_not_read_from_files_that_merely_are_in_the_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = '{"worker": ["python", "-m", "zone"]}'
+    (folder / ".env").write_text(f"TRUNKLINE_STDIO_COMMANDS={commands}\n")
+    with pytest.raises(ConfigurationError, match=r"not read from \.env of the current folder") as in_env:
+        load_settings({})
+    (folder / ".env").write_text("TRUNKLINE_CONFIG=trunkline.toml\n")
+    (folder / "trunkline.toml").write_text('stdio_commands = {worker = ["python", "-m", "zone"]}\n')
+    with pytest.raises(ConfigurationError, match=r"not read from trunkline\.toml") as in_toml:
+        load_settings({})
+    assert "TRUNKLINE_STDIO_COMMANDS" in in_env.value.fix
+    assert "TRUNKLINE_CONFIG=trunkline.toml" in in_toml.value.fix
+    monkeypatch.setenv("TRUNKLINE_CONFIG", "trunkline.toml")
+    assert load_settings({}).stdio_commands == {"worker": StdioProgram(ZONE)}
+
+
+def test_a_file_that_is_named_but_missing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUNKLINE_CONFIG", "missing.toml")
+    with pytest.raises(
+        ConfigurationError, match=r"TRUNKLINE_CONFIG names missing\.toml, which does not exist"
+    ):
+        load_settings({})
+
+
+def test_a_command_may_have_variables_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUNKLINE_CONFIG", str(folder / "trunkline.toml"))
     (folder / "trunkline.toml").write_text(
         "[stdio_commands]\n"
         'plain = ["python", "-m", "zone"]\n'

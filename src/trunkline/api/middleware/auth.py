@@ -7,6 +7,10 @@ is never logged.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from trunkline.api.headers import correlation_id_of, find_header
 from trunkline.api.problems import KINDS, Kind, problem, problem_of, redacted_path, unexpected
 from trunkline.api.roles import allows, role_for
-from trunkline.errors import NotAllowed, TrunklineError
+from trunkline.clock import Clock, Instant, after
+from trunkline.errors import NotAllowed, TrunklineError, Unavailable
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.security.api_keys import ApiKeyLookup
 from trunkline.stores.base import ApiKey, KeyRole
@@ -28,8 +33,54 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="trunkline"'}
 _BEARER = b"bearer "
 # The key in a request's scope for its API key.
 _CALLER = "trunkline.key"
+# And where it keeps how to read that key again.
+_CURRENT_KEY = "trunkline.current_key"
+# A response that does not end looks as often whether its key is still valid.
+_REVOCATION_CHECK_SECONDS = 1.0
+# Refusals that are logged in a second at most, whatever the number of addresses.
+MAX_LOGGED_ADDRESSES = 1_000
+_LOG_INTERVAL = timedelta(seconds=1)
 # Limits the logged path, because the caller controls it.
 _LOGGED_PATH = 200
+
+
+class RefusalLog:
+    """
+    How often refused requests are logged: at most once per client address and second.
+
+    Without a limit, anyone who reaches the API could fill the disk. The metric counts every refusal.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # When each address was last logged, and how many of its refusals were not since then; oldest first.
+        self._logged: dict[str, tuple[Instant, int]] = {}
+
+    def admit(self, address: str) -> int | None:
+        """How many refusals of the address were not logged since its last line; None: this one is not logged, too."""
+        now = self._clock.now()
+        logged_at, left_out = self._logged.get(address, (None, 0))
+        if logged_at is not None and _is_recent(logged_at, now):
+            self._logged[address] = (logged_at, left_out + 1)
+            return None
+        if logged_at is None and len(self._logged) >= MAX_LOGGED_ADDRESSES and not self._make_room(now):
+            return None
+        # To the end: the order is that of the last lines.
+        self._logged.pop(address, None)
+        self._logged[address] = (now, 0)
+        return left_out
+
+    def _make_room(self, now: Instant) -> bool:
+        oldest = next(iter(self._logged))
+        if _is_recent(self._logged[oldest][0], now):
+            return False
+        del self._logged[oldest]
+        return True
+
+
+def _is_recent(logged_at: Instant, now: Instant) -> bool:
+    # A clock that was set back makes nothing last longer.
+    return logged_at <= now < after(logged_at, _LOG_INTERVAL)
 
 
 class ApiKeyCheck:
@@ -38,6 +89,7 @@ class ApiKeyCheck:
     def __init__(self, app: ASGIApp, keys: ApiKeyLookup) -> None:
         self._app = app
         self._keys = keys
+        self._refusal_log = RefusalLog(keys.clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         needed = role_for(scope["method"], scope["path"]) if scope["type"] == "http" else None
@@ -71,6 +123,7 @@ class ApiKeyCheck:
                 f"Use a key with this role. To create one: trunkline keys create NAME --role {needed}.",
             )
         request.scope[_CALLER] = key
+        request.scope[_CURRENT_KEY] = lambda: self._keys.find(text)
         return None
 
     def _unknown(self, request: Request, reason: str, detail: str, key: ApiKey | None = None) -> Response:
@@ -86,12 +139,18 @@ class ApiKeyCheck:
 
     def _record(self, request: Request, reason: str, key: ApiKey | None) -> None:
         self._keys.count_refusal(reason)
+        client = None if request.client is None else request.client.host
+        left_out = self._refusal_log.admit(client or "")
+        if left_out is None:
+            return
         log.warning(
             log_events.ACCESS_REFUSED,
             reason=reason,
             method=request.method,
             path=redacted_path(request.scope["path"])[:_LOGGED_PATH],
-            client=None if request.client is None else request.client.host,
+            client=client,
+            # Refusals of this client since the last line about it.
+            not_logged=left_out,
             key_id=None if key is None else key.id,
             correlation_id=correlation_id_of(request.scope),
         )
@@ -101,6 +160,24 @@ def caller_of(scope: Scope) -> str | None:
     """The name of the request's API key; None without API keys."""
     key: ApiKey | None = scope.get(_CALLER)
     return None if key is None else key.name
+
+
+async def wait_until_revoked(scope: Scope) -> None:
+    """Returns when the key of a request is revoked or changed; never where no keys are in use."""
+    key: ApiKey | None = scope.get(_CALLER)
+    current: Callable[[], Awaitable[ApiKey | None]] | None = scope.get(_CURRENT_KEY)
+    if key is None or current is None:
+        await asyncio.Event().wait()
+        return
+    while True:
+        await asyncio.sleep(_REVOCATION_CHECK_SECONDS)
+        try:
+            found = await current()
+        except Unavailable:
+            # Nothing can be read meanwhile either.
+            continue
+        if found is None or found.revoked_at is not None or found.role != key.role:
+            return
 
 
 def role_of(scope: Scope) -> KeyRole:

@@ -7,6 +7,7 @@ Plain ASGI, around the whole application, so that the responses of other middlew
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +17,9 @@ from trunkline.api.problems import log_failure, redacted_path
 from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger(__name__)
+
+# Answers hold what agents wrote: no browser guesses at their type, and no cache keeps them.
+_SAFE_DEFAULTS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
 class CorrelationMiddleware:
@@ -37,7 +41,7 @@ class CorrelationMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (RAW_HEADER, correlation_id.encode("ascii"))]
+                message["headers"] = _with_defaults(message["headers"], correlation_id)
             await send(message)
 
         try:
@@ -52,3 +56,11 @@ class CorrelationMiddleware:
             duration_ms=round((time.perf_counter() - began) * 1000, 3),
             correlation_id=correlation_id,
         )
+
+
+def _with_defaults(headers: Iterable[tuple[bytes, bytes]], correlation_id: str) -> list[tuple[bytes, bytes]]:
+    """What an answer says of itself stays: the files of the web UI may be cached."""
+    complete = [*headers, (RAW_HEADER, correlation_id.encode("ascii"))]
+    given = {name.lower() for name, _ in complete}
+    complete += [(name, value) for name, value in _SAFE_DEFAULTS if name not in given]
+    return complete

@@ -5,7 +5,8 @@ Cross-site request forgery: requests that change something are rejected if `Sec-
 come from another site. Programs other than browsers send neither header and are not affected.
 
 DNS rebinding: a foreign host name can resolve to this machine, so that a browser lets the foreign page read responses.
-Without API keys, only this machine's names and the name in `public_url` are accepted as `Host`.
+Without API keys, only this machine's names are accepted as `Host`. Under the name in `public_url`, only what agents and
+probes call responds.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from trunkline.errors import NotAllowed
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 # The values for a page of this origin, and for an address that was typed in.
 _OURS = frozenset({b"same-origin", b"none"})
+# The one part of the API that anyone who reaches `public_url` may call without a key.
+_HOOKS = "/hooks/"
+_PROBES = frozenset({"/livez", "/health"})
 _LONGEST_NAME = 200
 
 
@@ -45,14 +49,24 @@ class OriginCheck:
 
     def _refusal(self, scope: Scope) -> Response | None:
         host = find_header(scope["headers"], b"host") or b""
-        if self._names is not None and not self._is_ours(_name(host)):
+        if self._names is not None and _name(host) in self._names and not is_own_name(_name(host)):
+            if not is_for_agents(scope["path"]):
+                return problem(
+                    Request(scope),
+                    KINDS[NotAllowed],
+                    "Under the host name of public_url, only /hooks and /livez respond, because API keys are not "
+                    "required.",
+                    "Use http://127.0.0.1 with the server's port. To use the whole API under this host name, set "
+                    "require_keys, and send an API key.",
+                )
+        elif self._names is not None and not self._is_ours(_name(host)):
             shown = _name(host)[:_LONGEST_NAME]
             return problem(
                 Request(scope),
                 KINDS[NotAllowed],
                 f"The host name {shown} of the request is not a name of this machine.",
-                "Use http://127.0.0.1 with the server's port. Behind a proxy, set public_url to the URL that clients "
-                "use. To accept any host name, set require_keys, and send an API key.",
+                "Use http://127.0.0.1 with the server's port. To use the API under another host name, such as that "
+                "of a proxy, set require_keys, and send an API key.",
             )
         if scope["method"] not in _READING and _is_foreign(scope, host):
             return problem(
@@ -64,7 +78,12 @@ class OriginCheck:
         return None
 
     def _is_ours(self, name: str) -> bool:
-        return not name or is_own_name(name) or name in (self._names or ())
+        return not name or is_own_name(name)
+
+
+def is_for_agents(path: str) -> bool:
+    """What agents and load balancers call: it needs no API key, because each hook has a token of its own."""
+    return path in _PROBES or path.startswith(_HOOKS)
 
 
 def _is_foreign(scope: Scope, host: bytes) -> bool:

@@ -114,7 +114,14 @@ def open_writer(path: Path) -> Generator[ArchiveWriter]:
         )
     partial = path.with_name(path.name + ".partial")
     with _writable(path):
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            # Exclusive: a file or a link that is there already would keep its own permissions, or lead elsewhere.
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError as exc:
+            raise Conflict(
+                f"The file {partial} already exists. An earlier export did not finish, or another one is running.",
+                fix="If no other export is running, remove the file, and export again.",
+            ) from exc
     try:
         with os.fdopen(descriptor, "wb") as file:
             writer = ArchiveWriter(file, path)

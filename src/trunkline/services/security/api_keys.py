@@ -91,7 +91,7 @@ class ApiKeyLookup:
 
     def __init__(self, store: Store, clock: Clock, metrics: Metrics) -> None:
         self._store = store
-        self._clock = clock
+        self.clock = clock
         self._refusals = metrics.refusals
         # Only keys that exist are remembered, so strangers cannot fill it.
         self._known: dict[bytes, tuple[ApiKey, Instant]] = {}
@@ -99,7 +99,7 @@ class ApiKeyLookup:
     async def find(self, text: str) -> ApiKey | None:
         """The key, revoked or not; what it says is at most two seconds old."""
         digest = digest_of(text)
-        now = self._clock.now()
+        now = self.clock.now()
         key, read_at = self._known.get(digest, (None, now))
         # A clock that was set back makes nothing last longer.
         if key is not None and read_at <= now < after(read_at, _REMEMBERED):

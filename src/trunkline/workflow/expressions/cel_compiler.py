@@ -20,6 +20,7 @@ from trunkline.workflow.expressions.cost_limits import (
     BUDGET,
     CostEstimate,
     CostLimitExceeded,
+    EvaluationBudget,
     ValueSize,
     measure,
 )
@@ -55,11 +56,13 @@ class CelExpression:
         self._wanted = tuple(wanted_keys(self.reads_of_variables).items())
         self.reads = frozenset(root for root, _ in self._wanted)
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: Scope, budget: EvaluationBudget | None = None) -> Json:
         taken: list[Json] = []
         bound = {root: select_wanted(scope(root), wanted, taken) for root, wanted in self._wanted}
         try:
-            self._check_cost(bound, taken)
+            cost = self._cost(bound, taken)
+            if budget is not None:
+                budget.spend(cost)
             value = self._compiled.eval(data=bound)
             result = value.plain_value()
             # An error comes as text; asking everything else for its type would only cost time.
@@ -73,13 +76,15 @@ class CelExpression:
                 evaluation_message(str(exc), scope, self.reads_of_variables), self.source
             ) from exc
 
-    def _check_cost(self, bound: dict[str, Json], taken: list[Json]) -> None:
+    def _cost(self, bound: dict[str, Json], taken: list[Json]) -> float:
+        """The most bytes that the evaluation can take; raises `CostLimitExceeded`."""
         total = 0
         for value in taken:
             total += measure(value).size
         if self._loops or total * len(self.reads_of_variables) * _LEVELS > BUDGET:
             weights = {(root, keys): _size_of(bound[root], keys) for root, keys, _ in self.reads_of_variables}
-            CostEstimate(weights).check(self._tree)
+            return CostEstimate(weights).check(self._tree)
+        return total
 
 
 Expression: TypeAlias = PlainPath | CelExpression

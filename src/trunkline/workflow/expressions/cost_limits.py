@@ -57,6 +57,22 @@ class CostLimitExceeded(Exception):
     """The expression would take too much for this data."""
 
 
+class EvaluationBudget:
+    """What is left for all expressions of a template together: each of them alone may stay below the limit."""
+
+    def __init__(self, left: float = BUDGET) -> None:
+        self._left = left
+
+    def spend(self, size: float) -> None:
+        """Raises `CostLimitExceeded` if there is not so much left."""
+        self._left -= size
+        if self._left < 0:
+            raise CostLimitExceeded(
+                f"together with the other expressions of the same value, it could create more than {BUDGET >> 20} MiB; "
+                "move this computation to an agent"
+            )
+
+
 class ValueSize(NamedTuple):
     """How large a JSON value is: its bytes, its own items, and the most items of anything inside it."""
 
@@ -113,13 +129,15 @@ class CostEstimate:
     def __init__(self, weights: Mapping[tuple[str, tuple[str, ...]], ValueSize]) -> None:
         self._weights = weights
 
-    def check(self, node: Node) -> None:
-        """Raises `CostLimitExceeded` when evaluating the tree could go beyond the budget."""
-        if self.total(node) > BUDGET:
+    def check(self, node: Node) -> float:
+        """What evaluating the tree can take; raises `CostLimitExceeded` if that is beyond the budget."""
+        total = self.total(node)
+        if total > BUDGET:
             raise CostLimitExceeded(
                 f"it could create more than {BUDGET >> 20} MiB from the data it reads; move this "
                 "computation to an agent"
             )
+        return total
 
     def total(self, node: Node) -> float:
         """The most bytes that evaluating the tree can take."""

@@ -51,7 +51,7 @@ class PlainPath:
             names.append(key)
         return (VariableRead(self._root, tuple(names)),)
 
-    def evaluate(self, scope: Scope) -> Json:
+    def evaluate(self, scope: Scope, budget: object = None) -> Json:  # noqa: ARG002 - it makes nothing
         value = scope(self._root)
         for key in self._keys:
             if isinstance(value, dict) and key in value:

@@ -15,7 +15,7 @@ import msgspec
 from trunkline.jsontypes import Json
 from trunkline.workflow.document.locations import ExpressionPosition, Path
 from trunkline.workflow.expressions.cel_compiler import CelCompiler, Expression
-from trunkline.workflow.expressions.cost_limits import BUDGET
+from trunkline.workflow.expressions.cost_limits import BUDGET, EvaluationBudget
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.interpolation import split_expressions
 from trunkline.workflow.expressions.plain_paths import PlainPath, Scope
@@ -23,14 +23,14 @@ from trunkline.workflow.validation_report import ValidationReport
 
 
 class _TemplateNode(Protocol):
-    def evaluate(self, scope: Scope) -> Json: ...
+    def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json: ...
 
 
 class _ConstantValue:
     def __init__(self, value: Json) -> None:
         self.value = value
 
-    def evaluate(self, scope: Scope) -> Json:  # noqa: ARG002 - the same for every scope
+    def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json:  # noqa: ARG002 - the same for every scope
         return self.value
 
 
@@ -39,8 +39,10 @@ class _TextTemplate:
         self._parts = parts
         self._source = source
 
-    def evaluate(self, scope: Scope) -> Json:
-        texts = [part if isinstance(part, str) else _as_text(part.evaluate(scope)) for part in self._parts]
+    def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json:
+        texts = [
+            part if isinstance(part, str) else _as_text(part.evaluate(scope, budget)) for part in self._parts
+        ]
         if sum(map(len, texts)) > BUDGET:
             raise ExpressionError(
                 f"the resulting text would be larger than {BUDGET >> 20} MiB", self._source[:200]
@@ -52,28 +54,30 @@ class _ObjectTemplate:
     def __init__(self, parts: list[tuple[str, _TemplateNode]]) -> None:
         self._parts = parts
 
-    def evaluate(self, scope: Scope) -> Json:
-        return {key: part.evaluate(scope) for key, part in self._parts}
+    def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json:
+        return {key: part.evaluate(scope, budget) for key, part in self._parts}
 
 
 class _ListTemplate:
     def __init__(self, parts: list[_TemplateNode]) -> None:
         self._parts = parts
 
-    def evaluate(self, scope: Scope) -> Json:
-        return [part.evaluate(scope) for part in self._parts]
+    def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json:
+        return [part.evaluate(scope, budget) for part in self._parts]
 
 
 class Template:
     """A value that is worked out from what `reads` names."""
 
-    __slots__ = ("_part", "evaluate", "reads")
+    __slots__ = ("_part", "reads")
 
     def __init__(self, part: _TemplateNode, reads: frozenset[str]) -> None:
         self.reads = reads
         self._part = part
-        # Raises ExpressionError when an expression in it has no value.
-        self.evaluate = part.evaluate
+
+    def evaluate(self, scope: Scope) -> Json:
+        """Raises `ExpressionError` if an expression in it has no value, or all of them together cost too much."""
+        return self._part.evaluate(scope, EvaluationBudget())
 
 
 class Condition:

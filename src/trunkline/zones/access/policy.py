@@ -61,6 +61,8 @@ class CallerRules(msgspec.Struct, frozen=True, kw_only=True):
     # Authentication: PEM public keys of its tokens, and the names that its certificate may have.
     keys: tuple[str, ...] = ()
     certificates: tuple[str, ...] = ()
+    # Whether a token may lack the digest of the request's body. Such a token could be sent with another request.
+    unbound_tokens: bool = False
 
 
 class ZonePolicy(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ A policy as an operator writes it, read: TOML, JSON, or a dict in the zone's own
     [callers.verification]                     # and what else differs from the defaults
     keys = [{file = "verification.pem"}]       # public keys, PEM; two while they change
     certificates = ["spiffe://zones/verification"]
+    unbound_tokens = true                      # accept tokens without `body`, of clients that don't send it
 
 What is wrong is said by place, all of it at once, and never in the words of a key. Files are named as seen from the
 policy's own folder.
@@ -41,7 +42,7 @@ _MOST_PER_SECOND = 100_000
 _LONGEST_NAME = 255
 _FIX = "Correct the policy and start the zone again."
 _RULES = ("methods", "profiles", "rate", "max_bytes")
-_OF_A_CALLER = (*_RULES, "keys", "certificates")
+_OF_A_CALLER = (*_RULES, "keys", "certificates", "unbound_tokens")
 
 
 def load_policy(path: Path) -> ZonePolicy:
@@ -110,6 +111,7 @@ class _PolicyReader:
             self._rules(place, fields),
             keys=self._keys(name, fields.get("keys")),
             certificates=self._names(name, fields.get("certificates")),
+            unbound_tokens=self._flag(f"{place}.unbound_tokens", fields.get("unbound_tokens")),
         )
         if not isinstance(value, dict):
             return rules
@@ -222,6 +224,11 @@ class _PolicyReader:
             return value
         self._wrong(place, "must be a whole number, at least 1")
         return None
+
+    def _flag(self, place: str, value: Json) -> bool:
+        if value is not None and not isinstance(value, bool):
+            self._wrong(place, "must be true or false")
+        return value is True
 
     def _table(self, place: str, value: Json, known: tuple[str, ...]) -> JsonObject:
         if not isinstance(value, dict):

@@ -72,7 +72,7 @@ class VerifiedToken(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     # After this it is refused anyway.
     until: Instant
-    # Of the one body that it is for; None: for any.
+    # Of the one body that it is for; None: for any, which the policy must allow.
     body: str | None = None
 
     def is_for(self, body: bytes) -> bool:
@@ -94,6 +94,8 @@ def read_token(text: str, policy: ZonePolicy, audience: str, now: Instant) -> Ve
     wrong = _wrong_claim(claims, audience, now)
     if wrong is not None:
         raise InvalidToken(wrong, claims.iss)
+    if claims.body is None and not (policy.callers or {})[claims.iss].unbound_tokens:
+        raise InvalidToken("token_body", claims.iss)
     until = Instant(int((claims.exp + SKEW_SECONDS) * _MICROSECONDS))
     return VerifiedToken(issuer=claims.iss, id=claims.jti, until=until, body=claims.body)
 

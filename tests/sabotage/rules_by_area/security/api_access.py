@@ -9,6 +9,8 @@ from tests.sabotage.rule import Rule
 
 _SECRETS = "tests/scenarios/test_secrets_on_topics.py"
 _KEYS = "tests/scenarios/api/test_keys.py"
+_ORIGIN = "tests/unit/api/middleware/test_origin_check.py"
+_REFUSALS = "tests/unit/api/middleware/test_auth.py"
 _HOOKS = "tests/unit/services/agents/test_push_notifications.py"
 
 API_ACCESS: Sequence[Rule] = (
@@ -23,8 +25,8 @@ API_ACCESS: Sequence[Rule] = (
         name="pages-of-other-websites",
         breaks="A website that a developer visits creates and deletes things in the Trunkline on the same machine.",
         symbol="trunkline.api.middleware.origin_check:OriginCheck._refusal",
-        change=Change("operand", 5, of=6, becomes="it.left in it.comparators[0]"),
-        caught_by=("tests/unit/api/middleware/test_origin_check.py::test_a_foreign_page_changes_nothing",),
+        change=Change("operand", 8, of=9, becomes="it.left in it.comparators[0]"),
+        caught_by=(f"{_ORIGIN}::test_a_foreign_page_changes_nothing",),
     ),
     Rule(
         name="dns-rebinding",
@@ -32,6 +34,29 @@ API_ACCESS: Sequence[Rule] = (
         symbol="trunkline.wiring.system:open_system",
         change=Change("keyword", 10, of=16, becomes="None"),
         caught_by=(f"{_KEYS}::test_without_keys_nobody_comes_in_by_a_foreign_name",),
+    ),
+    Rule(
+        name="public-url-without-keys",
+        breaks="Everyone who reaches public_url can use the whole API without a key.",
+        symbol="trunkline.api.middleware.origin_check:OriginCheck._refusal",
+        change=Change("condition", 2, of=4, becomes="False"),
+        caught_by=(f"{_ORIGIN}::test_without_keys_the_public_name_opens_what_agents_call_and_nothing_else",),
+    ),
+    Rule(
+        name="stream-of-a-revoked-key",
+        breaks="A client with a revoked key continues to receive events as long as its stream is open.",
+        symbol="trunkline.api.middleware.auth:wait_until_revoked",
+        change=Change("condition", 3, of=3, becomes="False"),
+        caught_by=(f"{_KEYS}::test_a_stream_ends_when_its_key_is_revoked",),
+    ),
+    Rule(
+        name="refusals-in-the-log",
+        breaks="Clients from many addresses can fill the disk with log lines about refused requests.",
+        symbol="trunkline.api.middleware.auth:RefusalLog.admit",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=(
+            f"{_REFUSALS}::test_more_addresses_than_the_table_has_room_for_are_not_logged_in_the_same_second",
+        ),
     ),
     Rule(
         name="revoked-key",

@@ -62,8 +62,17 @@ ZONE_ACCESS: Sequence[Rule] = (
         name="token-remembered-while-valid",
         breaks="Within the clock tolerance, a used token is accepted a second time.",
         symbol="trunkline.zones.access.signed_tokens:read_token",
-        change=Change("argument", 16, of=16, becomes="it.left.left.value.iat * it.right"),
+        change=Change("argument", 18, of=18, becomes="it.left.left.value.iat * it.right"),
         caught_by=(f"{_DOOR}::test_a_used_token_stays_used_for_as_long_as_clocks_may_differ",),
+    ),
+    Rule(
+        name="token-without-body",
+        breaks="An intercepted token that is not bound to a request can carry any other call.",
+        symbol="trunkline.zones.access.signed_tokens:read_token",
+        change=Change("condition", 4, of=4, becomes="False"),
+        caught_by=(
+            f"{_DOOR}::test_a_token_for_any_body_is_refused_unless_the_policy_allows_its_caller_to_send_one",
+        ),
     ),
     Rule(
         name="token-for-this-body",

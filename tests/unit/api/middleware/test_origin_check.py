@@ -15,7 +15,12 @@ KEYLESS: frozenset[str] = frozenset({"trunkline.example"})
 
 
 async def status_of(
-    names: frozenset[str] | None, *, method: str = "POST", host: str = "127.0.0.1:8000", **headers: str
+    names: frozenset[str] | None,
+    *,
+    method: str = "POST",
+    host: str = "127.0.0.1:8000",
+    path: str = "/api/v1/runs",
+    **headers: str,
 ) -> int:
     sent: list[Message] = []
 
@@ -27,7 +32,7 @@ async def status_of(
 
     given = {"host": host, **{name.replace("_", "-"): value for name, value in headers.items()}}
     raw = [(name.encode(), value.encode("latin-1")) for name, value in given.items() if value]
-    scope = {"type": "http", "method": method, "path": "/api/v1/runs", "headers": raw, "query_string": b""}
+    scope = {"type": "http", "method": method, "path": path, "headers": raw, "query_string": b""}
     await CorrelationMiddleware(OriginCheck(PlainTextResponse("in"), names))(scope, receive, send)
     return int(sent[0]["status"])
 
@@ -85,8 +90,26 @@ async def test_without_keys_nobody_comes_in_by_a_foreign_name(host: str) -> None
         "127.0.0.1",
         "127.8.8.8:80",
         "[::1]:8000",
-        "trunkline.example",
     ],
 )
-async def test_without_keys_the_names_of_this_machine_and_the_public_one_open(host: str) -> None:
+async def test_without_keys_the_names_of_this_machine_open(host: str) -> None:
     assert await status_of(KEYLESS, host=host) == 200
+
+
+@pytest.mark.parametrize("host", ["trunkline.example", "Trunkline.Example:443"])
+async def test_without_keys_the_public_name_opens_what_agents_call_and_nothing_else(host: str) -> None:
+    for path in ("/hooks/a2a/token", "/livez", "/health"):
+        assert await status_of(KEYLESS, host=host, path=path) == 200, path
+    for path in (
+        "/",
+        "/api/v1/runs",
+        "/readyz",
+        "/metrics",
+        "/hooks",
+        "/livez/x",
+        "//hooks/a2a",
+        "/openapi.json",
+    ):
+        assert await status_of(KEYLESS, host=host, path=path) == 403, path
+        assert await status_of(KEYLESS, host=host, path=path, method="GET") == 403, path
+        assert await status_of(None, host=host, path=path) == 200, path

@@ -171,3 +171,12 @@ def test_an_error_does_not_decide_a_condition() -> None:
     condition = Condition(CelCompiler([]).compile_condition("input.count > 'x'"))
     with pytest.raises(ExpressionError, match="the types do not match"):
         condition.holds(SCOPE)
+
+
+def test_the_expressions_of_a_template_share_one_budget() -> None:
+    text = "a" * 2_000_000
+    # Each of them makes some 8 MB of the 64 MiB.
+    parts: list[Json] = ["${ input.text + input.text }"] * 10
+    assert len(str(template(parts[:5]).evaluate(lambda _: {"text": text}))) > 20_000_000
+    with pytest.raises(ExpressionError, match="together with the other expressions"):
+        template({"a": parts}).evaluate(lambda _: {"text": text})

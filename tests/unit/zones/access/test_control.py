@@ -19,6 +19,7 @@ from tests.certificates import signing_key
 
 from trunkline.agents.authentication.credentials import RequestSigner
 from trunkline.agents.authentication.signed_tokens import TOKEN_ALGORITHMS, body_digest, signed_token
+from trunkline.errors import Invalid
 from trunkline.jsontypes import JsonObject
 from trunkline.stores.zones import RefusedCall, ZoneStore
 from trunkline.stores.zones.file import open_zone_file, zone_in_memory
@@ -145,18 +146,34 @@ def test_both_keys_are_taken_while_they_change(
     [
         {"aud": ["execution"]},
         {"sub": None},
-        {"body": None},
         {"exp": 299, "iat": 0},
         {"nbf": 0},
         {"iat": 29, "exp": 60},
         {"iat": -80, "exp": -29},
     ],
-    ids=["list", "no-subject", "any-body", "long", "not-before", "fast-clock", "slow-clock"],
+    ids=["list", "no-subject", "long", "not-before", "fast-clock", "slow-clock"],
 )
 def test_what_a_token_may_also_say(door: AccessControl, clock: FakeClock, changed: dict[str, object]) -> None:
     now = seconds(clock)
     said = {name: now + value if isinstance(value, int) else value for name, value in changed.items()}
     assert recognised(door, shown(signed(claims(clock, **said)))) == VERIFICATION
+
+
+def test_a_token_for_any_body_is_refused_unless_the_policy_allows_its_caller_to_send_one(
+    door: AccessControl, store: ZoneStore, clock: FakeClock
+) -> None:
+    token = shown(signed(claims(clock, body=None)))
+    assert isinstance(recognised(door, token), CallRefused)
+    assert reason_of(store) == "token_body"
+    callers = POLICY["callers"]
+    assert isinstance(callers, dict)
+    rules = callers["verification"]
+    assert isinstance(rules, dict)
+    policy: JsonObject = {**POLICY, "callers": {**callers, "verification": {**rules, "unbound_tokens": True}}}
+    assert recognised(AccessControl("execution", read_policy(policy), store, clock), token) == VERIFICATION
+    policy["callers"] = {"verification": {**rules, "unbound_tokens": "yes"}}
+    with pytest.raises(Invalid, match="unbound_tokens: must be true or false"):
+        read_policy(policy)
 
 
 def test_a_token_is_good_once_also_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:

@@ -59,9 +59,9 @@ def view(*, json: JsonFlag = False) -> int:
 
 def _sources(current: Settings) -> Mapping[str, str]:
     """Which of the places that settings come from has each one; the strongest wins."""
-    kind = type(current)
+    kind, toml = type(current), settings.config_file()
     places: list[tuple[str, Mapping[str, object]]] = [
-        ("trunkline.toml", pydantic_settings.TomlConfigSettingsSource(kind)()),
+        (str(toml), pydantic_settings.TomlConfigSettingsSource(kind, toml)()),
         (".env", pydantic_settings.DotEnvSettingsSource(kind)()),
         ("environment", pydantic_settings.EnvSettingsSource(kind)()),
     ]
