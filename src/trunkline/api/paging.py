@@ -8,7 +8,7 @@ list that grows in the meantime neither skips nor repeats items.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -20,7 +20,12 @@ MAX_LIMIT = 1000
 
 CURSOR = "`next_cursor` of the previous page. Omit it for the first page."
 
+# Of the stored items of a page: a page is shorter than its limit if its items are large. One item can have more.
+MAX_PAGE_BYTES = 8 * 1024 * 1024
+_FIRST_ITEMS = 4
+
 T = TypeVar("T")
+K = TypeVar("K")
 
 PageLimit = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT, description="Maximum number of items.")]
 
@@ -60,6 +65,38 @@ def decode_cursor(cursor: str | None) -> str | None:
     if cursor is None:
         return None
     return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode(errors="replace")
+
+
+async def read_within(
+    read: Callable[[K, int], Awaitable[Sequence[T]]],
+    start: K,
+    limit: int,
+    *,
+    key: Callable[[T], K],
+    size_bytes: Callable[[T], int],
+    max_bytes: int = MAX_PAGE_BYTES,
+) -> tuple[list[T], bool]:
+    """
+    A page of items that may be large, and whether there may be more of them.
+
+    `read` returns up to so many items after a key. It is asked for a few at first, then for as many as fit according to
+    those before, so that no more than a few large items are in memory beyond the page.
+    """
+    found: list[T] = []
+    read_bytes, wanted = 0, min(limit + 1, _FIRST_ITEMS)
+    while True:
+        batch = await read(key(found[-1]) if found else start, wanted)
+        found += batch
+        read_bytes += sum(map(size_bytes, batch))
+        # One more than the limit shows that there is another page.
+        if len(found) > limit:
+            return found[:limit], True
+        if len(batch) < wanted:
+            return found, False
+        if read_bytes >= max_bytes:
+            return found, True
+        fitting = (max_bytes - read_bytes) * len(found) // max(read_bytes, 1)
+        wanted = min(limit + 1 - len(found), max(fitting, 1))
 
 
 def page(found: Sequence[T], limit: int, key: Callable[[T], str | int]) -> tuple[Sequence[T], str | None]:

@@ -127,10 +127,10 @@ async def test_children_are_listed_unless_they_are_not_wanted(
     assert await ids(system, parent="nobody") == []
 
 
-async def test_a_list_can_leave_inputs_and_outputs_out(system: RunningSystem, agent: ScriptedAgent) -> None:
+async def test_a_list_has_inputs_and_outputs_on_request(system: RunningSystem, agent: ScriptedAgent) -> None:
     await made(system, "weather")
-    (run,) = await system.items("/runs")
-    (light,) = await system.items("/runs?payloads=false")
+    (run,) = await system.items("/runs?payloads=true")
+    (light,) = await system.items("/runs")
     assert {*run} - {*light} == {"input", "output"}
     assert {name: run[name] for name in light} == light
 

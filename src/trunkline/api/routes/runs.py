@@ -11,7 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.event_streams import EVENT_STREAM, EventStream, RunsChangedStream
-from trunkline.api.paging import NumberPageParameters, TextPageParameters, decode_cursor, page
+from trunkline.api.paging import (
+    NumberPageParameters,
+    TextPageParameters,
+    decode_cursor,
+    encode_cursor,
+    page,
+    read_within,
+)
 from trunkline.api.parameters import MAX_ATTEMPT, Parameters, in_header, instant
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.exchanges import WirePage, exchange_resources
@@ -35,7 +42,7 @@ from trunkline.jsontypes import JsonObject, encode
 from trunkline.machine.state import RunStatus, StepStatus
 from trunkline.services.runs.har import MEDIA_TYPE as HAR
 from trunkline.services.runs.har import to_har
-from trunkline.services.runs.search import RunSearch
+from trunkline.services.runs.search import ListedRun, RunSearch
 from trunkline.services.runs.stored_exchanges import decode_exchange
 from trunkline.workflow import item_index
 
@@ -66,7 +73,9 @@ class GetRunParameters(Parameters, frozen=True, kw_only=True):
 
 
 class ListRunsParameters(TextPageParameters, frozen=True, kw_only=True):
-    payloads: Payloads = True
+    payloads: Annotated[
+        bool, Meta(description="`true`: with input and output. The page is shorter if they are large.")
+    ] = False
     status: (
         Annotated[list[RunStatus], Meta(description="Return only runs with one of these statuses.")] | None
     ) = None
@@ -215,14 +224,20 @@ class RunRoutes:
 
     async def list(self, _request: Request, given: ListRunsParameters) -> Response:
         """List runs, newest first, without their steps. A run must match all filters."""
-        before = decode_cursor(given.cursor)
-        found = await self._runs.list(
-            given.search(),
-            limit=given.limit + 1,
-            before=None if before is None else RunId(before),
-            payloads=given.payloads,
-        )
-        runs, next_cursor = page(found, given.limit, lambda run: run.record.id)
+        cursor, search = decode_cursor(given.cursor), given.search()
+        before = None if cursor is None else RunId(cursor)
+        if given.payloads:
+            runs, more = await read_within(
+                lambda after, limit: self._runs.list(search, limit=limit, before=after, payloads=True),
+                before,
+                given.limit,
+                key=_run_id,
+                size_bytes=lambda run: len(run.record.input) + len(run.record.output or b""),
+            )
+            next_cursor = encode_cursor(runs[-1].record.id) if more else None
+        else:
+            found = await self._runs.list(search, limit=given.limit + 1, before=before, payloads=False)
+            runs, next_cursor = page(found, given.limit, _run_id)
         return json_response(
             page_of([run_summary(run, payloads=given.payloads) for run in runs], next_cursor)
         )
@@ -242,10 +257,17 @@ class RunRoutes:
         begin = int(given.cursor or 0)
         run_id, limit, statuses = RunId(given.run), given.limit, given.status or ()
         if given.of is not None:
-            items = await self._runs.items(
-                run_id, given.of, limit=limit + 1, after=begin - 1, statuses=statuses
+            of = given.of
+            steps, more = await read_within(
+                lambda after, limit: self._runs.items(
+                    run_id, of, limit=limit, after=after, statuses=statuses
+                ),
+                begin - 1,
+                limit,
+                key=lambda item: item_index(item.state.name),
+                size_bytes=lambda item: len(item.state.input or b"") + len(item.state.output or b""),
             )
-            steps, next_cursor = page(items, limit, lambda item: item_index(item.state.name) + 1)
+            next_cursor = encode_cursor(item_index(steps[-1].state.name) + 1) if more else None
         else:
             view = await self._runs.get(run_id)
             numbered = [
@@ -282,18 +304,24 @@ class RunRoutes:
 
     async def wire(self, _request: Request, given: ListExchangesParameters) -> Response:
         """List a run's HTTP exchanges with agents, oldest first, redacted and truncated."""
-        found = await self._runs.exchanges(
-            RunId(given.run),
-            after=int(given.cursor or 0),
-            limit=given.limit + 1,
-            step=given.step,
-            attempt=given.attempt,
+        exchanges, more = await read_within(
+            lambda after, limit: self._runs.exchanges(
+                RunId(given.run), after=after, limit=limit, step=given.step, attempt=given.attempt
+            ),
+            int(given.cursor or 0),
+            given.limit,
+            key=lambda exchange: exchange[0],
+            size_bytes=lambda exchange: len(exchange[1]),
         )
-        exchanges, next_cursor = page(found, given.limit, lambda exchange: exchange[0])
+        next_cursor = encode_cursor(exchanges[-1][0]) if more else None
         if given.format_ == "har":
             archive = to_har((decode_exchange(record) for _, record in exchanges), next_cursor=next_cursor)
             return Response(encode(archive), media_type=HAR)
         return json_response(page_of(exchange_resources(exchanges, payloads=given.payloads), next_cursor))
+
+
+def _run_id(run: ListedRun) -> RunId:
+    return run.record.id
 
 
 async def _error_codes(_request: Request) -> Response:

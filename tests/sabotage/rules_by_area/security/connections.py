@@ -102,4 +102,11 @@ CONNECTIONS: Sequence[Rule] = (
             "tests/contract/stores/test_push_notifications.py::test_notifications_without_pause_wait_for_the_interval[sqlite]",
         ),
     ),
+    Rule(
+        name="pages-have-a-size",
+        breaks="One request for a page of large runs takes hundreds of megabytes.",
+        symbol="trunkline.api.paging:read_within",
+        change=Change("condition", 5, of=5, becomes="False"),
+        caught_by=("tests/unit/api/test_page_sizes.py::test_one_large_item_does_not_load_the_others",),
+    ),
 )
