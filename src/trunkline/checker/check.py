@@ -113,7 +113,11 @@ def _validate_agent(subject: CheckedAgent) -> None:
     findings = validate_protocol_config(subject.protocol, subject.protocol_config)
     if findings:
         words = "; ".join(f"{found.path}: {found.message}" for found in findings)
-        raise Invalid(f"The protocol options are invalid: {words}.", findings=findings)
+        raise Invalid(
+            f"The protocol options are invalid: {words}.",
+            findings=findings,
+            fix="Correct the options: --config key=value, or protocol_config of the registered agent.",
+        )
 
 
 async def _run_check(

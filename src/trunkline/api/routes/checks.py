@@ -63,7 +63,8 @@ def _read(body: JsonObject) -> CheckRequest:
     try:
         return msgspec.convert(body, CheckRequest)
     except msgspec.ValidationError as exc:
-        raise Invalid(f"The check request is invalid: {exc}") from exc
+        fix = "Send an object with any of active, protocol, input and text, or no body at all."
+        raise Invalid(f"The check request is invalid: {exc}", fix=fix) from exc
 
 
 def check_operations(services: Services) -> list[Operation]:

@@ -98,7 +98,10 @@ class AgentRegistry:
             if if_match is not None and not await tx.agents.update(agent, if_match):
                 raise _stale(agent, if_match)
             if not await tx.agents.delete(agent.id):
-                raise NotFound(f"The agent {name_or_id!r} no longer exists.")
+                raise NotFound(
+                    f"The agent {name_or_id!r} no longer exists.",
+                    fix="List the agents: trunkline agents list.",
+                )
             await tx.audit.put([audit_entry("agent", "delete", agent.name)])
         self._agent_cache.forget(agent.name)
 
@@ -162,7 +165,7 @@ class AgentRegistry:
             if written:
                 self._agent_cache.forget(agent.name, changed.name)
                 return changed
-        raise Conflict(f"Other clients keep changing the agent {name_or_id!r}.", fix="Try again.")
+        raise Conflict(f"Other clients keep changing the agent {name_or_id!r}.", fix="Try again later.")
 
     def _with(self, agent: Agent, spec: AgentSpec) -> Agent:
         """The agent as `spec` describes it, its version as it is."""

@@ -37,7 +37,10 @@ def given_inputs(
         )
     text = encode(step_input)
     if len(text) > MAX_INPUT_BYTES:
-        raise Invalid(f"step_input has {len(text)} bytes, but the limit is {MAX_INPUT_BYTES}.")
+        raise Invalid(
+            f"step_input has {len(text)} bytes, but the limit is {MAX_INPUT_BYTES}.",
+            fix="Send a smaller step_input, and pass large content as a URL.",
+        )
     return {from_step: msgspec.Raw(text)}
 
 

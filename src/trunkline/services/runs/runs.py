@@ -198,7 +198,10 @@ class Runs:
             run_id, "paused", lambda status: status in {"PENDING", "RUNNING", "WAITING"}
         )
         if record.cancel_requested_at is not None:
-            raise Conflict(f"Run {run_id} is being cancelled and cannot be paused.")
+            raise Conflict(
+                f"Run {run_id} is being cancelled and cannot be paused.",
+                fix=f"Wait until it is cancelled, then retry it: trunkline runs retry {run_id}.",
+            )
         await self._put(run_id, f"pause/{new_id()}", PauseRequested(), "pause")
 
     async def resume(self, run_id: RunId) -> None:
@@ -215,7 +218,10 @@ class Runs:
     async def resolve(self, run_id: RunId, step: str, outcome: ResolvedOutcome, output: Json = None) -> None:
         _, state = await self._queries.find_step(run_id, step)
         if state.status != "OUTCOME_UNKNOWN":
-            raise Conflict(f"The outcome of step {step} of run {run_id} is already known: {state.status}.")
+            raise Conflict(
+                f"The outcome of step {step} of run {run_id} is already known: {state.status}.",
+                fix=f"See its state: trunkline runs show {run_id}.",
+            )
         item = OutcomeResolved(step, outcome, msgspec.Raw(encode(output)))
         await self._put(
             run_id, f"resolve/{step}/{state.attempts}", item, "resolve", step=step, outcome=outcome
