@@ -157,3 +157,43 @@ async def test_a_large_answer_that_is_allowed_arrives_whole(shared_system: Runni
     assert isinstance(exchange["response"], dict)
     assert len(str(exchange["response"]["body"]).encode()) <= 64 * 1024
     assert "The response body is cut" in str(exchange["notes"])
+
+
+async def test_a_long_malformed_answer_is_kept_whole_without_secrets(system: RunningSystem) -> None:
+    token = "canary-4711-whole"
+    long = b"<html>" + b"x" * 300_000 + token.encode() + b"</html>"
+    async with ScriptedAgent(Reply(200, long, {"Content-Type": "text/html"})) as agent:
+        await system.register(
+            "A", agent.url, protocol="jsonrpc-2.0", auth_type="bearer", auth_config={"token": token}
+        )
+        await system.save("{name: one, steps: {a: {agent: A, retry: {max_attempts: 1}}}}")
+        run = await system.run("one", {})
+        (exchange,) = await system.items(f"/runs/{run['id']}/wire")
+        response = exchange["response"]
+        assert isinstance(response, dict)
+        whole = long.replace(token.encode(), b"[redacted]")
+        blob = response.get("blob")
+        if isinstance(blob, dict):
+            assert (blob["run"], blob["bytes"]) == (run["id"], len(whole))
+            file = await system.call("GET", f"/{str(blob['href']).removeprefix('/api/v1/')}")
+            assert file.body == whole
+            assert len(str(response["body"])) < 100_000
+            assert any(str(blob["id"]) in str(note) for note in objects(exchange["notes"]))
+        else:
+            # Without a place for files, the record itself has it.
+            assert response["body"] == whole.decode()
+
+
+def objects(values: Json) -> list[Json]:
+    assert isinstance(values, list)
+    return values
+
+
+async def test_a_short_malformed_answer_is_in_the_record_alone(system: RunningSystem) -> None:
+    async with ScriptedAgent(HTML) as agent:
+        await system.register("A", agent.url, protocol="jsonrpc-2.0")
+        await system.save("{name: one, steps: {a: {agent: A, retry: {max_attempts: 1}}}}")
+        run = await system.run("one", {})
+        (exchange,) = await system.items(f"/runs/{run['id']}/wire")
+    assert isinstance(exchange["response"], dict)
+    assert (exchange["response"]["body"], "blob" in exchange["response"]) == (HTML.body.decode(), False)

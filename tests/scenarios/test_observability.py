@@ -183,7 +183,7 @@ async def test_the_log_of_a_good_call_has_the_promised_events_levels_and_fields(
     assert request["log_level"] == response["log_level"] == "debug"
     assert request["protocol"] == response["protocol"] == "jsonrpc-2.0"
     assert repr(request["request"]) == exchange["request"]["body"]
-    assert request["input_size"] == len(str(exchange["request"]["body"]))
+    assert request["input_size"] == len(b'{"text":"hi"}')
     assert repr(response["response"]) == exchange["response"]["body"]
     assert response["response_size"] == len(str(exchange["response"]["body"]))
     assert named(logs, "http_call")["log_level"] == "info"

@@ -50,6 +50,8 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     told_secrets: list[str] = []
     # The last agent event that was known when the run was accepted: the side of the agent is the one of that moment.
     routes: int = 0
+    # How often the agent was polled for this task. Only the bridge that polls it sets this.
+    polls: int = 0
 
 
 class CancelTask(msgspec.Struct, kw_only=True, omit_defaults=True):

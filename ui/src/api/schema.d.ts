@@ -3325,6 +3325,16 @@ export interface components {
             text: string;
             until: string | null;
         };
+        /**
+         * WholeBodyReference
+         * @description A file of the run that contains the whole body, redacted, up to `max_body_bytes`.
+         */
+        WholeBodyReference: {
+            bytes: number;
+            href: string;
+            id: string;
+            run: string;
+        };
         /** WirePage */
         WirePage: {
             items: components["schemas"]["Exchange"][];
@@ -3346,6 +3356,8 @@ export interface components {
         };
         /** WireResponse */
         WireResponse: {
+            /** @description The whole body of a malformed response, if `body` contains only its beginning. */
+            blob?: components["schemas"]["WholeBodyReference"];
             body: string;
             headers: {
                 [key: string]: string;

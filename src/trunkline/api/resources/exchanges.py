@@ -30,10 +30,27 @@ class WireRequest(TypedDict):
     ]
 
 
+class WholeBodyReference(TypedDict):
+    """A file of the run that contains the whole body, redacted, up to `max_body_bytes`."""
+
+    run: str
+    id: str
+    bytes: int
+    href: str
+
+
 class WireResponse(TypedDict):
     status: int
     headers: dict[str, str]
     body: str
+    blob: NotRequired[
+        Annotated[
+            WholeBodyReference,
+            Meta(
+                description="The whole body of a malformed response, if `body` contains only its beginning."
+            ),
+        ]
+    ]
 
 
 class FrameResource(TypedDict):

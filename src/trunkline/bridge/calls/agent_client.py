@@ -7,8 +7,10 @@ What the exchanges mean for the task is decided by the session (session.py).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from copy import copy
 from time import perf_counter
 from typing import Literal, TypeAlias, TypeVar
 
@@ -16,14 +18,16 @@ import structlog
 
 from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.calls.context import CallContext
-from trunkline.bridge.calls.recording import ExchangeRecorder
+from trunkline.bridge.calls.recording import ExchangeRecorder, keep_whole
 from trunkline.bridge.calls.results import task_log
 from trunkline.bridge.calls.spans import note_answer, start_call_span
 from trunkline.bridge.calls.streams import EVENT_STREAM, AgentStreamReader, StreamResult, StreamTimeout
-from trunkline.bridge.wire.exchanges import ExchangeKind, SentRequest
+from trunkline.bridge.wire.exchanges import ExchangeKind, SentRequest, WholeBody
 from trunkline.bridge.wire.secret_redaction import redact_failure, redact_outcome, redact_push_target
 from trunkline.bridge.wire.stream_frames import StreamFrameRecorder
 from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, encode
 from trunkline.messages import AgentTask, StepError, fix_for
 from trunkline.protocols import (
     AgentAnswer,
@@ -44,6 +48,7 @@ from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.traces import trace_headers
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
 
+_MALFORMED = "agent_answer_malformed"
 _CANCELLED = "Trunkline stopped the call before the answer was complete."
 # The whole of a body is in the wire record.
 _LOGGED_BYTES = 4_096
@@ -60,9 +65,16 @@ class TaskTranslator:
     """One task in one agent's dialect: encoded and decoded, with the log lines and the metrics of that."""
 
     def __init__(
-        self, task: AgentTask, agent: ResolvedAgent, metrics: Metrics, logger: structlog.stdlib.BoundLogger
+        self,
+        task: AgentTask,
+        agent: ResolvedAgent,
+        metrics: Metrics,
+        logger: structlog.stdlib.BoundLogger,
+        given_input: Json,
     ) -> None:
+        """`given_input` is the task's input without the values of secrets."""
         self._task = task
+        self._given_input = given_input
         self._agent = agent
         self._metrics = metrics
         self._log = logger
@@ -80,10 +92,14 @@ class TaskTranslator:
         self._log.debug(
             log_events.PROTOCOL_REQUEST_TRANSLATION,
             protocol=agent.protocol,
-            input_size=len(request.body),
+            input_size=self._input_size(),
             request=_LoggedBody(agent.redaction, redact_push_target(request.body, options.push)),
         )
         return request
+
+    def _input_size(self) -> int:
+        """The bytes of the task's input as JSON; not worth encoding for a line that is not written."""
+        return len(encode(self._given_input)) if self._log.is_enabled_for(logging.DEBUG) else 0
 
     def decode(self, answer: AgentAnswer) -> Outcome:
         agent = self._agent
@@ -160,18 +176,22 @@ class AgentClient:
         self._context = context
         self._recorder = recorder
         # As it is encoded; what is kept and shown of it is the other one.
-        self._task = task if recorder.secrets is None else recorder.secrets.filled
+        self._task = copy(task if recorder.secrets is None else recorder.secrets.filled)
+        self._given_input = task.input_data
+        self._is_detached = detached is not None
         # Of the request in progress; without our own spans, the caller's.
         self._trace = task.trace
         self._has_renewed_token = False
         self._log = task_log(task).bind(**{detached: True}) if detached else task_log(task)
         self.agent = agent
-        self._translator = TaskTranslator(self._task, agent, context.metrics, self._log)
+        self._translator = TaskTranslator(self._task, agent, context.metrics, self._log, task.input_data)
 
     def switch_to(self, agent: ResolvedAgent) -> None:
         """The same agent in another dialect."""
         self.agent = agent
-        self._translator = TaskTranslator(self._task, agent, self._context.metrics, self._log)
+        self._translator = TaskTranslator(
+            self._task, agent, self._context.metrics, self._log, self._given_input
+        )
 
     def encode(self, options: SendOptions, *, streamed: bool) -> AgentRequest | Failed:
         request = self._translator.encode(options, streamed=streamed)
@@ -185,6 +205,11 @@ class AgentClient:
         answer, outcome = await self._send(request, seconds, kind, self._translator.decode)
         self._translator.log_outcome(answer, outcome)
         return outcome
+
+    def encode_poll(self, remote_task_id: str, polls: int) -> AgentRequest | None:
+        """How the agent's task is asked for, so many polls after the message; the next answer is read as its answer."""
+        self._task.polls = polls
+        return self.agent.adapter.encode_poll(self._task, remote_task_id)
 
     async def find(self, request: AgentRequest, seconds: float) -> str | Failed | None:
         """The agent's own id of this task, if it has it; None: it says that it has not."""
@@ -259,7 +284,8 @@ class AgentClient:
             self._record(sent, None, started_at, started, error=_CANCELLED, kind=kind)
             raise
         outcome = read(answer)
-        self._record(sent, answer, started_at, started, notes=_notes(outcome), kind=kind)
+        whole = await self._keep_malformed(answer, outcome)
+        self._record(sent, answer, started_at, started, notes=_notes(outcome), kind=kind, whole=whole)
         if self._gets_another_token(answer, headers):
             left = seconds - (perf_counter() - started)
             return await self._send_once(request, left, kind, read)
@@ -278,6 +304,20 @@ class AgentClient:
             headers |= trace_headers(self._trace)
         return headers
 
+    async def _keep_malformed(self, answer: AgentAnswer, read: object) -> WholeBody | None:
+        """A malformed answer that is too long for the wire record is kept whole; None: it is not."""
+        limits = self._context.limits
+        is_malformed = isinstance(read, Failed) and read.error.code == _MALFORMED
+        if not is_malformed or self._is_detached or len(answer.body) <= limits.max_wire_bytes:
+            return None
+        return await keep_whole(
+            self._context.blobs,
+            RunId(self._task.run_id),
+            self._recorder.without_push_target(answer.body),
+            self.agent.redaction,
+            limits.max_body_bytes,
+        )
+
     def _record(
         self,
         sent: SentRequest,
@@ -289,6 +329,7 @@ class AgentClient:
         error: str | None = None,
         notes: tuple[str, ...] = (),
         frames: StreamFrameRecorder | None = None,
+        whole: WholeBody | None = None,
     ) -> None:
         self._recorder.add(
             self.agent.redaction,
@@ -300,6 +341,7 @@ class AgentClient:
             error=error,
             notes=notes,
             frames=frames,
+            whole=whole,
         )
 
     # --- a stream
@@ -375,8 +417,17 @@ class AgentClient:
         if result.translation_error is not None:
             self._translator.failed(result.translation_error, answer.body if answer is not None else b"")
         notes = _notes(result.outcome) if result.problem is None else ()
+        whole = None if answer is None else await self._keep_malformed(answer, result.outcome)
         self._record(
-            sent, answer, started_at, started, error=result.problem, notes=notes, kind="stream", frames=frames
+            sent,
+            answer,
+            started_at,
+            started,
+            error=result.problem,
+            notes=notes,
+            kind="stream",
+            frames=frames,
+            whole=whole,
         )
         self._translator.log_outcome(answer, result.outcome)
         return answer, result

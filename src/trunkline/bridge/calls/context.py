@@ -22,6 +22,7 @@ from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import PushTarget
 from trunkline.services.security.secrets import Secrets
 from trunkline.stores.base import TaskKey
+from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
@@ -49,6 +50,8 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_answer_bytes: int = 16 * 1024 * 1024
     # Of a body, for the wire record.
     max_wire_bytes: int = MAX_BODY_BYTES
+    # Of a malformed answer, which is kept whole.
+    max_body_bytes: int = 4 * 1024 * 1024
 
 
 class CallContext:
@@ -63,6 +66,7 @@ class CallContext:
         push_targets: PushTargets,
         secrets: Secrets,
         traces: Traces,
+        blobs: BlobStore | None = None,
     ) -> None:
         self.transport = transport
         self.batches = batches
@@ -71,6 +75,7 @@ class CallContext:
         self.limits = limits
         self.push_targets = push_targets
         self.traces = traces
+        self.blobs = blobs
         self.is_stopping = False
         self._secrets = secrets
         self._open_streams: set[StreamTimeout] = set()

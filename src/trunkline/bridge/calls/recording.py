@@ -7,27 +7,39 @@ Everything that is sent to an agent for a call, and everything that comes back, 
 
 from __future__ import annotations
 
+import asyncio
+
+import structlog
 from msgspec.structs import replace
 
 from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.calls.task_secrets import TaskSecrets
 from trunkline.bridge.wire.exchanges import (
     AuxiliaryRequest,
+    BlobReference,
     ExchangeKind,
     RecordedExchange,
     SentRequest,
+    WholeBody,
     encode_exchange,
     record_exchange,
 )
 from trunkline.bridge.wire.secret_redaction import redact_push_target
 from trunkline.bridge.wire.stream_frames import StreamFrameRecorder
 from trunkline.clock import Instant
+from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.messages import AgentTask
 from trunkline.protocols import AgentAnswer, PushTarget
 from trunkline.stores.base import ExchangeRecord
-from trunkline.telemetry.redaction import Redaction
+from trunkline.stores.blobs import BlobStore
+from trunkline.telemetry import log_events
+from trunkline.telemetry.redaction import Redaction, redacted_text
 
+log = structlog.stdlib.get_logger()
+
+_WHOLE = "The stored response body"
+_MORE = "The setting max_body_bytes says how many."
 # Exchanges whose request has the task's input in it.
 _CARRIES_INPUT = frozenset({"send", "stream"})
 
@@ -87,13 +99,14 @@ class ExchangeRecorder:
         error: str | None = None,
         notes: tuple[str, ...] = (),
         frames: StreamFrameRecorder | None = None,
+        whole: WholeBody | None = None,
     ) -> None:
         notes += self._notes
         if self.secrets is not None and kind in _CARRIES_INPUT:
             notes = (*notes, *self.secrets.notes)
         if self.push_target is not None:
             sent = replace(sent, body=redact_push_target(sent.body, self.push_target))
-            answer = answer and replace(answer, body=redact_push_target(answer.body, self.push_target))
+            answer = answer and replace(answer, body=self.without_push_target(answer.body))
         exchange = record_exchange(
             redaction,
             sent,
@@ -107,11 +120,44 @@ class ExchangeRecorder:
             kind=kind,
             frames=frames,
             max_bytes=self.max_wire_bytes,
+            whole=whole,
         )
         self._add(exchange)
+
+    def without_push_target(self, body: bytes) -> bytes:
+        return body if self.push_target is None else redact_push_target(body, self.push_target)
 
     def _add(self, exchange: RecordedExchange) -> None:
         task = self._task
         self.exchanges.append(
             ExchangeRecord(RunId(task.run_id), task.step, task.attempt, encode_exchange(exchange))
         )
+
+
+async def keep_whole(
+    blobs: BlobStore | None, run_id: RunId, body: bytes, redaction: Redaction, max_bytes: int
+) -> WholeBody:
+    """
+    Keeps up to `max_bytes` of a malformed answer: an operator needs all of it to see what is wrong with it.
+
+    The redacted text goes to the blob store; without one, into the record. If the blob store is unavailable, the record
+    has only the beginning.
+    """
+    if blobs is None:
+        return WholeBody(max_bytes=max_bytes)
+    notes: list[str] = []
+    # Not in the event loop: so long a text would delay all other calls.
+    text = await asyncio.to_thread(redacted_text, body, redaction, _WHOLE, notes, max_bytes, more=_MORE)
+    content = text.encode()
+    try:
+        digest = await blobs.put(run_id, content)
+    except Unavailable as exc:
+        log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+        return WholeBody(notes=("The whole response body could not be stored.",))
+    href = f"/api/v1/runs/{run_id}/blobs/{digest}"
+    note = (
+        f"The whole response body is a file of {len(content):,} bytes: trunkline runs file {run_id} {digest}"
+    )
+    return WholeBody(
+        blob=BlobReference(run=run_id, id=digest, bytes=len(content), href=href), notes=(*notes, note)
+    )

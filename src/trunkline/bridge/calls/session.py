@@ -61,6 +61,7 @@ class AgentSession:
         self._recorder = recorder
         self._report = report
         self._detached = detached
+        self._polls = claim.polls
         agent = recorder.hide_secrets_of(agent)
         self._client = AgentClient(context, claim.task, agent, recorder, detached)
 
@@ -168,7 +169,8 @@ class AgentSession:
     # --- the state of the remote task
 
     async def poll(self, remote_task_id: str) -> Outcome:
-        request = self.agent.adapter.encode_poll(self._claim.task, remote_task_id)
+        request = self._client.encode_poll(remote_task_id, self._polls)
+        self._polls += 1
         if request is None:
             return unfinished("working")
         seconds = min(max(self.seconds_left(), 1.0), _POLL_SECONDS)

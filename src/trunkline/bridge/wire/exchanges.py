@@ -45,10 +45,30 @@ class RecordedRequest(msgspec.Struct, frozen=True):
     body_notes: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
+class BlobReference(msgspec.Struct, frozen=True):
+    """A file of a run, as step outputs refer to it, too."""
+
+    run: str
+    id: str
+    bytes: int
+    href: str
+
+
+class WholeBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the whole of a malformed answer is, which is longer than what a record shows."""
+
+    # Where it is; None: in the record itself, up to `max_bytes`.
+    blob: BlobReference | None = None
+    max_bytes: int | None = None
+    notes: tuple[str, ...] = ()
+
+
 class RecordedResponse(msgspec.Struct, frozen=True):
     status: int
     headers: dict[str, str]
     body: str
+    # The whole body, where `body` has only its beginning.
+    blob: BlobReference | msgspec.UnsetType = msgspec.UNSET
 
 
 class RecordedExchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,12 +113,14 @@ def record_exchange(
     kind: ExchangeKind = "send",
     frames: StreamFrameRecorder | None = None,
     max_bytes: int = MAX_BODY_BYTES,
+    whole: WholeBody | None = None,
 ) -> RecordedExchange:
     """
     The record of one exchange.
 
     `answer` is also what had come of one that broke off (`TransportError.partial`); `error` says so then. Where
-    `frames` were collected, they are the answer's body. A body is kept up to `most_bytes`.
+    `frames` were collected, they are the answer's body. A body is kept up to `max_bytes`, and a malformed answer
+    as `whole` says.
     """
     all_notes = [redaction.text(note) for note in notes]
     if kind == "push":
@@ -119,7 +141,7 @@ def record_exchange(
         body_notes=body_notes or msgspec.UNSET,
     )
     all_notes += body_notes
-    response = None if answer is None else _response(answer, redaction, all_notes, frames, max_bytes)
+    response = None if answer is None else _response(answer, redaction, all_notes, frames, max_bytes, whole)
     timing = None if answer is None else answer.timing
     return RecordedExchange(
         step=step,
@@ -186,12 +208,16 @@ def _response(
     notes: list[str],
     frames: StreamFrameRecorder | None,
     max_bytes: int,
+    whole: WholeBody | None,
 ) -> RecordedResponse:
     headers = redaction.received_headers(answer.headers)
     # An agent may answer a request for a stream with a plain body.
     if frames is None or not frames.kept:
-        body = redacted_text(answer.body, redaction, _RESPONSE, notes, max_bytes, more=_MORE)
-        return RecordedResponse(answer.status, headers, body)
+        limit = max_bytes if whole is None else whole.max_bytes or max_bytes
+        body = redacted_text(answer.body, redaction, _RESPONSE, notes, limit, more=_MORE)
+        notes += () if whole is None else whole.notes
+        blob = msgspec.UNSET if whole is None else whole.blob or msgspec.UNSET
+        return RecordedResponse(answer.status, headers, body, blob)
     notes += frames.notes
     return RecordedResponse(answer.status, headers, frames.as_body())
 

@@ -3,7 +3,7 @@ A zone as its caller sees it: `jsonrpc-2.0` with a `profile` in the agent's `pro
 
     request  {"jsonrpc": "2.0", "id": "<a UUID made of the task id>", "method": "execute_task",
               "params": <the step's input, as the profile wants it>}
-    later    {"jsonrpc": "2.0", "id": "<another>", "method": "get_task_result", "params": {"task_id": "…"}}
+    later    {"jsonrpc": "2.0", "id": "<one for each poll>", "method": "get_task_result", "params": {"task_id": "…"}}
     answer   one result or one error: answers.py
 
 A zone runs an id once, so the same message may be sent again whenever its answer was lost. Both requests carry
@@ -182,4 +182,5 @@ def _send_id(task: AgentTask) -> str:
 
 
 def _poll_id(task: AgentTask) -> str:
-    return str(uuid5(_IDS, f"{task.task_id}/poll"))
+    # Each poll has an id of its own, and the same poll again the same one.
+    return str(uuid5(_IDS, f"{task.task_id}/poll/{task.polls}"))

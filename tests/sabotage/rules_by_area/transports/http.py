@@ -163,7 +163,7 @@ HTTP: Sequence[Rule] = (
         name="push-token-not-in-the-wire-record",
         breaks="A person who can read wire records can trigger polls of the task.",
         symbol="trunkline.bridge.calls.recording:ExchangeRecorder.add",
-        change=Change("keyword", 1, of=11, becomes="it.args[0]"),
+        change=Change("keyword", 1, of=12, becomes="it.args[0]"),
         caught_by=(
             "tests/scenarios/test_push_notifications.py::test_an_agent_is_told_where_to_ring_and_asked_when_it_does[embedded]",
         ),

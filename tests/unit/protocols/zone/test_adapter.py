@@ -79,6 +79,20 @@ def test_a_question_has_another_id_and_the_same_session() -> None:
     assert poll.headers == request.headers == {"X-Zone-Session": id_of(sent())}
 
 
+def test_each_poll_has_an_id_of_its_own_and_the_same_poll_again_the_same_one() -> None:
+    tasks = [msgspec.structs.replace(TASK, polls=polls) for polls in (0, 1, 2, 1)]
+    ids = [msgspec.json.decode(poll.body)["id"] for task in tasks if (poll := SLACK.encode_poll(task, "z-1"))]
+    assert [str(UUID(each)) for each in ids] == ids
+    assert (len(set(ids)), ids[1]) == (3, ids[3])
+    for task, id_ in zip(tasks, ids, strict=True):
+        accepted: JsonObject = {
+            "jsonrpc": "2.0",
+            "id": id_,
+            "result": {"status": "accepted", "task_id": "z-1"},
+        }
+        assert isinstance(SLACK.decode(answered(accepted), task), Working)
+
+
 def test_work_that_has_begun_cannot_be_stopped() -> None:
     assert SLACK.encode_cancel(TASK, "z-1") is None
 
