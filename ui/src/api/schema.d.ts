@@ -7331,7 +7331,7 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description `false` omits input and output, which can be large. */
+                /** @description `true`: with input and output. The page is shorter if they are large. */
                 payloads?: boolean;
                 /** @description Return only runs with one of these statuses. */
                 status?: ("CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING")[];
