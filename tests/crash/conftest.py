@@ -60,13 +60,13 @@ async def template(
     life = await starter.start(data)
     url = await life.ready
     assert url is not None
-    await furnish(TrunklineClient(session, url), agents, fields=RESTRAINED)
+    await register_everything(TrunklineClient(session, url), agents, fields=RESTRAINED)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return data
 
 
-async def furnish(
+async def register_everything(
     client: TrunklineClient,
     agents: CrashTestAgents,
     queries: Mapping[str, str] = AGENT_QUERIES,

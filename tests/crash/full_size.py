@@ -72,7 +72,7 @@ def _all_parts() -> Iterator[Part]:
             {"RUNS": 3_000, "KILLS": 60},
         )
     yield Part("zone-kills", "tests/crash/test_zone_kills.py", {"KILLS": 200})
-    yield Part("zone-client-kills", "tests/crash/test_link_kills.py", {"KILLS": 200})
+    yield Part("zone-client-kills", "tests/crash/test_zone_client_kills.py", {"KILLS": 200})
 
 
 PARTS = tuple(_all_parts())

@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
 from tests.crash.agents import CrashTestAgents
 from tests.crash.client import TrunklineClient
-from tests.crash.conftest import furnish
+from tests.crash.conftest import register_everything
 from tests.crash.history_checker import RequestedRun, violations
 from tests.crash.history_reader import quiet, read_history
 from tests.crash.topics import Topics
@@ -69,9 +69,9 @@ class BrokerScenario:
     def client(self, system: RunningSystem) -> TrunklineClient:
         return TrunklineClient(self._session, system.url)
 
-    async def furnished(self, system: RunningSystem) -> TrunklineClient:
+    async def prepared(self, system: RunningSystem) -> TrunklineClient:
         client = self.client(system)
-        await furnish(client, self.agents)
+        await register_everything(client, self.agents)
         return client
 
     async def start(self, client: TrunklineClient, kind: WorkflowKind) -> RequestedRun:
@@ -174,7 +174,7 @@ async def test_records_that_come_late_twice_and_in_any_order_change_nothing(
         producer=lambda producer: UnreliableProducer(producer, chance),
     )
     async with serving_roles("api", "executor", "bridge", interceptors=interceptors) as system:
-        client = await scenario.furnished(system)
+        client = await scenario.prepared(system)
         await scenario.see_all(client, EVERY_KIND * 4)
         assert await scenario.finish(client) == []
 
@@ -191,7 +191,7 @@ async def test_what_the_broker_loses_is_sent_again_or_found_out(
 
     interceptors = Interceptors(timeouts=HURRIED.timeouts, producer=losing)
     async with serving_roles("api", "executor", "bridge", interceptors=interceptors) as system:
-        client = await scenario.furnished(system)
+        client = await scenario.prepared(system)
         await scenario.see_all(client, EVERY_KIND * 2)
         assert await scenario.finish(client) == []
     assert sum(producer.lost for producer in producers) >= 4
@@ -199,7 +199,7 @@ async def test_what_the_broker_loses_is_sent_again_or_found_out(
 
 async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(scenario: BrokerScenario) -> None:
     async with serving_roles("api", "executor", interceptors=HURRIED) as system:
-        client = await scenario.furnished(system)
+        client = await scenario.prepared(system)
         await scenario.start_all(client, TWO_KINDS * 5)
         await scenario.sent(client)
     assert await scenario.topics.truncate(scenario.names.tasks) >= 10
@@ -212,7 +212,7 @@ async def test_results_that_were_deleted_from_their_topic_are_published_again(
     scenario: BrokerScenario,
 ) -> None:
     async with serving_roles("api", interceptors=HURRIED) as api:
-        client = await scenario.furnished(api)
+        client = await scenario.prepared(api)
         async with serving_roles("executor", interceptors=HURRIED):
             await scenario.start_all(client, TWO_KINDS * 5)
             while await scenario.topics.written(scenario.names.tasks) < 10:
@@ -231,7 +231,7 @@ async def test_offsets_that_were_reset_lose_and_double_nothing(
     scenario: BrokerScenario, to: Literal["earliest", "latest"]
 ) -> None:
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
-        client = await scenario.furnished(system)
+        client = await scenario.prepared(system)
         await scenario.see_all(client, EVERY_KIND)
     async with serving_roles("api", "executor", interceptors=HURRIED) as system:
         await scenario.start_all(scenario.client(system), TWO_KINDS * 5)
@@ -245,7 +245,7 @@ async def test_offsets_that_were_reset_lose_and_double_nothing(
 
 async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(scenario: BrokerScenario) -> None:
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
-        client = await scenario.furnished(system)
+        client = await scenario.prepared(system)
         gated = [await scenario.start(client, GATED) for _ in range(10)]
         for want in gated:
             await scenario.agents.called_for(str(want.run_id))
@@ -263,7 +263,7 @@ async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(
 ) -> None:
     chance = random.Random(6)
     async with serving_roles("api", "executor", interceptors=HURRIED) as system, AsyncExitStack() as last:
-        client = await scenario.furnished(system)
+        client = await scenario.prepared(system)
         bridges: list[AsyncExitStack] = []
 
         async def come() -> None:
@@ -300,7 +300,7 @@ async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(scena
         serving_roles("bridge", interceptors=HURRIED),
         serving_roles("bridge", interceptors=HURRIED),
     ):
-        client = await scenario.furnished(system)
+        client = await scenario.prepared(system)
         async with asyncio.TaskGroup() as group:
             for number in range(ROUNDS):
                 key = f"{number}".encode()

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from tests.crash.agents import CrashTestAgents
 from tests.crash.chaos import SLOW_AGENTS, ChaosPlan, ChaosRun
-from tests.crash.conftest import furnish
+from tests.crash.conftest import register_everything
 from tests.crash.fleet import killable_fleet
 from tests.crash.history_checker import second_calls, violations
 from tests.crash.report import figures_of, write_figures
@@ -39,7 +39,7 @@ async def test_nothing_is_lost_when_everything_is_killed_again_and_again(
     async with killable_fleet(tmp_path) as fleet:
         agents.life_of = fleet.lives.of
         chaos = ChaosRun(PLAN, fleet, agents, patient_session)
-        await furnish(chaos.client, agents, SLOW_AGENTS)
+        await register_everything(chaos.client, agents, SLOW_AGENTS)
         history = await chaos.rage()
         unsettled = fleet.query(
             "SELECT count(*) FROM dispatches JOIN runs ON runs.id = dispatches.run_id"

@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
 from tests.crash.agents import CrashTestAgents
 from tests.crash.client import TrunklineClient
-from tests.crash.conftest import furnish
+from tests.crash.conftest import register_everything
 from tests.crash.crash_points import (
     AGENT_POINTS,
     BREAKER_POINTS,
@@ -99,10 +99,10 @@ async def copied_database(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> str:
     settings = {"TRUNKLINE_STORE": postgres.url(template_database), "TRUNKLINE_BROKER": "memory://"}
-    life = await starter.start(tmp_path_factory.mktemp("furnished"), settings=settings)
+    life = await starter.start(tmp_path_factory.mktemp("prepared"), settings=settings)
     url = await life.ready
     assert url is not None
-    await furnish(TrunklineClient(session, url), agents, fields=RESTRAINED)
+    await register_everything(TrunklineClient(session, url), agents, fields=RESTRAINED)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return template_database

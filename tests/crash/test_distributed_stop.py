@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
 from tests.crash.agents import CrashTestAgents
 from tests.crash.client import FailoverClient, ServerGone
-from tests.crash.conftest import furnish
+from tests.crash.conftest import register_everything
 from tests.crash.fleet import Fleet, FleetMember, running_fleet
 from tests.crash.history_checker import RequestedRun, violations
 from tests.crash.history_reader import quiet, read_history
@@ -120,7 +120,7 @@ async def test_every_process_is_replaced_under_load_and_nobody_is_called_twice(
     agents.forget()
     agents.life_of = fleet.lives.of
     load = RunLoad(fleet, agents, patient_session)
-    await furnish(load.client, agents, {"plain": "ms=30", "rpc": "ms=100"})
+    await register_everything(load.client, agents, {"plain": "ms=30", "rpc": "ms=100"})
     async with load.going_on():
         for member in list(fleet.members):
             await load.more()
@@ -136,7 +136,7 @@ async def test_a_bridge_that_is_to_stop_lets_its_calls_end_and_is_gone_soon_afte
     agents.forget()
     agents.life_of = fleet.lives.of
     load = RunLoad(fleet, agents, patient_session)
-    await furnish(load.client, agents)
+    await register_everything(load.client, agents)
     gated = [await load.start(GATED) for _ in range(10)]
     for want in gated:
         await agents.called_for(str(want.run_id))

@@ -125,7 +125,7 @@ class Fleetwide:
         async with self._session.get(f"{self._agents}/_log") as answer:
             return msgspec.json.decode(await answer.read(), type=list[Entry])
 
-    async def furnish(self) -> None:
+    async def register_everything(self) -> None:
         for number, name in enumerate(AGENTS):
             agent: JsonObject = {
                 "name": name,
@@ -265,7 +265,7 @@ async def move_everything(fleet: Fleetwide) -> None:
         "slowest_ms": None,
     }  # fmt: skip
     good = [name for name in AGENTS if name not in {FAILING, SLOW}]
-    await fleet.furnish()
+    await fleet.register_everything()
     async with asyncio.TaskGroup() as group:
         killing = group.create_task(fleet.be_killed())
         await fleet.start_wave("before", RUNS // 5)

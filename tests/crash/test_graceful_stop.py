@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from tests.crash.agents import CrashTestAgents
 from tests.crash.client import TrunklineClient
-from tests.crash.conftest import furnish
+from tests.crash.conftest import register_everything
 from tests.crash.history_checker import Ending, RequestedRun, violations
 from tests.crash.history_reader import read_history
 from tests.crash.server import KillableServer, server_on
@@ -78,7 +78,7 @@ async def running(
     async with server_on(tmp_path / "data", "--stop-timeout", stop_timeout) as server:
         stage = RunningServer(server, agents, session)
         await stage.restart()
-        await furnish(stage.client, agents, {"polled": "polls=3"})
+        await register_everything(stage.client, agents, {"polled": "polls=3"})
         yield stage
 
 

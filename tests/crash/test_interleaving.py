@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 from tests.crash.agents import CrashTestAgents
 from tests.crash.client import TrunklineClient
-from tests.crash.conftest import furnish
+from tests.crash.conftest import register_everything
 from tests.crash.history_checker import RequestedRun, violations
 from tests.crash.history_reader import read_history
 from tests.crash.workflows import KINDS, WatchedRun, WorkflowKind
@@ -84,7 +84,7 @@ async def test_what_arrives_during_a_transaction_waits_for_the_next(
     interceptors = Interceptors(store=lambda store: cast("Store", _WaitingStore(store)))
     async with running_system(tmp_path / "data", interceptors=interceptors) as system:
         client = TrunklineClient(session, system.url)
-        await furnish(client, agents)
+        await register_everything(client, agents)
         wanted: list[RequestedRun] = []
         async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
             for number in range(RUNS):

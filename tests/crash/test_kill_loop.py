@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 from tests.crash.agents import CrashTestAgents
 from tests.crash.client import ServerGone, TrunklineClient
-from tests.crash.conftest import furnish
+from tests.crash.conftest import register_everything
 from tests.crash.history_checker import Ending, RequestedRun, violations
 from tests.crash.history_reader import read_history
 from tests.crash.report import figures_of, write_figures
@@ -109,7 +109,7 @@ async def test_nothing_is_lost_when_the_process_is_killed_again_and_again(
     async with server_on(tmp_path / "data") as server:
         await server.start()
         chaos = Chaos(server, agents, session)
-        await furnish(chaos.client, agents, SLOW_AGENTS)
+        await register_everything(chaos.client, agents, SLOW_AGENTS)
         await server.kill()
         chaos.endings[0] = "killed"
         async with asyncio.TaskGroup() as group:

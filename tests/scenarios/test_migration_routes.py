@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 _numbers = count(1)
 
 
-class Sides:
+class TwoDialectAgent:
     """An agent that speaks Simple A2A and JSON-RPC on one address, each by a script of its own."""
 
     def __init__(self, agent: ScriptedAgent, name: str) -> None:
@@ -56,14 +56,14 @@ def is_new(call: Call) -> bool:
 
 
 @asynccontextmanager
-async def serving() -> AsyncGenerator[Sides]:
+async def serving() -> AsyncGenerator[TwoDialectAgent]:
     async with ScriptedAgent(None) as agent:
-        sides = Sides(agent, f"agent-{next(_numbers)}")
+        sides = TwoDialectAgent(agent, f"agent-{next(_numbers)}")
         agent.script(sides.answer)
         yield sides
 
 
-async def furnish(system: RunningSystem, sides: Sides, **fields: Json) -> None:
+async def prepare(system: RunningSystem, sides: TwoDialectAgent, **fields: Json) -> None:
     name = sides.name
     await system.register(name, sides.agent.url, protocol="simple-a2a", repeatable=True, **fields)
     step: JsonObject = {"agent": name, "input": "${ input }", "retry": {"max_attempts": 1}}
@@ -71,13 +71,13 @@ async def furnish(system: RunningSystem, sides: Sides, **fields: Json) -> None:
 
 
 @asynccontextmanager
-async def two_sided(system: RunningSystem, **fields: Json) -> AsyncGenerator[Sides]:
+async def two_sided(system: RunningSystem, **fields: Json) -> AsyncGenerator[TwoDialectAgent]:
     async with serving() as sides:
-        await furnish(system, sides, **fields)
+        await prepare(system, sides, **fields)
         yield sides
 
 
-async def move(system: RunningSystem, sides: Sides, how: str, **body: Json) -> JsonObject:
+async def move(system: RunningSystem, sides: TwoDialectAgent, how: str, **body: Json) -> JsonObject:
     answer = await system.call(
         "POST", f"/migration/agents/{sides.name}/{how}", {"why": "a test", "who": "ann", **body}
     )
@@ -85,7 +85,7 @@ async def move(system: RunningSystem, sides: Sides, how: str, **body: Json) -> J
     return answer.json
 
 
-async def stage(system: RunningSystem, sides: Sides) -> str:
+async def stage(system: RunningSystem, sides: TwoDialectAgent) -> str:
     status = (await system.call("GET", f"/migration/agents/{sides.name}")).json
     migration = status["migration"]
     assert isinstance(migration, dict)
@@ -95,7 +95,7 @@ async def stage(system: RunningSystem, sides: Sides) -> str:
 async def protocols(system: RunningSystem, run: JsonObject) -> set[str]:
     """What each step says that was spoken, and what the wire says of the side."""
     records = await system.items(f"/runs/{run['id']}/wire")
-    notes = {str(note).split(" side")[0] for record in records for note in list_of(record["notes"])}
+    notes = {str(note).split(" endpoint")[0] for record in records for note in list_of(record["notes"])}
     return notes | {str(step["protocol"]) for step in objects_in(run["steps"])}
 
 
@@ -131,7 +131,7 @@ async def test_a_run_goes_on_with_the_protocol_that_it_began_with(shared_system:
     assert (row["protocol"], row["dialect"]) == ("simple-a2a", None)
 
 
-async def taken_before_a_rollback(system: RunningSystem, sides: Sides) -> str:
+async def taken_before_a_rollback(system: RunningSystem, sides: TwoDialectAgent) -> str:
     """A run whose task the new side works on, although new runs call the old one again."""
     await move(system, sides, "canary", percent=100)
     sides.new = jsonrpc_task("", state="working")
@@ -255,7 +255,7 @@ async def test_a_restart_changes_nobodys_side(tmp_path: Path) -> None:
     data = tmp_path / "data"
     async with serving() as sides:
         async with running_system(data) as system:
-            await furnish(system, sides)
+            await prepare(system, sides)
             await move(system, sides, "canary", percent=100)
             sides.new = jsonrpc_task("", state="working")
             run_id = await system.start(sides.name)

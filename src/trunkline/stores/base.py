@@ -76,7 +76,7 @@ from trunkline.stores.port.tasks import (
     TaskStatus,
     TaskWrites,
 )
-from trunkline.stores.port.transfer import Moved, TransferReads, TransferWrites
+from trunkline.stores.port.transfer import ExportRecord, TransferReads, TransferWrites
 from trunkline.stores.port.workflows import LastRun, WorkflowReads, WorkflowVersion, WorkflowWrites
 
 __all__ = [
@@ -90,10 +90,10 @@ __all__ = [
     "EventRecord",
     "ExchangeRecord",
     "ExistingRun",
+    "ExportRecord",
     "InputsQueued",
     "KeyRole",
     "LastRun",
-    "Moved",
     "NewRun",
     "NotedCall",
     "Notification",

@@ -47,9 +47,9 @@ def out_of_resources(error: OSError) -> TransportError:
 
 
 def not_sent(exc: Exception) -> TransportError:
-    lack = _our_lack(exc)
-    if lack is not None:
-        return out_of_resources(lack)
+    shortage = _resource_shortage(exc)
+    if shortage is not None:
+        return out_of_resources(shortage)
     match exc:
         case aiohttp.ClientConnectorDNSError():
             return TransportError(
@@ -97,7 +97,7 @@ def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, si
             )
 
 
-def _our_lack(exc: Exception) -> OSError | None:
+def _resource_shortage(exc: Exception) -> OSError | None:
     error = exc.os_error if isinstance(exc, aiohttp.ClientConnectorError) else exc
     if not isinstance(error, OSError):
         return None

@@ -7,7 +7,7 @@ from typing import cast
 
 from trunkline.clock import rfc3339
 from trunkline.errors import Conflict
-from trunkline.stores.base import Moved, Store, Transaction
+from trunkline.stores.base import ExportRecord, Store, Transaction
 
 
 class StoreExported(Conflict):
@@ -16,14 +16,14 @@ class StoreExported(Conflict):
     fix = "Use the system that imported the data. This one is read-only."
 
 
-def _refuse(moved: Moved) -> StoreExported:
+def _refuse(moved: ExportRecord) -> StoreExported:
     return StoreExported(f"This store was exported at {rfc3339(moved.at)} and is now read-only.")
 
 
 class ExportedStore:
     """Reads are the store's own."""
 
-    def __init__(self, store: Store, moved: Moved) -> None:
+    def __init__(self, store: Store, moved: ExportRecord) -> None:
         self._store = store
         self._moved = moved
 
@@ -36,6 +36,6 @@ class ExportedStore:
 
 
 async def read_only_if_exported(store: Store) -> Store:
-    moved = await store.transfer.moved()
+    moved = await store.transfer.export_record()
     # All but one of its methods are found by `__getattr__`, where the type checker cannot see them.
     return store if moved is None else cast("Store", ExportedStore(store, moved))

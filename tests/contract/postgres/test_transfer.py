@@ -46,7 +46,7 @@ async def test_a_store_that_another_process_has_open_is_not_exported_until_that_
             assert reader.stdout.readline() == "open\n"
             with pytest.raises(DataInUse, match="Other Trunkline processes are using PostgreSQL at"):
                 await export_store(store, file, no_progress)
-            assert await store.transfer.moved() is None
+            assert await store.transfer.export_record() is None
             reader.kill()
         exported = await export_store(store, file, no_progress)
         assert exported.counts["runs"] == 1

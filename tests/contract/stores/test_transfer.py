@@ -37,7 +37,7 @@ from trunkline.machine.state import StepState
 from trunkline.messages import AgentResult, CancelTask, StepError, TraceContext
 from trunkline.messages.codec import encode_task
 from trunkline.services.operations.store_transfer import export_store, import_store
-from trunkline.stores.base import ApiKey, ExchangeRecord, Moved, ParentStep, Store, WorkflowVersion
+from trunkline.stores.base import ApiKey, ExchangeRecord, ExportRecord, ParentStep, Store, WorkflowVersion
 from trunkline.stores.port.transfer import AGENTS, DISPATCHES, RUNS, TABLES, TableRow, TransferTable
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.testing import FakeClock
@@ -263,11 +263,11 @@ async def test_tasks_of_runs_that_have_ended_end_too(store: Store, clock: FakeCl
 
 
 async def test_a_store_says_when_it_was_exported(store: Store, clock: FakeClock, tmp_path: Path) -> None:
-    assert await store.transfer.moved() is None
+    assert await store.transfer.export_record() is None
     await export_store(store, tmp_path / "first", no_progress)
     clock.advance(timedelta(hours=1))
     await export_store(store, tmp_path / "second", no_progress)
-    assert await store.transfer.moved() == Moved(at=NOW)
+    assert await store.transfer.export_record() == ExportRecord(at=NOW)
     with pytest.raises(Conflict, match="was exported at 2026-01-01T00:00:00"):
         await import_store(store, tmp_path / "first", no_progress)
 
@@ -279,7 +279,7 @@ async def test_a_store_whose_tasks_somebody_holds_is_not_exported(
     if is_shared:
         with pytest.raises(DataInUse, match="Other Trunkline processes"):
             await export_store(store, tmp_path / "file", no_progress)
-        assert await store.transfer.moved() is None
+        assert await store.transfer.export_record() is None
         assert list(tmp_path.iterdir()) == []
         clock.advance(LEASE * 2)
     await export_store(store, tmp_path / "file", no_progress)
@@ -338,6 +338,6 @@ async def test_an_export_that_fails_in_the_middle_leaves_the_store_in_use_and_no
     clock.advance(LEASE * 2)
     with pytest.raises(RuntimeError, match="on purpose"):
         await export_store(store, tmp_path / "file", fail)
-    assert await store.transfer.moved() is None
+    assert await store.transfer.export_record() is None
     assert [path.name for path in tmp_path.iterdir() if "file" in path.name] == []
     await put(store, item(1, "goes on"))

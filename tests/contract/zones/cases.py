@@ -1,8 +1,8 @@
 """
 What is said between two zones, case by case: each is said over every transport, with the same bytes at both ends.
 
-The ids are fixed, so that the bytes are the same each time; what a zone or a link makes up (a task's id, a question's)
-is a placeholder in the golden files.
+The ids are fixed, so that the bytes are the same each time. Ids that a zone or a client generates (of a task, of a
+poll) are placeholders in the golden files.
 """
 
 from __future__ import annotations
@@ -180,26 +180,26 @@ async def concurrent_calls(carrier: ZoneTransport) -> None:
     ]
 
 
-# --- a link
+# --- the zone client
 
 
-async def link_success(carrier: ZoneTransport) -> None:
-    found = await carrier.link().execute_task({"text": "by link"}, id=fixed("link"), correlation_id="c-6")
+async def client_success(carrier: ZoneTransport) -> None:
+    found = await carrier.client().execute_task({"text": "by link"}, id=fixed("link"), correlation_id="c-6")
     assert found == {"status": "success", "response_text": "did by link", "runs": 1}
 
 
-async def link_asks_for_accepted_work(carrier: ZoneTransport) -> None:
-    found = await carrier.link("slow").execute_task({"text": "a link's walk"}, id=fixed("link, accepted"))
+async def client_asks_for_accepted_work(carrier: ZoneTransport) -> None:
+    found = await carrier.client("slow").execute_task({"text": "a link's walk"}, id=fixed("link, accepted"))
     assert found == {"status": "success", "response_text": "did a link's walk at last"}
 
 
-async def link_with_a_profile(carrier: ZoneTransport) -> None:
+async def client_with_a_profile(carrier: ZoneTransport) -> None:
     """The correlation id travels in the params, and comes back in errors."""
     params: JsonObject = {"channel": "C1", "text": "hello", "bot_token": "xoxb-example"}
-    posted = carrier.link("post", profile="slack")
+    posted = carrier.client("post", profile="slack")
     found = await posted.execute_task(params, id=fixed("link, profile"), correlation_id="c-6")
     assert found["response_text"] == "posted to C1"
-    crashed = carrier.link("crash", profile="slack")
+    crashed = carrier.client("crash", profile="slack")
     with pytest.raises(ZoneCallFailed) as raised:
         await crashed.execute_task(params, id=fixed("link, profile, crash"), correlation_id="c-7")
     assert raised.value.error.jsonrpc_code == -32603
@@ -209,36 +209,36 @@ async def link_with_a_profile(carrier: ZoneTransport) -> None:
     assert unsent.value.error.code == "request_not_encodable"
 
 
-async def link_comes_again(carrier: ZoneTransport) -> None:
-    first = await carrier.link().execute_task({"text": "once by link"}, id=fixed("link, twice"))
-    assert await carrier.link().execute_task({"text": "once by link"}, id=fixed("link, twice")) == first
+async def client_comes_again(carrier: ZoneTransport) -> None:
+    first = await carrier.client().execute_task({"text": "once by link"}, id=fixed("link, twice"))
+    assert await carrier.client().execute_task({"text": "once by link"}, id=fixed("link, twice")) == first
     assert first["runs"] == 1
-    assert await link_code(carrier, "execute_task", {"text": "otherwise"}, "link, twice") == -32000
+    assert await client_code(carrier, "execute_task", {"text": "otherwise"}, "link, twice") == -32000
 
 
-async def link_errors(carrier: ZoneTransport) -> None:
+async def client_errors(carrier: ZoneTransport) -> None:
     codes = [
-        await link_code(carrier, "execute_task", {"times": 1}),
-        await link_code(carrier, "no_such_method", {}),
-        await link_code(carrier, "fail", {"text": "p1"}),
-        await link_code(carrier, "crash", {"text": "a spanner"}),
-        await link_code(carrier, "late", {}),
-        await link_code(carrier, "slow_failure", {"text": "p1"}),
+        await client_code(carrier, "execute_task", {"times": 1}),
+        await client_code(carrier, "no_such_method", {}),
+        await client_code(carrier, "fail", {"text": "p1"}),
+        await client_code(carrier, "crash", {"text": "a spanner"}),
+        await client_code(carrier, "late", {}),
+        await client_code(carrier, "slow_failure", {"text": "p1"}),
     ]
     assert codes == [-32602, -32601, -32050, -32603, -32001, -32050]
 
 
-async def link_code(carrier: ZoneTransport, method: str, params: JsonObject, id_: str = "") -> int | None:
+async def client_code(carrier: ZoneTransport, method: str, params: JsonObject, id_: str = "") -> int | None:
     with pytest.raises(ZoneCallFailed) as raised:
-        await carrier.link(method).execute_task(params, id=fixed(id_ or f"link, {method}"))
+        await carrier.client(method).execute_task(params, id=fixed(id_ or f"link, {method}"))
     return raised.value.error.jsonrpc_code
 
 
-async def link_calls_at_once(carrier: ZoneTransport) -> None:
-    link = carrier.link("meet")
+async def client_calls_at_once(carrier: ZoneTransport) -> None:
+    client = carrier.client("meet")
     names = ("Dan", "Eve", "Fay")
     answers = await asyncio.gather(
-        *(link.execute_task({"place": "link", "text": name}, id=fixed(f"link, {name}")) for name in names)
+        *(client.execute_task({"place": "link", "text": name}, id=fixed(f"link, {name}")) for name in names)
     )
     assert [answer["response_text"] for answer in answers] == [f"{name} was there" for name in names]
 
@@ -307,12 +307,12 @@ PROPER: Mapping[str, Case] = {
         internal_error,
         timeout,
         concurrent_calls,
-        link_success,
-        link_asks_for_accepted_work,
-        link_with_a_profile,
-        link_comes_again,
-        link_errors,
-        link_calls_at_once,
+        client_success,
+        client_asks_for_accepted_work,
+        client_with_a_profile,
+        client_comes_again,
+        client_errors,
+        client_calls_at_once,
     )
 }
 # In these the requests are not as the contract has them; the answers are.

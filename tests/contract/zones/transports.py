@@ -117,7 +117,7 @@ class ZoneTransport:
         self._record = record
         self._proof = proof
 
-    def link(self, method: str = "execute_task", *, profile: str = "any") -> ZoneClient:
+    def client(self, method: str = "execute_task", *, profile: str = "any") -> ZoneClient:
         return ZoneClient(self._recorder, self._url, credentials=self._proof, method=method, profile=profile)
 
     async def send(self, body: bytes) -> bytes:

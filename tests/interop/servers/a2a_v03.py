@@ -23,10 +23,10 @@ from a2a.server.tasks import (
 )
 from a2a.types import AgentCapabilities, AgentCard, AgentSkill, Message, Part, TaskState, TextPart
 from a2a.utils import new_agent_text_message, new_task
-from script import listen, play, serve
+from script import listen, run_script, serve
 
 
-class SdkStage:
+class SdkReplyChannel:
     def __init__(self, queue: EventQueue, context: RequestContext) -> None:
         self._queue = queue
         self._context = context
@@ -68,8 +68,8 @@ class Scripted(AgentExecutor):
         others = [part for part in context.message.parts if part.root.kind != "text"]
         task = context.current_task
         answers = task is not None and task.status.state == TaskState.input_required
-        await play(
-            SdkStage(event_queue, context),
+        await run_script(
+            SdkReplyChannel(event_queue, context),
             context.get_user_input(),
             others,
             context.context_id,

@@ -33,11 +33,11 @@ from a2a.types import (
     Role,
     TaskState,
 )
-from script import listen, play, serve
+from script import listen, run_script, serve
 from starlette.applications import Starlette
 
 
-class SdkStage:
+class SdkReplyChannel:
     def __init__(self, queue: EventQueue, context: RequestContext) -> None:
         self._queue = queue
         self._context = context
@@ -79,8 +79,8 @@ class Scripted(AgentExecutor):
         others = [part for part in context.message.parts if part.WhichOneof("content") != "text"]
         task = context.current_task
         answers = task is not None and task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
-        await play(
-            SdkStage(event_queue, context),
+        await run_script(
+            SdkReplyChannel(event_queue, context),
             context.get_user_input(),
             others,
             context.context_id,

@@ -9,7 +9,7 @@ from google.adk.agents import BaseAgent
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events import Event
 from google.genai.types import Content, FunctionCall, GenerateContentResponseUsageMetadata, Part
-from script import lies_there, listen, note, remembered, serve
+from script import listen, note, remembered, serve, wait_for_file
 
 _USAGE = GenerateContentResponseUsageMetadata(
     prompt_token_count=3, candidates_token_count=4, total_token_count=7
@@ -31,11 +31,11 @@ class Scripted(BaseAgent):
         word, _, rest = text.partition(" ")
         match word:
             case "work":
-                await lies_there(rest)
+                await wait_for_file(rest)
                 yield self._event(ctx, Part(text=f"Done: {rest}"))
             case "stream":
                 yield self._event(ctx, Part(text="Once upon "), partial=True)
-                await lies_there(rest)
+                await wait_for_file(rest)
                 yield self._event(ctx, Part(text="a time"), partial=True)
                 yield self._event(ctx, Part(text="Once upon a time"))
             case "fail":

@@ -17,13 +17,13 @@ from fasta2a import FastA2A, Worker
 from fasta2a.broker import InMemoryBroker
 from fasta2a.schema import Artifact, Message, Part, TaskIdParams, TaskSendParams
 from fasta2a.storage import InMemoryStorage
-from script import listen, play, serve
+from script import listen, run_script, serve
 
 # A worker does one thing after the other: the cancel of a task would wait for its end.
 _WORKERS = 8
 
 
-class FastStage:
+class FastA2AReplyChannel:
     def __init__(self, worker: ScriptedWorker, task_id: str, context_id: str) -> None:
         self._worker = worker
         self._task_id = task_id
@@ -90,8 +90,8 @@ class ScriptedWorker(Worker[None]):
         answers = context_id in self.asked
         self.asked.discard(context_id)
         playing = asyncio.create_task(
-            play(
-                FastStage(self, task_id, context_id),
+            run_script(
+                FastA2AReplyChannel(self, task_id, context_id),
                 "\n".join(part["text"] for part in message["parts"] if "text" in part),
                 [part for part in message["parts"] if "text" not in part],
                 context_id,

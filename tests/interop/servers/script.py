@@ -1,8 +1,8 @@
 """
 What every agent here does with a message: the first word of its text says it.
 
-    work NAME       works until the file NAME lies in the agent's folder
-    stream NAME     says that it has begun, gives one half of a story, and the other when NAME lies there
+    work NAME       works until the file NAME exists in the agent's folder
+    stream NAME     says that it has begun, gives one half of a story, and the other when NAME exists
     fail REASON     ends as failed
     crash REASON    raises
     ask QUESTION    waits for a person; what the person says is repeated
@@ -11,7 +11,7 @@ What every agent here does with a message: the first word of its text says it.
     say WORDS       answers with a message instead of a task
     anything else   repeats the text, and gives back every other part as it came
 
-The frameworks differ; each carries this script over its own stage. Every request is a line of FOLDER/calls.jsonl
+The frameworks differ; each runs this script with its own reply channel. Every request is a line of FOLDER/calls.jsonl
 when it arrives, every message that reaches the agent itself a line of FOLDER/executions.jsonl.
 """
 
@@ -35,7 +35,7 @@ _LOOK_SECONDS = 0.02
 _memory: dict[str, str] = {}
 
 
-class Stage(Protocol):
+class ReplyChannel(Protocol):
     """How a framework tells its client what happens; a part is in the framework's own shape."""
 
     async def say(self, text: str) -> None: ...
@@ -47,38 +47,44 @@ class Stage(Protocol):
     async def ask(self, text: str) -> None: ...
 
 
-async def play(
-    stage: Stage, text: str, others: Sequence[Any], context_id: str, message_id: str, *, answers: bool
+async def run_script(
+    channel: ReplyChannel,
+    text: str,
+    others: Sequence[Any],
+    context_id: str,
+    message_id: str,
+    *,
+    answers: bool,
 ) -> None:
     """`answers`: the message is what a person said to a question."""
     note("executions", {"messageId": message_id, "contextId": context_id, "text": text})
     word, _, rest = text.partition(" ")
     if word == "say":
-        await stage.say(rest)
+        await channel.say(rest)
         return
-    await stage.work()
+    await channel.work()
     match "" if answers else word:
         case "work":
-            await lies_there(rest)
-            await stage.give(f"Done: {rest}")
+            await wait_for_file(rest)
+            await channel.give(f"Done: {rest}")
         case "stream":
-            await stage.work("It begins")
-            await stage.give_chunk("Once upon ", append=False, last=False)
-            await lies_there(rest)
-            await stage.give_chunk("a time", append=True, last=True)
+            await channel.work("It begins")
+            await channel.give_chunk("Once upon ", append=False, last=False)
+            await wait_for_file(rest)
+            await channel.give_chunk("a time", append=True, last=True)
         case "fail":
-            await stage.fail(rest)
+            await channel.fail(rest)
             return
         case "crash":
             raise RuntimeError(rest)
         case "ask":
-            await stage.ask(rest)
+            await channel.ask(rest)
             return
         case "remember" | "recall":
-            await stage.give(remembered(context_id, rest))
+            await channel.give(remembered(context_id, rest))
         case _:
-            await stage.give(f"Heard: {text}", others)
-    await stage.complete()
+            await channel.give(f"Heard: {text}", others)
+    await channel.complete()
 
 
 def remembered(context_id: str, thing: str) -> str:
@@ -88,7 +94,7 @@ def remembered(context_id: str, thing: str) -> str:
     return f"You said: {_memory.get(context_id, 'nothing')}"
 
 
-async def lies_there(name: str) -> None:
+async def wait_for_file(name: str) -> None:
     while not (FOLDER / name).exists():
         await asyncio.sleep(_LOOK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""The link over real sockets: it proves who it is with each sending, and comes through cuts and restarts."""
+"""The zone client over real sockets: it proves who it is with each sending, and comes through cuts and restarts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class GatedZone:
 
 
 class Wire:
-    """Between a link and a zone: cuts the answers of the first requests off."""
+    """Between a client and a zone: cuts the answers of the first requests off."""
 
     def __init__(self, zone_url: str, cuts: int) -> None:
         self._port = int(zone_url.rpartition(":")[2])
@@ -103,9 +103,9 @@ async def test_each_sending_is_signed_anew_and_the_work_runs_once(tmp_path: Path
         wire = Wire(zone_url, cuts=2)
         async with (
             wire.open() as url,
-            open_zone_client(url, auth_type="signed", auth_config=SIGNER, profile="slack") as link,
+            open_zone_client(url, auth_type="signed", auth_config=SIGNER, profile="slack") as client,
         ):
-            result = await link.execute_task(PARAMS)
+            result = await client.execute_task(PARAMS)
     assert (result["response_text"], desk.begun) == ("hello!", 1)
     tokens = wire.tokens()
     assert len(set(tokens)) == len(tokens) == 3
@@ -118,10 +118,10 @@ async def test_a_caller_that_the_zone_does_not_know_is_told_at_once(tmp_path: Pa
     async with (
         asyncio.timeout(PATIENCE_SECONDS),
         zone_server(GatedZone(SIGNED).opened(), tmp_path) as url,
-        open_zone_client(url, auth_type="signed", auth_config=stranger) as link,
+        open_zone_client(url, auth_type="signed", auth_config=stranger) as client,
     ):
         with pytest.raises(ZoneCallFailed, match="Not authenticated") as raised:
-            await link.execute_task(PARAMS)
+            await client.execute_task(PARAMS)
     assert (raised.value.error.http_status, raised.value.error.jsonrpc_code) == (401, -32000)
     assert raised.value.fix == "Set the agent's auth_type and auth_config."
 
@@ -136,8 +136,8 @@ async def test_a_caller_with_a_certificate_calls_over_mutual_tls(tmp_path: Path)
     desk.gate.set()
     tls = ServerTls(tmp_path / "server.pem", authority=tmp_path / "root.pem", required=True)
     async with zone_server(desk.opened(), tmp_path / "data", tls) as url, asyncio.timeout(PATIENCE_SECONDS):
-        async with open_zone_client(url, auth_type="mtls", auth_config=proof) as link:
-            assert (await link.execute_task(PARAMS))["response_text"] == "hello!"
+        async with open_zone_client(url, auth_type="mtls", auth_config=proof) as client:
+            assert (await client.execute_task(PARAMS))["response_text"] == "hello!"
         async with open_zone_client(url) as nobody:
             with pytest.raises(ZoneCallFailed) as raised:
                 await nobody.execute_task(PARAMS)
@@ -152,9 +152,9 @@ async def test_a_caller_that_calls_too_often_waits_as_long_as_the_zone_says(tmp_
         async with (
             asyncio.timeout(PATIENCE_SECONDS),
             zone_server(desk.opened(), tmp_path) as url,
-            open_zone_client(url, auth_type="signed", auth_config=SIGNER) as link,
+            open_zone_client(url, auth_type="signed", auth_config=SIGNER) as client,
         ):
-            results = await asyncio.gather(link.execute_task(PARAMS), link.execute_task(PARAMS))
+            results = await asyncio.gather(client.execute_task(PARAMS), client.execute_task(PARAMS))
     assert [result["response_text"] for result in results] == ["hello!", "hello!"]
     waits = [line["after_seconds"] for line in lines if line["event"] == log_events.ZONE_CALL_SENT_AGAIN]
     assert waits
@@ -162,15 +162,15 @@ async def test_a_caller_that_calls_too_often_waits_as_long_as_the_zone_says(tmp_
     assert BOT_TOKEN not in str(lines)
 
 
-async def test_a_link_comes_through_a_restart_of_the_zone(tmp_path: Path) -> None:
+async def test_a_client_survives_a_restart_of_the_zone(tmp_path: Path) -> None:
     desk, id_ = GatedZone(), str(uuid4())
     async with asyncio.timeout(PATIENCE_SECONDS):
         with listen("127.0.0.1", 0) as listener:
             url = base_url(listener)
-            async with open_zone_client(url) as link:
+            async with open_zone_client(url) as client:
                 first = desk.opened()
                 async with first.running(tmp_path), serving(first, listener, ZoneConnection):
-                    asked = asyncio.create_task(link.execute_task(PARAMS, id=id_))
+                    asked = asyncio.create_task(client.execute_task(PARAMS, id=id_))
                     await desk.has_begun()
                     desk.gate.set()
                 # Nobody is there: the port is taken again by the next life.
@@ -178,16 +178,16 @@ async def test_a_link_comes_through_a_restart_of_the_zone(tmp_path: Path) -> Non
                 with listen("127.0.0.1", int(url.rpartition(":")[2])) as again:
                     async with second.running(tmp_path), serving(second, again, ZoneConnection):
                         assert (await asked)["response_text"] == "hello!"
-                        assert (await link.execute_task(PARAMS, id=id_))["response_text"] == "hello!"
+                        assert (await client.execute_task(PARAMS, id=id_))["response_text"] == "hello!"
     assert desk.begun == 1
 
 
-async def test_where_a_link_may_lead_is_the_callers_to_say() -> None:
-    async with open_zone_client("http://127.0.0.1:9", addresses=AddressPolicy()) as link:
+async def test_the_caller_decides_which_addresses_a_client_may_call() -> None:
+    async with open_zone_client("http://127.0.0.1:9", addresses=AddressPolicy()) as client:
         with pytest.raises(ZoneCallFailed, match="loopback") as raised:
-            await link.execute_task(PARAMS)
+            await client.execute_task(PARAMS)
     assert raised.value.error.code == "agent_address_forbidden"
-    async with open_zone_client("http://169.254.169.254/") as link:
+    async with open_zone_client("http://169.254.169.254/") as client:
         with pytest.raises(ZoneCallFailed, match="metadata") as raised:
-            await link.execute_task(PARAMS)
+            await client.execute_task(PARAMS)
     assert raised.value.error.code == "agent_address_forbidden"

@@ -1,4 +1,4 @@
-"""The link: what it sends, when it sends it again, how it asks for accepted work, and what its errors carry."""
+"""The zone client: what it sends, when it sends it again, how it asks for accepted work, and what its errors carry."""
 
 from __future__ import annotations
 
@@ -119,7 +119,9 @@ ACCEPTED = result(status="accepted", task_id="z-1")
 LOST = TransportError("agent_connection_lost", "The connection was lost.")
 
 
-def link_over(carrier: Carrier, *, proof: Credentials = NO_CREDENTIALS, profile: str = "slack") -> ZoneClient:
+def client_over(
+    carrier: Carrier, *, proof: Credentials = NO_CREDENTIALS, profile: str = "slack"
+) -> ZoneClient:
     return ZoneClient(
         carrier, URL, credentials=proof, profile=profile, poll_backoff=AT_ONCE, retry_backoff=AT_ONCE
     )
@@ -127,7 +129,7 @@ def link_over(carrier: Carrier, *, proof: Credentials = NO_CREDENTIALS, profile:
 
 async def executed(carrier: Carrier, **more: Json) -> JsonObject:
     async with asyncio.timeout(PATIENCE_SECONDS):
-        return await link_over(carrier).execute_task(PARAMS, **more)  # pyright: ignore[reportArgumentType] - each test knows
+        return await client_over(carrier).execute_task(PARAMS, **more)  # pyright: ignore[reportArgumentType] - each test knows
 
 
 async def failure(carrier: Carrier, **more: Json) -> ZoneCallFailed:
@@ -172,7 +174,7 @@ async def test_a_caller_may_bring_the_id_and_the_correlation_id() -> None:
     assert carrier.sent[0].id == id_
     assert carrier.sent[0].headers["X-Correlation-ID"] == "c-81"
     own = saying(SUCCESS)
-    await link_over(own).execute_task({**PARAMS, "correlation_id": "c-own"})
+    await client_over(own).execute_task({**PARAMS, "correlation_id": "c-own"})
     assert own.sent[0].headers["X-Correlation-ID"] == "c-own"
 
 
@@ -323,7 +325,7 @@ async def test_params_that_do_not_fit_the_profile_are_not_sent() -> None:
         ([SECRET], "an object"),
     ):
         with pytest.raises(ZoneCallFailed) as raised:
-            await link_over(carrier).execute_task(params)  # pyright: ignore[reportArgumentType] - that is the point
+            await client_over(carrier).execute_task(params)  # pyright: ignore[reportArgumentType] - that is the point
         assert raised.value.error.code == "request_not_encodable"
         assert word in raised.value.message
         assert SECRET not in raised.value.message
@@ -334,12 +336,12 @@ async def test_later_the_result_can_be_asked_for_with_what_the_error_carried() -
     session = str(uuid4())
     carrier = saying(ACCEPTED, SUCCESS)
     async with asyncio.timeout(PATIENCE_SECONDS):
-        found = await link_over(carrier).get_task_result("z-1", session=session)
+        found = await client_over(carrier).get_task_result("z-1", session=session)
     assert found["status"] == "success"
     assert {sent.headers["X-Zone-Session"] for sent in carrier.sent} == {session}
     unnamed = saying(ACCEPTED)
     with pytest.raises(ZoneCallUnfinished):
-        await link_over(unnamed).get_task_result("z-1", deadline=0)
+        await client_over(unnamed).get_task_result("z-1", deadline=0)
     (sent,) = unnamed.sent
     assert "X-Zone-Session" not in sent.headers
 
@@ -351,7 +353,7 @@ async def test_no_secret_is_in_any_log_or_error() -> None:
         TransportError("agent_connection_lost", f"{said} door-secret"), error(-32000, said, token=said)
     )
     with capture_logs() as lines, pytest.raises(ZoneCallFailed) as raised:
-        await link_over(carrier, proof=proof).execute_task(
+        await client_over(carrier, proof=proof).execute_task(
             {**PARAMS, "attachments": [{"auth": {"keys": ["nested-secret"]}}]}
         )
     failed = raised.value
@@ -364,7 +366,7 @@ async def test_no_secret_is_in_any_log_or_error() -> None:
     assert "C1" not in shown
 
 
-async def test_a_link_fetches_no_token() -> None:
+async def test_a_client_fetches_no_token() -> None:
     config: JsonObject = {"token_url": "https://t.example/", "client_id": "a", "client_secret": "bcde"}
     with pytest.raises(Invalid, match="oauth2"):
         async with open_zone_client(URL, auth_type="oauth2", auth_config=config):
@@ -441,25 +443,25 @@ async def desk() -> AsyncGenerator[GatedZone]:
         yield made
 
 
-async def test_link_and_zone_understand_one_another() -> None:
+async def test_client_and_zone_understand_one_another() -> None:
     async with desk() as at, asyncio.timeout(PATIENCE_SECONDS):
         carrier = Direct(at.zone)
-        link, id_ = link_over(carrier), str(uuid4())
-        first = asyncio.create_task(link.execute_task(PARAMS, id=id_))
+        client, id_ = client_over(carrier), str(uuid4())
+        first = asyncio.create_task(client.execute_task(PARAMS, id=id_))
         while len(carrier.sent) < 3:
             await asyncio.sleep(0)
         # Another caller with the same id, as after a crash, and with a renewed token.
-        second = asyncio.create_task(link.execute_task({**PARAMS, "bot_token": "xoxb-renewed"}, id=id_))
+        second = asyncio.create_task(client.execute_task({**PARAMS, "bot_token": "xoxb-renewed"}, id=id_))
         at.gate.set()
         expected = {"status": "success", "response_text": "hello!"}
         assert [await first, await second] == [expected, expected]
         assert len(at.runs) == 1
         with pytest.raises(ZoneCallFailed, match="another method or other params"):
-            await link.execute_task({**PARAMS, "text": "other"}, id=id_)
+            await client.execute_task({**PARAMS, "text": "other"}, id=id_)
         with pytest.raises(ZoneCallFailed, match="No such channel"):
-            await link.execute_task({**PARAMS, "text": "break"})
+            await client.execute_task({**PARAMS, "text": "break"})
         with pytest.raises(ZoneCallFailed, match="does not have the task"):
-            await link.get_task_result("nothing")
+            await client.get_task_result("nothing")
 
 
 def test_the_old_names_of_the_client_are_aliases() -> None:

@@ -146,10 +146,12 @@ class AgentTestCaller:
         )
         started_at, started = self._clock.now(), perf_counter()
         result = await self._caller.test_call(task, self._agent_routes.source(agent))
-        return _trial(agent.name, result, started_at, round((perf_counter() - started) * 1000, 3))
+        return _test_result(agent.name, result, started_at, round((perf_counter() - started) * 1000, 3))
 
 
-def _trial(agent: str, result: DetachedResult, started_at: Instant, duration_ms: float) -> AgentTestResult:
+def _test_result(
+    agent: str, result: DetachedResult, started_at: Instant, duration_ms: float
+) -> AgentTestResult:
     exchanges = [exchange.record for exchange in result.exchanges]
     match result.outcome:
         case Succeeded(output=output, warnings=warnings):

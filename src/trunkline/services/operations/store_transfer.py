@@ -65,7 +65,7 @@ async def export_store(store: Store, path: Path, progress: Progress) -> StoreExp
     """The store is for reading only afterwards; one that has moved before can be exported again."""
     with open_writer(path) as archive:
         async with store.transaction() as tx:
-            await tx.transfer.mark_moved()
+            await tx.transfer.mark_exported()
             archive.begin(tx.now)
             for table in TABLES:
                 done = 0
@@ -86,7 +86,7 @@ async def import_store(
     `hand_over` takes results where tasks and results do not travel; otherwise unfinished tasks are sent again.
     """
     contents = check_archive(path)
-    await _refuse_if_moved(store)
+    await _refuse_if_exported(store)
     async with store.transaction() as tx:
         await _refuse_unless_empty(tx)
         arrival = _RowImporter(tx, travels=hand_over is None)
@@ -98,8 +98,8 @@ async def import_store(
     return StoreImport(contents.at, contents.counts, len(arrival.unfinished), sorted(arrival.without_secret))
 
 
-async def _refuse_if_moved(store: Store) -> None:
-    moved = await store.transfer.moved()
+async def _refuse_if_exported(store: Store) -> None:
+    moved = await store.transfer.export_record()
     if moved is not None:
         raise Conflict(
             f"This store was exported at {rfc3339(moved.at)} and is now read-only.",

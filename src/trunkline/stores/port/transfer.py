@@ -174,18 +174,18 @@ class RowBatches:
         self._bytes = 0
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class ExportRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Everything was exported at this time: the store is read-only."""
 
     at: Instant
 
 
 class TransferReads(Protocol):
-    async def moved(self) -> Moved | None: ...
+    async def export_record(self) -> ExportRecord | None: ...
 
 
 class TransferWrites(Protocol):
-    async def mark_moved(self) -> None:
+    async def mark_exported(self) -> None:
         """
         No other transaction writes until this one ends; afterwards the store is read-only.
 

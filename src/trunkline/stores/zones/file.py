@@ -30,14 +30,14 @@ from trunkline.stores.sqlite.database.connection import (
 from trunkline.stores.sqlite.database.statements import Row, execute, first, rows
 from trunkline.stores.zones import CallKey, RefusedCall, ZoneCall
 from trunkline.stores.zones.refusals import Refusals, refusals_file
-from trunkline.stores.zones.schema import Schema, bring_to
+from trunkline.stores.zones.schema import FileSchema, bring_to
 
 # Deleted at once: a few milliseconds, in which the zone answers nobody.
 _FORGOTTEN_AT_ONCE = 500
 
 # No index on what a call becomes: it would cost as much as all the rest. Calls are numbered as they come, so the old
 # ones are the first ones, and `marks` has the number below which all have finished.
-_SCHEMA = Schema(
+_SCHEMA = FileSchema(
     version=1,
     script="""
 CREATE TABLE calls (

@@ -16,13 +16,13 @@ from trunkline.errors import ConfigurationError
 from trunkline.stores.sqlite.database.connection import connect, translated_errors
 from trunkline.stores.sqlite.database.statements import execute, rows
 from trunkline.stores.zones import RefusedCall
-from trunkline.stores.zones.schema import Schema, bring_to, check
+from trunkline.stores.zones.schema import FileSchema, bring_to, check
 
 MOST_REFUSALS = 10_000
 # They come in floods; the oldest are deleted by so many.
 _DELETED_AT_ONCE = 100
 
-SCHEMA = Schema(
+SCHEMA = FileSchema(
     version=1,
     script="""
 CREATE TABLE refusals (

@@ -11,12 +11,12 @@ from trunkline.errors import ConfigurationError
 from trunkline.stores.sqlite.database.statements import execute, first
 
 
-class Schema(NamedTuple):
+class FileSchema(NamedTuple):
     version: int
     script: str
 
 
-def bring_to(schema: Schema, db: apsw.Connection, path: Path) -> None:
+def bring_to(schema: FileSchema, db: apsw.Connection, path: Path) -> None:
     """Makes the tables of a new file; refuses one of a newer program, or of another one."""
     if _version(db) == 0 and first(db, "SELECT 1 FROM sqlite_master LIMIT 1") is None:
         # All of it or nothing: a file with half a schema could never be opened again.
@@ -26,7 +26,7 @@ def bring_to(schema: Schema, db: apsw.Connection, path: Path) -> None:
     check(schema, db, path)
 
 
-def check(schema: Schema, db: apsw.Connection, path: Path) -> None:
+def check(schema: FileSchema, db: apsw.Connection, path: Path) -> None:
     version = _version(db)
     if version > schema.version:
         raise ConfigurationError(

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_LINK = "tests/unit/zones/test_client.py"
+_CLIENT = "tests/unit/zones/test_client.py"
 _GOLDEN = "tests/golden/test_wire.py::test_an_answer_means_the_outcome_in_the_file"
 _PROFILES = "tests/unit/protocols/zone/test_params_profiles.py"
-_KILLS = "tests/crash/test_link_kills.py"
+_KILLS = "tests/crash/test_zone_client_kills.py"
 _AGENTS = "tests/scenarios/test_zone_agents.py"
 _SOCKETS = "tests/scenarios/zones/test_client.py"
 
@@ -31,7 +31,7 @@ ZONE_CALLS: Sequence[Rule] = (
         change=Change("assigned value", 1, of=7, becomes="it.body if it.test else it.orelse.func(it.body)"),
         caught_by=(
             f"{_KILLS}::test_a_caller_that_was_killed_gets_the_same_work_with_the_same_id[after execute_task]",
-            f"{_LINK}::test_link_and_zone_understand_one_another",
+            f"{_CLIENT}::test_client_and_zone_understand_one_another",
         ),
     ),
     Rule(
@@ -101,6 +101,6 @@ ZONE_CALLS: Sequence[Rule] = (
         breaks="A secret that a zone repeats appears in its caller's logs.",
         symbol="trunkline.zones.client:ZoneClient._redacted",
         change=Change("assigned value", becomes="it.func.value"),
-        caught_by=(f"{_LINK}::test_no_secret_is_in_any_log_or_error",),
+        caught_by=(f"{_CLIENT}::test_no_secret_is_in_any_log_or_error",),
     ),
 )

@@ -18,7 +18,7 @@ from trunkline.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 
-class Shelf:
+class FakeEventStore:
     """A store with agent events, which counts how often it is asked."""
 
     def __init__(self) -> None:
@@ -84,38 +84,38 @@ def stage_of(revision: object) -> str | None:
 
 
 async def test_a_stamp_is_the_last_event_of_any_kind() -> None:
-    shelf = Shelf()
-    shelf.move("a", "shadow")
+    store = FakeEventStore()
+    store.move("a", "shadow")
     # A card that has changed, say.
-    shelf.last += 1
-    assert await RoutingTable(shelf, FakeClock()).current_version() == 2
+    store.last += 1
+    assert await RoutingTable(store, FakeClock()).current_version() == 2
 
 
 async def test_what_others_change_is_known_after_two_seconds_and_read_once_for_all() -> None:
-    shelf, clock = Shelf(), FakeClock()
-    table = RoutingTable(shelf, clock)
+    store, clock = FakeEventStore(), FakeClock()
+    table = RoutingTable(store, clock)
     assert await table.current_version() == 0
-    shelf.move("a", "cut_over")
+    store.move("a", "cut_over")
     assert await table.current_version() == 0
     clock.advance(FRESH_FOR)
     assert await asyncio.gather(*(table.current_version() for _ in range(50))) == [1] * 50
-    assert shelf.reads == 2
+    assert store.reads == 2
 
 
 async def test_what_is_changed_here_is_known_at_once() -> None:
-    shelf = Shelf()
-    table = RoutingTable(shelf, FakeClock())
+    store = FakeEventStore()
+    table = RoutingTable(store, FakeClock())
     await table.current_version()
-    shelf.move("a", "cut_over")
+    store.move("a", "cut_over")
     await table.refresh()
     assert await table.current_version() == 1
 
 
 async def test_a_stamp_means_the_same_for_ever() -> None:
-    shelf = Shelf()
-    table = RoutingTable(shelf, FakeClock())
+    store = FakeEventStore()
+    table = RoutingTable(store, FakeClock())
     for stage in ("shadow", "canary", "rolled_back"):
-        shelf.move("a", stage)
+        store.move("a", stage)
         await table.refresh()
     found = [stage_of(await table.migration_at("a", stamp)) for stamp in (0, 1, 2, 3, 3)]
     assert found == [None, "shadow", "canary", "rolled_back", "rolled_back"]
@@ -123,55 +123,55 @@ async def test_a_stamp_means_the_same_for_ever() -> None:
 
 
 async def test_a_stamp_from_elsewhere_that_is_not_known_yet_is_read_first() -> None:
-    shelf = Shelf()
-    table = RoutingTable(shelf, FakeClock())
+    store = FakeEventStore()
+    table = RoutingTable(store, FakeClock())
     await table.current_version()
-    stamp = shelf.move("a", "cut_over")
+    stamp = store.move("a", "cut_over")
     found = await asyncio.gather(*(table.migration_at("a", stamp) for _ in range(50)))
     assert {stage_of(revision) for revision in found} == {"cut_over"}
-    assert shelf.reads == 2
+    assert store.reads == 2
 
 
 async def test_a_known_stamp_costs_no_read() -> None:
-    shelf, clock = Shelf(), FakeClock()
-    shelf.move("a", "cut_over")
-    table = RoutingTable(shelf, clock)
+    store, clock = FakeEventStore(), FakeClock()
+    store.move("a", "cut_over")
+    table = RoutingTable(store, clock)
     await table.current_version()
     clock.advance(FRESH_FOR * 100)
     for _ in range(100):
         await table.migration_at("a", 1)
         await table.migration_at("b", 1)
-    assert shelf.reads == 1
+    assert store.reads == 1
 
 
 async def test_nobody_is_refused_because_the_last_event_cannot_be_read() -> None:
-    shelf, clock = Shelf(), FakeClock()
-    shelf.move("a", "cut_over")
-    table = RoutingTable(shelf, clock)
+    store, clock = FakeEventStore(), FakeClock()
+    store.move("a", "cut_over")
+    table = RoutingTable(store, clock)
     await table.current_version()
-    shelf.is_away = True
+    store.is_away = True
     clock.advance(FRESH_FOR)
     assert await table.current_version() == 1
 
 
 async def test_a_call_waits_for_the_store_rather_than_take_the_wrong_side() -> None:
-    shelf = Shelf()
-    table = RoutingTable(shelf, FakeClock())
-    stamp = shelf.move("a", "cut_over")
-    shelf.is_away = True
+    store = FakeEventStore()
+    table = RoutingTable(store, FakeClock())
+    stamp = store.move("a", "cut_over")
+    store.is_away = True
     with pytest.raises(Unavailable):
         await table.migration_at("a", stamp)
-    shelf.is_away = False
+    store.is_away = False
     assert stage_of(await table.migration_at("a", stamp)) == "cut_over"
 
 
 async def test_agents_whose_new_side_is_called_can_be_listed() -> None:
-    shelf = Shelf()
-    table = RoutingTable(shelf, FakeClock())
-    shelf.move("a", "canary")
-    shelf.move("b", "cut_over")
-    shelf.move("c", "shadow")
-    shelf.move("d", "rolled_back")
+    store = FakeEventStore()
+    table = RoutingTable(store, FakeClock())
+    store.move("a", "canary")
+    store.move("b", "cut_over")
+    store.move("c", "shadow")
+    store.move("d", "rolled_back")
     await table.refresh()
     assert table.agents_in_rollout() == ["a", "b"]
     assert stage_of(table.latest("d")) == "rolled_back"

@@ -8,7 +8,15 @@ from contextlib import aclosing
 
 from trunkline.clock import Instant
 from trunkline.errors import DataInUse, Unavailable
-from trunkline.stores.port.transfer import STEPS, TABLES, Moved, RowBatches, TableRow, TransferTable, Value
+from trunkline.stores.port.transfer import (
+    STEPS,
+    TABLES,
+    ExportRecord,
+    RowBatches,
+    TableRow,
+    TransferTable,
+    Value,
+)
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.database.text_encoding import json_accepted, json_restored, restored
@@ -32,9 +40,9 @@ _FIX = "Stop every Trunkline process that uses this database, then try again."
 
 
 class PostgresTransferReads(PostgresReads):
-    async def moved(self) -> Moved | None:
+    async def export_record(self) -> ExportRecord | None:
         row = await self._first("SELECT at FROM moves ORDER BY at LIMIT 1")
-        return None if row is None else Moved(at=Instant(row[0]))
+        return None if row is None else ExportRecord(at=Instant(row[0]))
 
 
 class PostgresTransferWrites(PostgresWrites):
@@ -44,7 +52,7 @@ class PostgresTransferWrites(PostgresWrites):
         super().__init__(db, now)
         self._write_held = write_held
 
-    async def mark_moved(self) -> None:
+    async def mark_exported(self) -> None:
         db = self._db
         if await db.first(_LIVING, self._now) is not None or not await self._is_alone():
             raise DataInUse(f"Other Trunkline processes are using PostgreSQL at {db.place}.", fix=_FIX)

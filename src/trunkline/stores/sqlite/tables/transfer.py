@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import apsw
 
 from trunkline.clock import Instant
-from trunkline.stores.port.transfer import TASKS, Moved, RowBatches, TableRow, TransferTable
+from trunkline.stores.port.transfer import TASKS, ExportRecord, RowBatches, TableRow, TransferTable
 from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, first, rows
@@ -17,9 +17,9 @@ _RUN_OF_TASK = "iif(run_id = '', substr(task_id, 1, instr(task_id, '/') - 1), ru
 
 
 class SqliteTransferReads(SqliteReads):
-    async def moved(self) -> Moved | None:
+    async def export_record(self) -> ExportRecord | None:
         row = first(self._db, "SELECT at FROM moves ORDER BY at LIMIT 1")
-        return None if row is None else Moved(at=Instant(row[0]))
+        return None if row is None else ExportRecord(at=Instant(row[0]))
 
 
 class SqliteTransferWrites(SqliteWrites):
@@ -32,7 +32,7 @@ class SqliteTransferWrites(SqliteWrites):
         self._changes = changes
         self._write_held = write_held
 
-    async def mark_moved(self) -> None:
+    async def mark_exported(self) -> None:
         # The lock on the file keeps other processes out.
         execute(
             self._db, "INSERT INTO moves(at) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM moves)", (self._now,)

@@ -1,8 +1,8 @@
 """
-A caller that is killed with -9 while its link sends, waits or asks, and comes again with the same ids.
+A caller that is killed with -9 while its client sends, waits or asks, and comes again with the same ids.
 
 Nothing is run twice and nothing is forgotten: every call has the end that it would have had. Larger:
-TRUNKLINE_CHAOS_KILLS=200 pytest tests/crash/test_link_kills.py; TRUNKLINE_CHAOS_SEED sets the moments.
+TRUNKLINE_CHAOS_KILLS=200 pytest tests/crash/test_zone_client_kills.py; TRUNKLINE_CHAOS_SEED sets the moments.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.crash.link_caller import FUSE, FUSES
 from tests.crash.process_instances import ROOT
+from tests.crash.zone_client_caller import FUSE, FUSES
 from tests.crash.zone_server import ZoneServer, zone_on
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +53,7 @@ async def calling(
     url: str, method: str, ledger: CallerState, fuse: str | None = None
 ) -> AsyncGenerator[Process]:
     variables = {**os.environ, FUSE: fuse} if fuse is not None else dict(os.environ)
-    command = (sys.executable, "-m", "tests.crash.link_caller", url, method, str(ledger.path))
+    command = (sys.executable, "-m", "tests.crash.zone_client_caller", url, method, str(ledger.path))
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, cwd=ROOT, env=variables)
     try:
         yield process

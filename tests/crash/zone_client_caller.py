@@ -1,7 +1,7 @@
 """
-A program that calls a zone by the link, and dies where a test says.
+A program that calls a zone with `ZoneClient`, and dies where a test says.
 
-    python -m tests.crash.link_caller URL METHOD LEDGER     each line of the ledger: an id, a name and seconds of work
+    python -m tests.crash.zone_client_caller URL METHOD LEDGER   each line of the ledger: id, name, seconds of work
 
 It makes every call of the ledger at once and prints a line for each end: the name, and `success` or why it failed. All
 that it knows after a crash is the ledger. LINK_FUSE says where it is killed, by itself, with -9: see `FUSES`.
@@ -68,17 +68,17 @@ async def main(url: str, method: str, ledger: Path) -> None:
         CrashingTransport(AddressPolicy(allow_loopback=True)) as transport,
         asyncio.TaskGroup() as group,
     ):
-        link = ZoneClient(transport, url, method=method)
+        client = ZoneClient(transport, url, method=method)
         for line in ledger.read_text().splitlines():
             id_, name, seconds = line.split()
-            group.create_task(_call(link, id_, name, float(seconds)))
+            group.create_task(_call(client, id_, name, float(seconds)))
         # Now is a good time to kill it.
         _say("calling")
 
 
-async def _call(link: ZoneClient, id_: str, name: str, seconds: float) -> None:
+async def _call(client: ZoneClient, id_: str, name: str, seconds: float) -> None:
     try:
-        result = await link.execute_task({"name": name, "seconds": seconds}, id=id_)
+        result = await client.execute_task({"name": name, "seconds": seconds}, id=id_)
     except ZoneCallFailed as exc:
         detail = exc.error.detail
         _say(f"{name} {detail.get('reason') if isinstance(detail, dict) else exc.error.code}")
