@@ -31,10 +31,10 @@ from pydantic_settings import (
 from trunkline.agents.http_urls import check_url
 from trunkline.agents.stdio_programs import OUR_PREFIX, StdioProgram
 from trunkline.agents.transport_urls import parse_program
+from trunkline.durations import parse_duration
 from trunkline.errors import ConfigurationError, Finding
 from trunkline.jsontypes import decode
 from trunkline.messages import TopicNames
-from trunkline.workflow.durations import parse_duration
 
 CONFIG_FILE = Path("trunkline.toml")
 # Names another file, or that one, explicitly. Only the environment has it: a file cannot vouch for itself.
@@ -49,6 +49,9 @@ _PASSWORD = re.compile(r"(//[^/:@]*):.*@")
 
 
 def _duration(value: object) -> object:
+    # A number in trunkline.toml has no unit, like a number in a variable.
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = f"{value}"
     return parse_duration(value) if isinstance(value, str) else value
 
 

@@ -123,10 +123,10 @@ def test_markdown_has_the_checklist_of_the_guide(
 @pytest.mark.parametrize(
     ("options", "told", "code"),
     [
-        (("--json", "--junit"), "--json and --junit cannot both be printed", Exit.USAGE),
+        (("--json", "--junit"), "--json and --junit cannot be combined", Exit.USAGE),
         (("--auth-type", "oauth2", "--auth-env", "CHECK_SECRET"), "needs a server", Exit.USAGE),
-        (("--protocol", "carrier-pigeon"), "Choose one of auto, simple-a2a, jsonrpc-2.0", Exit.USAGE),
-        (("--protocol", "a2a-0.1-paths"), "no checks for the protocol a2a-0.1-paths", Exit.USAGE),
+        (("--protocol", "carrier-pigeon"), "Choose one of: auto, simple-a2a, jsonrpc-2.0", Exit.USAGE),
+        (("--protocol", "a2a-0.1-paths"), "No checks for the protocol a2a-0.1-paths", Exit.USAGE),
         (("--protocol", "jsonrpc-2.0", "--config", "input_mode=telepathy"), "input_mode", Exit.INVALID),
     ],
     ids=["two forms", "a token", "no protocol", "no checks", "no such setting"],

@@ -163,7 +163,7 @@ def test_a_server_that_is_away_is_no_failed_check(capsys: pytest.CaptureFixture[
     [
         ("--auth-type", "bearer", "--auth-file", "key"),
         ("--config", "method=message/send"),
-        ("--timeout", "3"),
+        ("--timeout", "3s"),
     ],
     ids=["credentials", "settings", "timeout"],
 )
@@ -176,4 +176,4 @@ def test_what_is_registered_has_its_own(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "key").write_text("x")
     assert run_command_line(["agents", "check", "Anybody", *options]) == Exit.USAGE
-    assert "are for an address" in capsys.readouterr().err
+    assert "need a URL" in capsys.readouterr().err

@@ -97,7 +97,7 @@ def settings_page() -> str:
             '(`stop_timeout = "10s"`). The files are read from the current folder. `TRUNKLINE_CONFIG`',
             "names another TOML file instead of `trunkline.toml`. If a setting is given more than once, the first of",
             "these sources wins. `secret_key` and `kafka_sasl_password` have no flag.",
-            "`trunkline config view` shows the values that `up` would use, and where each value comes from.",
+            "`trunkline config show` shows the values that `up` would use, and where each value comes from.",
         ),
         _paragraph(
             "Write a duration as a number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`. Separate the items of a list",
@@ -291,7 +291,7 @@ def commands_page() -> str:
 
 def _commands(app: App, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], App]]:
     for name in app:
-        if not name.startswith("-"):
+        if not name.startswith("-") and app[name].show:
             inner = [*_commands(app[name], (*path, name))]
             yield from inner or [((*path, name), app[name])]
 
@@ -308,7 +308,7 @@ def _parameters(command: App) -> list[str]:
     rows = [
         f"| {_names(argument)} | {_needed(argument)} | {_cell(argument.parameter.help)} |"
         for argument in command.assemble_argument_collection(parse_docstring=True)
-        if argument.parameter.help and argument.name not in {"--url", "--json"}
+        if argument.show and argument.parameter.help and argument.name not in {"--url", "--json"}
     ]
     return ["| argument | default | |", "|---|---|---|", *rows] if rows else []
 

@@ -36,9 +36,10 @@ GROUPS = (
 
 
 def commands(app: App, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Those that help shows."""
     yield path
     for name in sorted(app):
-        if not name.startswith("-"):
+        if not name.startswith("-") and app[name].show:
             yield from commands(app[name], (*path, name))
 
 

@@ -74,7 +74,7 @@ def commands(app: App) -> list[list[str]]:
     """Every command by the words that name it."""
     found: list[list[str]] = []
     for name in app:
-        if not name.startswith("-"):
+        if not name.startswith("-") and app[name].show:
             inner = commands(app[name])
             found += [[name, *rest] for rest in inner] or [[name]]
     return found

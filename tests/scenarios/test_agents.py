@@ -145,7 +145,7 @@ async def test_an_agent_nobody_has_registered_is_named_in_the_error(system: Runn
     assert run["status"] == "FAILED"
     assert error_of(run)["code"] == "agent_unknown"
     assert error_of(run)["message"] == "No agent is registered under the name Agent."
-    assert "trunkline agents add" in str(error_of(run)["fix"])
+    assert "trunkline agents create" in str(error_of(run)["fix"])
 
 
 async def test_an_agent_registered_while_a_step_waits_to_try_again_is_called(system: RunningSystem) -> None:

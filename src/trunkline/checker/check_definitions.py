@@ -63,7 +63,7 @@ _ALL_CHECKS = (
         title="The agent accepts the credentials",
         expected="No HTTP 401 or 403.",
         why="An agent that rejects the credentials rejects every task.",
-        fix="Set the agent's auth_type and auth_config (agents add --auth-type), or make the agent accept them.",
+        fix="Set the agent's auth_type and auth_config (agents create --auth-type), or make the agent accept them.",
     ),
     CheckDefinition(
         id="address",

@@ -2,7 +2,7 @@
 The command line.
 
 Data goes to stdout, everything else to stderr. Nothing heavy is imported before a command needs it:
-`trunkline runs list` has to answer within 200 ms.
+`trunkline --help` imports no command, and a command only what it uses.
 """
 
 from __future__ import annotations

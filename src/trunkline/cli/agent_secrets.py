@@ -1,5 +1,5 @@
 """
-An agent's `auth_config` from places that are not the command line: an environment variable or a file.
+An agent's `auth_config` from an environment variable or a file, never from the command line.
 
     bearer    the token
     api_key   the key; it travels in the header X-API-Key unless the agent's file says otherwise
@@ -32,13 +32,11 @@ def auth_config(auth_type: AuthType, *, env: str | None, file: str | None) -> Js
     """The agent's credentials; nothing for an agent that wants none."""
     if auth_type == "none":
         if env or file:
-            raise _usage(
-                "A secret is given, but --auth-type does not say what it is", "Add --auth-type bearer"
-            )
+            raise _usage("--auth-env and --auth-file need --auth-type", "Add --auth-type bearer")
         return None
     if (env is None) == (file is None):
         raise _usage(
-            f"--auth-type {auth_type} needs its secret from one place",
+            f"--auth-type {auth_type} needs a secret from either --auth-env or --auth-file",
             "Add --auth-env VARIABLE or --auth-file PATH",
         )
     secret = secret_from_env(env) if env is not None else secret_from_file(file or "")
@@ -80,7 +78,7 @@ def _resolve(value: Json) -> Json:
 def _basic(secret: str) -> JsonObject:
     username, separator, password = secret.partition(":")
     if not separator:
-        raise _usage("The secret for basic authentication is not of the form user:password", "Correct it")
+        raise _usage("The secret for basic is not of the form user:password", "Correct the secret")
     return {"username": username, "password": password}
 
 
@@ -89,7 +87,9 @@ def _headers(secret: str) -> JsonObject:
     for line in secret.splitlines():
         name, separator, value = line.partition(":")
         if not separator:
-            raise _usage("The secret headers are not of the form Name: value, one per line", "Correct them")
+            raise _usage(
+                "The secret for headers is not of the form Name: value, one per line", "Correct the secret"
+            )
         headers[name.strip()] = value.strip()
     return cast("JsonObject", headers)
 
@@ -98,9 +98,9 @@ def _object(auth_type: AuthType, secret: str) -> JsonObject:
     try:
         fields = json.loads(secret)
     except ValueError as exc:
-        raise _usage(f"The secret for {auth_type} is not a JSON object", "Correct it") from exc
+        raise _usage(f"The secret for {auth_type} is not a JSON object", "Correct the secret") from exc
     if not isinstance(fields, dict):
-        raise _usage(f"The secret for {auth_type} is not a JSON object", "Correct it")
+        raise _usage(f"The secret for {auth_type} is not a JSON object", "Correct the secret")
     return cast("JsonObject", fields)
 
 
@@ -109,7 +109,8 @@ def _certificate_and_key(secret: str) -> JsonObject:
     keys = [block for block in blocks if "PRIVATE KEY" in block]
     if len(keys) != 1 or len(blocks) < 2:
         raise _usage(
-            "The secret for mtls is not one certificate (or a chain) and one key as PEM", "Put both into it"
+            "The secret for mtls must contain a certificate (or a chain) and one private key, as PEM",
+            "Correct the secret",
         )
     return {"certificate": "\n".join(block for block in blocks if block not in keys), "key": keys[0]}
 

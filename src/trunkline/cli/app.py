@@ -1,5 +1,5 @@
 """
-The tree of commands, and the one place that turns a failure into words and an exit code.
+The tree of commands, and the one place that turns a failure into a message and an exit code.
 
 Commands are named by import path: only the one that is used is imported.
 """
@@ -16,47 +16,76 @@ from cyclopts import App, CycloptsError
 
 from trunkline import __version__
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import CliError
-from trunkline.cli.follow import FollowInterrupted, say_that_it_goes_on
+from trunkline.cli.failures import CliError, FollowInterrupted
 from trunkline.cli.inputs import HYPHEN, STDIN
 from trunkline.cli.rendering.output import note
 
-HELP = "Trunkline runs workflows whose steps are AI agents reached over HTTP, durably."
+HELP = "Trunkline runs durable workflows of AI agents."
 
 HELP_FLAGS = frozenset({"--help", "-h"})
 _COMMANDS = "trunkline.cli.commands"
+# The commands, each with its summary: the overview of all commands shows it without importing them.
+# A test compares it with what the command says about itself.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("deployment.serve:up", "Run everything in one process."),
+    "serve": ("deployment.serve:serve", "Run one or more roles in this process."),
+    "demo": ("demo:demo", "Run a demo with four small agents."),
+    "doctor": ("deployment.doctor:doctor", "Check this machine and the server."),
+    "system": ("system:system", "Show the status of the system: dependencies, processes and queues."),
+    "run": ("run:run", "Run a workflow."),
+    "runs": ("runs:app", "Find, inspect and control runs."),
+    "inbox": ("inbox:app", "List and answer steps that wait for a person."),
+    "workflows": ("workflows:app", "Save, validate and show workflows."),
+    "agents": ("agents:app", "Register, check and migrate agents."),
+    "secrets": ("secrets:app", "Set, list and delete secrets that workflows use by name."),
+    "dead-letters": (
+        "dead_letters:app",
+        "Inspect, replay and delete messages that could not be read or applied.",
+    ),
+    "audit": ("audit:audit", "Show who changed what, newest first."),
+    "zone": ("zone:app", "Serve a zone: Python functions as JSON-RPC methods at one URL."),
+    "keys": ("keys:app", "Create, list and revoke API keys, directly in the store."),
+    "topics": ("deployment.topics:app", "Create and check Kafka topics."),
+    "db": ("deployment.db:app", "Upgrade, downgrade and check the database schema."),
+    "export": ("deployment.transfer:export_", "Write everything to a file, to import it into another store."),
+    "import": (
+        "deployment.transfer:import_",
+        "Import an exported file into an empty store, or definitions of another system.",
+    ),
+    "config": ("deployment.config:app", "Show the settings."),
+}
 
 
-def build_app() -> App:
-    app = App(name="trunkline", help=HELP, version=__version__)
-    app.command(f"{_COMMANDS}.deployment.serve:up", name="up")
-    app.command(f"{_COMMANDS}.deployment.serve:serve", name="serve")
-    app.command(f"{_COMMANDS}.demo:demo", name="demo")
-    app.command(f"{_COMMANDS}.deployment.doctor:doctor", name="doctor")
-    app.command(f"{_COMMANDS}.system:system", name="system")
-    app.command(f"{_COMMANDS}.run:run", name="run")
-    app.command(f"{_COMMANDS}.runs:app", name="runs")
-    app.command(f"{_COMMANDS}.inbox:app", name="inbox")
-    app.command(f"{_COMMANDS}.workflows:app", name="workflows")
-    app.command(f"{_COMMANDS}.agents:app", name="agents")
-    app.command(f"{_COMMANDS}.secrets:app", name="secrets")
-    app.command(f"{_COMMANDS}.dead_letters:app", name="dead-letters")
-    app.command(f"{_COMMANDS}.audit:audit", name="audit")
-    app.command(f"{_COMMANDS}.zone:app", name="zone")
-    app.command(f"{_COMMANDS}.keys:app", name="keys")
-    app.command(f"{_COMMANDS}.deployment.topics:app", name="topics")
-    app.command(f"{_COMMANDS}.deployment.db:app", name="db")
-    app.command(f"{_COMMANDS}.deployment.transfer:export_", name="export")
-    app.command(f"{_COMMANDS}.deployment.transfer:import_", name="import")
-    app.command(f"{_COMMANDS}.deployment.config:app", name="config")
+def build_app(*, with_summaries: bool = False) -> App:
+    """With summaries, the overview needs no command's module, and help of a command has its summary alone."""
+    # Summaries are plain text: the parser of Markdown imports eighty modules.
+    form = "plaintext" if with_summaries else "markdown"
+    app = App(name="trunkline", help=HELP, version=__version__, help_format=form)
+    for name, (path, summary) in COMMANDS.items():
+        app.command(f"{_COMMANDS}.{path}", name=name, help=summary if with_summaries else None)
     return app
 
 
 def load_commands(app: App) -> None:
-    """Imports every command: an overview of them shows what each says about itself."""
+    """Imports every command of a group: the overview of them shows what each says about itself."""
     for name in app:
         if not name.startswith("-"):
             load_commands(app[name])
+
+
+def app_for(arguments: Sequence[str]) -> App:
+    """The commands, of which only those are imported that the arguments name."""
+    if not arguments or arguments[0] in HELP_FLAGS:
+        return build_app(with_summaries=True)
+    app = build_app()
+    group = app
+    for word in arguments:
+        if word not in group:
+            break
+        group = group[word]
+    if group is not app and (group.default_command is None or not HELP_FLAGS.isdisjoint(arguments)):
+        load_commands(group)
+    return app
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -65,9 +94,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    app = build_app()
-    if not HELP_FLAGS.isdisjoint(arguments) or len(arguments) < 2:
-        load_commands(app)
+    app = app_for(arguments)
     try:
         # The parser takes a hyphen for an option that it does not know.
         words = [STDIN if argument == HYPHEN else argument for argument in arguments]
@@ -78,7 +105,8 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except CliError as error:
         return _report(error, arguments)
     except FollowInterrupted as interrupted:
-        return say_that_it_goes_on(str(interrupted))
+        note(f"The run continues. Watch it with: trunkline runs watch {interrupted}")
+        return Exit.INTERRUPTED
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:

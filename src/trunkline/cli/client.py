@@ -100,8 +100,12 @@ class Client:
 
     # Agents
 
-    def agents(self, *, protocol: str | None = None, limit: int | None = None) -> Page[AgentMetadataResource]:
-        return cast("Page[AgentMetadataResource]", self._list("/agents", {"protocol": protocol}, limit))
+    def agents(
+        self, *, protocol: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[AgentMetadataResource]:
+        return cast(
+            "Page[AgentMetadataResource]", self._list("/agents", {"protocol": protocol}, limit, cursor)
+        )
 
     def agent(self, name: str) -> tuple[AgentMetadataResource, str | None]:
         """The agent and its ETag."""
@@ -118,7 +122,7 @@ class Client:
         answer = self._send("PATCH", f"/agents/{_segment(name)}", patch, headers)
         return cast("AgentMetadataResource", answer.value), answer.etag
 
-    def remove_agent(self, name: str) -> None:
+    def delete_agent(self, name: str) -> None:
         self._send("DELETE", f"/agents/{_segment(name)}")
 
     def refresh_agent(self, name: str) -> AgentMetadataResource:
@@ -127,8 +131,8 @@ class Client:
     def agent_health(self, name: str) -> AgentHealth:
         return cast("AgentHealth", self.get(f"{API}/agents/{_segment(name)}/health"))
 
-    def check_agent(self, name: str, wish: JsonObject) -> JsonObject:
-        answer = self._send("POST", f"/agents/{_segment(name)}/check", wish, seconds=CHECK_SECONDS)
+    def check_agent(self, name: str, check: JsonObject) -> JsonObject:
+        answer = self._send("POST", f"/agents/{_segment(name)}/check", check, seconds=CHECK_SECONDS)
         return cast("JsonObject", answer.value)
 
     def try_agent(self, name: str, message: JsonObject) -> AgentTrial:
@@ -150,8 +154,12 @@ class Client:
         path = f"/migration/agents/{_segment(name)}/comparisons"
         return cast("Page[Comparison]", self._list(path, {"verdict": verdict}, limit))
 
-    def agent_events(self, name: str | None, *, limit: int) -> Page[AgentEventResource]:
-        return cast("Page[AgentEventResource]", self._list("/migration/events", {"agent": name}, limit))
+    def agent_events(
+        self, name: str | None, *, limit: int, cursor: str | None = None
+    ) -> Page[AgentEventResource]:
+        return cast(
+            "Page[AgentEventResource]", self._list("/migration/events", {"agent": name}, limit, cursor)
+        )
 
     def check_migration(self, name: str, *, active: bool = False) -> JsonObject:
         path = f"/migration/agents/{_segment(name)}/check"
@@ -168,13 +176,13 @@ class Client:
 
     # Named secrets
 
-    def secrets(self, *, limit: int | None = None) -> Page[SecretResource]:
-        return cast("Page[SecretResource]", self._list("/secrets", {}, limit))
+    def secrets(self, *, limit: int | None = None, cursor: str | None = None) -> Page[SecretResource]:
+        return cast("Page[SecretResource]", self._list("/secrets", {}, limit, cursor))
 
     def set_secret(self, name: str, value: str) -> SecretResource:
         return cast("SecretResource", self._send("PUT", f"/secrets/{_segment(name)}", {"value": value}).value)
 
-    def remove_secret(self, name: str) -> None:
+    def delete_secret(self, name: str) -> None:
         self._send("DELETE", f"/secrets/{_segment(name)}")
 
     # Workflows
@@ -185,8 +193,16 @@ class Client:
         answer = self._http.send(request)
         return cast("SavedWorkflow", answer.value), answer.status == 201
 
-    def workflows(self, *, limit: int | None = None) -> Page[WorkflowItem]:
-        return cast("Page[WorkflowItem]", self._list("/workflows", {}, limit))
+    def workflows(self, *, limit: int | None = None, cursor: str | None = None) -> Page[WorkflowItem]:
+        return cast("Page[WorkflowItem]", self._list("/workflows", {}, limit, cursor))
+
+    def workflow_versions(
+        self, name: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[WorkflowItem]:
+        """The newest version first."""
+        return cast(
+            "Page[WorkflowItem]", self._list(f"/workflows/{_segment(name)}/versions", {}, limit, cursor)
+        )
 
     def workflow(self, name: str, version: int | None = None) -> WorkflowResource:
         path = f"{API}/workflows/{_segment(name)}"
@@ -251,12 +267,10 @@ class Client:
     # The inbox
 
     def inbox(
-        self, *, kind: str | None = None, workflow: str | None = None, limit: int | None = None
+        self, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None
     ) -> Page[InboxItemResource]:
         """The oldest first."""
-        return cast(
-            "Page[InboxItemResource]", self._list("/inbox", {"kind": kind, "workflow": workflow}, limit)
-        )
+        return cast("Page[InboxItemResource]", self._list("/inbox", query, limit, cursor))
 
     def inbox_item(self, item_id: str) -> InboxItemResource:
         return cast("InboxItemResource", self.get(f"{API}/inbox/{_segment(item_id)}"))
@@ -267,8 +281,8 @@ class Client:
 
     # Dead letters
 
-    def dead_letters(self, *, limit: int | None = None) -> Page[DeadLetterSummary]:
-        return cast("Page[DeadLetterSummary]", self._list("/dead-letters", {}, limit))
+    def dead_letters(self, *, limit: int | None = None, cursor: str | None = None) -> Page[DeadLetterSummary]:
+        return cast("Page[DeadLetterSummary]", self._list("/dead-letters", {}, limit, cursor))
 
     def dead_letter(self, letter_id: str) -> DeadLetterResource:
         return cast("DeadLetterResource", self.get(f"{API}/dead-letters/{_segment(letter_id)}"))
@@ -278,7 +292,7 @@ class Client:
             "DeadLetterResource", self._send("POST", f"/dead-letters/{_segment(letter_id)}/replay").value
         )
 
-    def discard(self, letter_id: str) -> None:
+    def delete_dead_letter(self, letter_id: str) -> None:
         self._send("DELETE", f"/dead-letters/{_segment(letter_id)}")
 
     # The system itself
@@ -294,7 +308,7 @@ class Client:
 
     def audit_lines(self, query: Mapping[str, object]) -> Iterator[AuditEntryResource]:
         """
-        The oldest changes first. With `follow` in the query there is no end until the connection is cut.
+        The oldest changes first. With `follow` in the query it goes on until the connection is cut.
 
         Raises `ServerAway`, also for a response that was cut off.
         """

@@ -1,8 +1,8 @@
 """
-Why a command did not do what it was asked to: what, why, and the command that fixes it.
+Why a command failed: what went wrong, and the command that fixes it.
 
     CliError          anything that ends a command, with its exit code
-      ApiError        the server refused: a problem+json
+      ApiError        the server rejected the request: a problem+json
       ServerAway      the server did not answer
 """
 
@@ -38,6 +38,10 @@ class Diagnostic(NamedTuple):
         return f"{where}{self.message}{path}"
 
 
+class FollowInterrupted(Exception):
+    """Ctrl-C while a run is followed; the text is the run's id."""
+
+
 class CliError(Exception):
     """The command could not be carried out."""
 
@@ -70,7 +74,7 @@ class CliError(Exception):
             ]
         else:
             text = [f"error: {self.what}"]
-            # The server's own words usually hold what is wrong already.
+            # The detail of the server usually contains the messages already.
             text += [
                 f"  {diagnostic.text(None)}"
                 for diagnostic in self.diagnostics
@@ -116,13 +120,13 @@ class ServerAway(CliError):
     def __init__(self, url: str, reason: str, *, was_reached: bool = False) -> None:
         what, fix = (
             (
-                f"{url} was reached, but gave no whole answer: {reason}",
-                "See whether what you asked for was done, and in the server's log why it broke off; then try again",
+                f"The connection to {url} was lost before the response was complete: {reason}",
+                "Check whether the request took effect, and see the server's log for the cause; then try again",
             )
             if was_reached
             else (
-                f"There is no Trunkline at {url}: {reason}",
-                "Start one with: trunkline up (or name another with --url or TRUNKLINE_URL)",
+                f"Cannot connect to Trunkline at {url}: {reason}",
+                "Start it with: trunkline up (or set another URL with --url or TRUNKLINE_URL)",
             )
         )
         super().__init__(what, fix=fix, exit_code=Exit.UNREACHABLE)

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 from trunkline.cli.client import Client, WaitOver
 from trunkline.cli.exit_codes import Exit, exit_for_run
+from trunkline.cli.failures import FollowInterrupted
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.rendering.followed_run import FollowedRun
 from trunkline.cli.rendering.output import note, on_terminal, print_now
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from trunkline.api.resources.runs import EventResource, RunResource
     from trunkline.cli.rendering import live_view
 else:
@@ -26,17 +29,14 @@ else:
 Show = Literal["picture", "lines", "notes", "json", "nothing"]
 
 
-class FollowInterrupted(Exception):
-    """Ctrl-C: the person has seen enough."""
-
-
 def progress_for_people() -> Show:
     return "picture" if on_terminal() else "lines"
 
 
-def follow_run(client: Client, run_id: str, *, show: Show, seconds: float | None = None) -> RunResource:
+def follow_run(client: Client, run_id: str, *, show: Show, wait: timedelta | None = None) -> RunResource:
     """Returns the run as it is when it is final, waits for a person, or the time is up."""
     progress = FollowedRun.of(client.run(run_id))
+    seconds = None if wait is None else wait.total_seconds()
     try:
         with _view(progress, show):
             for event in client.follow(run_id, seconds=seconds):
@@ -65,11 +65,6 @@ def _tell(line: str, event: EventResource, show: Show) -> None:
 def exit_for(run: RunResource) -> Exit:
     error = run["error"]
     return exit_for_run(run["status"], error["code"] if error else None)
-
-
-def say_that_it_goes_on(run_id: str) -> Exit:
-    note(f"The run goes on. Watch it again with: trunkline runs watch {run_id}")
-    return Exit.INTERRUPTED
 
 
 def _view(progress: FollowedRun, show: Show) -> AbstractContextManager[None]:

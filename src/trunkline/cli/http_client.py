@@ -121,8 +121,8 @@ def _split(url: str) -> SplitResult:
         parts, usable = SplitResult("", "", "", "", ""), False
     if not usable:
         raise CliError(
-            f"{url!r} is not the address of a server",
-            fix="Give one like --url http://127.0.0.1:8000",
+            f"{url!r} is not a valid server URL",
+            fix="Use a URL such as --url http://127.0.0.1:8000",
             exit_code=Exit.USAGE,
         )
     return parts
@@ -135,8 +135,8 @@ def _authorization(api_key: str | None) -> dict[str, str]:
     if not _KEY.fullmatch(key):
         # Never its text: this ends up on a terminal.
         raise CliError(
-            "TRUNKLINE_API_KEY is not a key: it has characters that no key has",
-            fix="Set it to a key as it was shown by: trunkline keys create",
+            "TRUNKLINE_API_KEY contains invalid characters",
+            fix="Set it to a key that was printed by: trunkline keys create",
             exit_code=Exit.USAGE,
         )
     return {"Authorization": f"Bearer {key}"}
@@ -156,8 +156,8 @@ def _decode(body: bytes, response: http.client.HTTPResponse) -> Json:
     except ValueError as error:
         kind = response.getheader("Content-Type") or "no content type"
         raise CliError(
-            f"The server answered with {kind} where JSON was expected",
-            fix="Check that --url names a Trunkline server",
+            f"The server responded with {kind} instead of JSON",
+            fix="Check that --url is the URL of a Trunkline server",
         ) from error
 
 
@@ -175,6 +175,6 @@ def _problem(response: http.client.HTTPResponse) -> Problem:
         "title": title,
         "status": response.status,
         "detail": title,
-        "fix": "Check that --url names a Trunkline server",
+        "fix": "Check that --url is the URL of a Trunkline server",
         "correlation_id": "",
     }

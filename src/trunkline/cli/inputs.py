@@ -1,7 +1,7 @@
 """
-What a person gives a command as data: `-i key=value`, files, and secrets.
+The data in arguments: `-i key=value`, files, and secrets.
 
-A secret never stands on the command line, where every process on the machine can read it: it is named by an
+A secret is never an argument, because every process on the machine can read the command line: it comes from an
 environment variable or a file.
 """
 
@@ -74,7 +74,7 @@ def read_json(path: str) -> Json:
         return cast("Json", json.loads(read_text(path), parse_constant=_no_constant))
     except ValueError as error:
         raise CliError(
-            f"{path} is not JSON: {error}", fix="Correct the file.", exit_code=Exit.INVALID
+            f"{path} is not valid JSON: {error}", fix="Correct the file.", exit_code=Exit.INVALID
         ) from error
 
 
@@ -91,8 +91,8 @@ def given_json(text: str) -> Json:
         return cast("Json", json.loads(text, parse_constant=_no_constant))
     except ValueError as error:
         raise CliError(
-            f"What you gave as data is not JSON: {error}",
-            fix="""Correct it; a text is JSON in quotes: '"like this"'.""",
+            f"The data is not valid JSON: {error}",
+            fix="""Correct it. A text needs quotes: '"like this"'.""",
             exit_code=Exit.INVALID,
         ) from error
 
@@ -114,7 +114,7 @@ def run_input(pairs: Iterable[str], file: str | None) -> Json:
         return content
     if not isinstance(content, dict):
         raise CliError(
-            f"{file} holds no JSON object, so -i has nothing to add to",
+            f"{file} does not contain a JSON object, so -i cannot add to it",
             fix="Use either --input-file or -i.",
             exit_code=Exit.USAGE,
         )

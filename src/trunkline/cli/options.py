@@ -1,16 +1,20 @@
-"""The options that many commands share."""
+"""The arguments and options that many commands share: one name, one form and one help text for the same thing."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 from trunkline.cli.client import Client
-from trunkline.cli.failures import explained
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError, explained
 from trunkline.cli.lazy_imports import lazy_module
+from trunkline.durations import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from trunkline import settings
@@ -19,26 +23,65 @@ else:
     settings = lazy_module("trunkline.settings")
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-# Not an option: a command line is no place for a secret.
+# Not an option: other processes can read the command line.
 API_KEY = "TRUNKLINE_API_KEY"
-
-JsonFlag = Annotated[bool, Parameter(name="--json", negative="", show_default=False, help="Print JSON.")]
-# An option that is given as often as needed, each time with one key=value.
-Pairs = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False)]
-InputPairs = Annotated[Pairs, Parameter(name=("--input", "-i"))]
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-RunArgument = Annotated[str, Parameter(name="RUN", help="The run's id.")]
-OnlyStep = Annotated[str | None, Parameter(name="STEP", help="Only this step's.")]
-AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
 
 
 def at_least_one(_type: object, value: object) -> None:
-    """A validator; those of cyclopts are modules that few commands need."""
+    """A validator. Those of cyclopts are in modules that few commands need."""
     if isinstance(value, int) and value < 1:
-        raise ValueError("Must be >= 1.")
+        raise ValueError("Must be at least 1.")
 
 
+def read_duration(_type: object, tokens: Sequence[Token]) -> timedelta:
+    """A converter: the form of durations is the same in flags, settings and workflows."""
+    (token,) = tokens
+    try:
+        duration = parse_duration(token.value)
+    except ValueError as error:
+        raise ValueError(f"Invalid value for {token.keyword}: {error}.") from error
+    if not duration:
+        raise ValueError(f"Invalid value for {token.keyword}: it must be greater than zero.")
+    return duration
+
+
+def check_at_most(flag: str, duration: timedelta | None, maximum: timedelta) -> None:
+    if duration is not None and duration > maximum:
+        raise CliError(
+            f"{flag} {format_duration(duration)} is too long",
+            fix=f"Use {format_duration(maximum)} or less",
+            exit_code=Exit.USAGE,
+        )
+
+
+JsonFlag = Annotated[bool, Parameter(name="--json", negative="", show_default=False, help="Print JSON.")]
+# An option that can be repeated, each time with one key=value.
+Pairs = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False)]
+InputPairs = Annotated[Pairs, Parameter(name=("--input", "-i"))]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+# An older name of an option. It keeps working, and help does not show it.
+Hidden = Parameter(show=False, help="An older name of another option.")
+Duration = Annotated[timedelta | None, Parameter(converter=read_duration, n_tokens=1, accepts_keys=False)]
+RunArgument = Annotated[str, Parameter(name="RUN", help="ID of the run.")]
+OnlyStep = Annotated[str | None, Parameter(name="STEP", help="Show only this step.")]
+AgentArgument = Annotated[str, Parameter(name="AGENT", help="Name or ID of the agent.")]
 Count = Annotated[int, Parameter(validator=at_least_one)]
+Limit = Annotated[int, Parameter(validator=at_least_one, help="Maximum number of entries.")]
+LimitOrAll = Annotated[
+    int | None, Parameter(validator=at_least_one, help="Maximum number of entries. Default: all.")
+]
+Cursor = Annotated[
+    str | None, Parameter(help="Continue where an earlier list ended: its next_cursor.", show_default=False)
+]
+TextAnswer = Annotated[
+    str | None,
+    Parameter(help="Answer as text. - or @FILE reads it, which keeps it out of the shell history."),
+]
+DataAnswer = Annotated[str | None, Parameter(help="Answer as JSON. @FILE reads it from a file.")]
+PartsAnswer = Annotated[
+    str | None,
+    Parameter(help="JSON file with a list of message parts, for agents that need more than text or data."),
+]
 
 
 @Parameter(name="*")
@@ -46,9 +89,9 @@ Count = Annotated[int, Parameter(validator=at_least_one)]
 class Server:
     """Where the server is, and how its answers are printed."""
 
-    url: Annotated[
-        str, Parameter(name="--url", env_var="TRUNKLINE_URL", help="The address of the server.")
-    ] = DEFAULT_URL
+    url: Annotated[str, Parameter(name="--url", env_var="TRUNKLINE_URL", help="URL of the server.")] = (
+        DEFAULT_URL
+    )
     json: JsonFlag = False
 
     def client(self) -> Client:
@@ -64,11 +107,11 @@ class StorePlace:
     """Which store a command works on without a server, and how it prints."""
 
     data: Annotated[
-        str | None, Parameter(help="The folder of the database. Default: the one that `up` would use here.")
+        str | None, Parameter(help="Folder of the database. Default: the folder that `up` would use here.")
     ] = None
     store: Annotated[
         str | None,
-        Parameter(help="sqlite:///… or postgresql://…. Default: the one that `up` would use here."),
+        Parameter(help="sqlite:///… or postgresql://…. Default: the store that `up` would use here."),
     ] = None
     json: JsonFlag = False
 

@@ -44,96 +44,98 @@ class SettingFlags:
     Parameters
     ----------
     host
-        The address to listen on. Default: 127.0.0.1.
+        Address to listen on. Default: 127.0.0.1.
     port
-        The port to listen on; 0 takes a free one. Default: 8000.
+        Port to listen on. 0 picks a free port. Default: 8000.
     max_connections
         Maximum number of connections to the API. Default: 1000.
     max_connections_per_address
         Maximum number of connections to the API from one address. Default: 500.
     tls_cert
-        Certificate of the API, as a PEM file: the API uses TLS then.
+        Certificate of the API, as a PEM file. The API then uses TLS.
     tls_key
         Private key of the certificate, if its file does not contain it.
     data
-        The folder of the database and the key file. Default: ./trunkline-data.
+        Folder of the database and the key file. Default: ./trunkline-data.
     store
-        sqlite:///relative, sqlite:////absolute or postgresql://user@host/database. Default: SQLite in the data folder.
+        Database: sqlite:///relative, sqlite:////absolute or postgresql://user@host/database. Default: SQLite in the
+        data folder.
     broker
-        How tasks travel: memory:// or kafka://host:port,host:port. Default: memory://.
+        Broker: memory:// or kafka://host:port,host:port. Default: memory://.
     tasks_topic
-        The topic of the tasks; a pool's is this name, a dot and the pool. Default: trunkline.tasks.
+        Topic of the tasks. The topic of a pool is this name, a dot and the pool. Default: trunkline.tasks.
     results_topic
-        The topic of the agents' results. Default: trunkline.results.
+        Topic of the results. Default: trunkline.results.
     events_topic
-        The topic of the runs' events, as CloudEvents; empty for none. Default: trunkline.events.
+        Topic of the events of runs, as CloudEvents. Empty: none. Default: trunkline.events.
     commands_topic
-        A topic whose messages start runs, like trunkline.commands. Default: none.
+        Topic whose messages start runs, such as trunkline.commands. Default: none.
     topic_partitions
-        How many partitions `topics create` makes, and `topics check` wants. Default: 4.
+        Number of partitions that `topics create` creates and `topics check` expects. Default: 4.
     topic_replication
-        How many replicas such a topic has; -1: as the brokers say. Default: -1.
+        Number of replicas of new topics. -1 uses the default of the brokers. Default: -1.
     topic_retention
-        How long such a topic keeps its records, like 7d.
+        How long new topics keep their records, such as 7d.
     kafka_group
-        What the names of the consumer groups begin with. Default: trunkline.
+        Prefix of the consumer groups. Default: trunkline.
     kafka_security_protocol
-        How to talk to Kafka. Default: plaintext.
+        Security protocol of Kafka. Default: plaintext.
     kafka_sasl_mechanism
-        How to log in to Kafka; the password is TRUNKLINE_KAFKA_SASL_PASSWORD.
+        SASL mechanism of Kafka. The password is TRUNKLINE_KAFKA_SASL_PASSWORD.
     kafka_sasl_username
-        Who logs in to Kafka.
+        SASL user name for Kafka.
     kafka_ca_file
-        The certificates that Kafka's is checked against.
+        Certificate authorities that the certificate of Kafka is checked against.
     kafka_cert_file
-        Trunkline's own certificate for Kafka.
+        Client certificate for Kafka.
     kafka_key_file
-        The key of that certificate.
+        Private key of the client certificate.
     public_url
-        The address at which agents reach the API, like https://trunkline.example: they may ring instead of being asked.
+        URL at which agents reach the API, such as https://trunkline.example. Agents can then send push notifications
+        instead of being polled.
     pool
-        The pool of this bridge: it takes tasks of agents in that pool alone.
+        Pool of this bridge. It then calls only agents of that pool.
     require_keys
-        Ask for an API key on loopback too.
+        Require an API key on loopback too.
     allowed_networks
-        Networks (CIDR) or host names that agents may have beside public ones, separated by commas.
+        Networks (CIDR) or host names of agents that are allowed in addition to public ones, separated by commas.
     max_answer_bytes
-        The longest answer that is taken from an agent.
+        Maximum size of a response of an agent.
     process_header
-        Send the name of the calling process to agents, in the header X-Trunkline-Process.
+        Send the name of the calling process to agents in the header X-Trunkline-Process.
     stdio_commands
-        The programs that agents may be (stdio:NAME), as JSON: {"NAME": ["program", "argument"]}.
+        Programs that stdio:NAME can start, as JSON: {"NAME": ["program", "argument"]}.
     profiles
-        A folder of profiles for zones, each a JSON Schema in a file NAME.json.
+        Folder of profiles for zones. Each is a JSON Schema in a file NAME.json.
     line_timeout
-        How long a line to an agent that works is held before it is asked from time to time, like 60s.
+        How long to keep a connection to a working agent open before polling it, such as 60s.
     blobs
-        Where files of agents are kept that are long: a folder, or s3://bucket/prefix. Default: with SQLite
-        the data folder, else they stay in the outputs.
+        Where to store large files of agents: a folder, or s3://bucket/prefix. Default: with SQLite the data folder,
+        otherwise files stay in the outputs.
     max_inline_bytes
-        The longest file of an agent that stays in the step's output.
+        Maximum size of a file that stays in the output of a step.
     max_request_bytes
         Maximum size of the stored files in a request to an agent, in bytes.
     max_wire_bytes
-        The most bytes that runs wire shows of a request's body, and of an answer's; 1024 to 4194304.
+        Maximum size of a recorded request or response body, from 1024 to 4194304.
     max_body_bytes
-        The longest request that is taken.
+        Maximum size of a request to the API.
     ui_folder
-        A build of the web UI to serve instead of the one in the package.
+        Folder with a build of the web UI to serve instead of the included one.
     reply_timeout
-        How long an agent's question waits for an answer, like 2d, where the step does not say; 0s: for ever.
+        How long a question waits for an answer, such as 2d, unless the step sets it. 0s: no limit.
     retention
-        How long finished runs are kept, like 12h or 30d; 0s keeps them.
+        How long to keep finished runs, such as 12h or 30d. 0s keeps them forever.
     audit_retention
-        How long it is kept who has changed what, like 365d; 0s: for ever.
+        How long to keep entries of the audit log, such as 365d. 0s keeps them forever.
     stop_timeout
-        How long calls may take to end when it is stopped, like 30s.
+        How long to wait for calls in progress when stopping, such as 30s.
     log_level
-        The least severe messages that are logged, on stderr.
+        Lowest level of messages to log, on stderr.
     log_format
-        How log lines look: json for programs, console for people.
+        Format of log lines: json for programs, console for people.
     json
-        Log lines as JSON, like --log-format json.
+        Log as JSON, like --log-format json.
     """
 
     host: str | None = None

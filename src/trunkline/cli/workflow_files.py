@@ -1,4 +1,4 @@
-"""Workflow files on the way to the server: told apart from names, read, saved, and their warnings shown."""
+"""Workflow files: recognised, read and saved on the server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_file(argument: str) -> bool:
 
 
 def save_file(client: Client, path: str) -> tuple[SavedWorkflow, bool]:
-    """Saves the file's workflow; what the server finds wrong with it is told with the file's name."""
+    """Saves the file's workflow; errors of the server name the file."""
     text = read_bytes(path)
     try:
         saved, created = client.save_workflow(text)

@@ -30,7 +30,9 @@ _NO_ANSWER = (False, True)
 _ANSWERED = (True, True)
 
 ERROR_CODES: dict[str, ErrorCodeInfo] = {
-    "agent_unknown": ErrorCodeInfo(*_NOT_SENT, advice="Register the agent: trunkline agents add NAME URL."),
+    "agent_unknown": ErrorCodeInfo(
+        *_NOT_SENT, advice="Register the agent: trunkline agents create NAME URL."
+    ),
     "agent_dns_failed": ErrorCodeInfo(
         *_NOT_SENT,
         advice="Correct the host name in the agent's url, or make it resolvable where the bridge runs.",

@@ -7,6 +7,7 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 
 from __future__ import annotations
 
+from trunkline.durations import format_duration, parse_duration
 from trunkline.workflow.compile import (
     CompiledForEach,
     CompiledStep,
@@ -28,7 +29,6 @@ from trunkline.workflow.definition import (
     definition_from_canonical,
 )
 from trunkline.workflow.document.yaml_writer import write_yaml
-from trunkline.workflow.durations import format_duration, parse_duration
 from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
 from trunkline.workflow.language_schema import workflow_json_schema
 from trunkline.workflow.load import LoadedWorkflow, compile_workflow, load_workflow

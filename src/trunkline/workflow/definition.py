@@ -13,9 +13,9 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from trunkline.durations import format_duration, parse_duration
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.retry_policy import RetryPolicy
-from trunkline.workflow.durations import format_duration, parse_duration
 
 Delivery = Literal["at_least_once", "at_most_once"]
 Context = Literal["run", "step", "none"]

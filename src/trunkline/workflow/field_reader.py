@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from trunkline.durations import parse_duration
 from trunkline.jsontypes import Json
 from trunkline.workflow.document.locations import Path
-from trunkline.workflow.durations import parse_duration
 from trunkline.workflow.validation_report import ValidationReport
 
 _Choice = TypeVar("_Choice", bound=str)

@@ -7,6 +7,7 @@ save.
 
 from __future__ import annotations
 
+from trunkline.durations import DURATION_PATTERN
 from trunkline.jsontypes import JsonObject
 from trunkline.retry_policy import MAX_ATTEMPTS
 from trunkline.workflow.definition import (
@@ -19,7 +20,6 @@ from trunkline.workflow.definition import (
     EACH_MODES,
     JOIN_POLICIES,
 )
-from trunkline.workflow.durations import DURATION_PATTERN
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (

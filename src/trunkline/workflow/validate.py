@@ -237,7 +237,9 @@ def _workflow(
 def _agent(fields: FieldReader, known: KnownNames, report: ValidationReport) -> str:
     agent = fields.required_text("agent", MAX_NAME, "MyAgent") or ""
     if agent and known.agents is not None and agent not in known.agents:
-        hint = report.hint(agent, known.agents) or "; register it before the first run: trunkline agents add"
+        hint = (
+            report.hint(agent, known.agents) or "; register it before the first run: trunkline agents create"
+        )
         report.warning((*fields.path, "agent"), f"the agent '{agent}' is not registered{hint}")
     return agent
 

@@ -166,7 +166,7 @@ async def test_the_command_line_shows_and_discards_letters(
     code, out = await trunkline("show", letter_id, "--json")
     assert (code, json.loads(out)["value"]) == (0, "some text")
     assert await trunkline("replay", letter_id) == (4, "")
-    assert await trunkline("discard", letter_id) == (0, "")
+    assert await trunkline("delete", letter_id) == (0, "")
     assert (await trunkline("show", letter_id))[0] == 3
     code, out = await trunkline("list", "--json")
     assert (code, json.loads(out)) == (0, {"items": [], "next_cursor": None})

@@ -35,7 +35,7 @@ def with_file(call: Call) -> Json:
 
 async def test_a_long_file_is_written_where_the_user_wants_it(trunkline: Trunkline, tmp_path: Path) -> None:
     async with ScriptedAgent(with_file) as agent:
-        await trunkline("agents", "add", "Filer", agent.url, "--protocol", "jsonrpc-2.0")
+        await trunkline("agents", "create", "Filer", agent.url, "--protocol", "jsonrpc-2.0")
         output = "${ steps.only.output.artifacts[0].parts[0].file.blob.id }"
         file = workflow("filer", f"only: {{agent: Filer}}\noutput: {output}")
         run = (await trunkline("run", file, "--follow", "--json")).json

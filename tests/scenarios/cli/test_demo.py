@@ -46,7 +46,7 @@ def processes_with(folder: Path) -> list[int]:
 def test_the_demo_runs_through_all_four_agents(temporary_folder: Path) -> None:
     demo = subprocess.run(DEMO, capture_output=True, text=True, check=False)
     assert demo.returncode == 0, demo.stderr
-    assert "check tries again" in demo.stdout
+    assert "check retries" in demo.stdout
     assert "figures working" in demo.stdout
     assert "translate skipped" in demo.stdout
     table = [line.split() for line in demo.stdout.splitlines() if "COMPLETED" in line]
@@ -108,7 +108,7 @@ def test_what_the_demo_says_to_type_next_works(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv("TRUNKLINE_URL", url)
         commands = how_to_go_on({}, None)  # pyright: ignore[reportArgumentType] - a demo that is gone names no run
         program = shlex.quote(sys.executable) + " -m trunkline"
-        for purpose in ("register it", "write a workflow", "run it"):
+        for purpose in ("register the agent", "write a workflow", "run the workflow"):
             command = commands[purpose].replace("http://127.0.0.1:8080/agent", writer)
             if not command.startswith("echo"):
                 command = program + command[command.index(" ") :]

@@ -44,7 +44,7 @@ async def test_files_are_written_that_can_be_applied(trunkline: Trunkline) -> No
     refused = await trunkline("import", "--from", "litecone", *files, "--out", "out")
     assert (done.code, again.code, valid.code) == (0, 0, 0), (done, again, valid)
     assert names == ["brew-and-taste.yaml", "wash-and-weigh.each.yaml", "wash-and-weigh.yaml"]
-    assert "Imported 3 workflows and 0 agents; everything was carried over." in done.err
+    assert "Imported 3 workflows and 0 agents; everything was converted." in done.err
     assert (refused.code, Path("out/workflows/brew-and-taste.yaml").read_text()) == (4, "mine")
 
 
@@ -55,8 +55,8 @@ async def test_what_is_missing_is_told_in_the_file_too_and_not_saved(trunkline: 
     missing = await trunkline("workflows", "show", "odd-one")
     assert (printed.code, applied.code, missing.code) == (7, 7, 3)
     line = "odd.json: odd-one: steps.a.condition.expression: the condition has something unknown at '+ 1': 1 + 1."
-    assert f"NOT CARRIED OVER: {line}" in printed.err
-    assert f"# Not carried over: {line}" in printed.out
+    assert f"NOT CONVERTED: {line}" in printed.err
+    assert f"# Not converted: {line}" in printed.out
     assert applied.json["done"] == {"workflow odd-one": "not saved"}
     assert applied.json["not_carried_over"] == 1
 
@@ -93,7 +93,7 @@ async def test_agents_and_workflows_are_saved_and_run(
     [
         (["a.json", "b.json"], 2, "--from litecone"),
         (["a.json", "--out", "x"], 2, "--from litecone"),
-        (["--from", "litecone", "a.json", "--out", "x", "--apply"], 2, "exclude one another"),
+        (["--from", "litecone", "a.json", "--out", "x", "--apply"], 2, "cannot be combined"),
         (["--from", "litecone", "nothing.json"], 2, "Cannot read nothing.json"),
         (["--from", "litecone", "broken.json"], 7, "broken.json"),
         (["--from", "other", "a.json"], 2, "other"),

@@ -28,7 +28,7 @@ def calling_a_function(call: Call) -> Json:
 
 
 async def waiting(trunkline: Trunkline, agent: ScriptedAgent, name: str, step: str = "") -> str:
-    await trunkline("agents", "add", name, agent.url, "--protocol", "jsonrpc-2.0")
+    await trunkline("agents", "create", name, agent.url, "--protocol", "jsonrpc-2.0")
     file = workflow(name.lower(), f"letter: {{agent: {name}{step}}}")
     return str((await trunkline("run", file, "--follow", "--json")).json["id"])
 
@@ -56,7 +56,7 @@ async def test_a_step_of_a_run_names_its_question_too(trunkline: Trunkline) -> N
         answered = await trunkline("inbox", "answer", run_id, "letter", "--data", '{"tone": "formal"}')
         await trunkline("runs", "watch", run_id)
     assert (silent.code, broken.code, answered.code) == (2, 7, 0)
-    assert "is not JSON" in broken.err
+    assert "is not valid JSON" in broken.err
     assert agent.calls[1].message["parts"] == [{"kind": "data", "data": {"tone": "formal"}}]
 
 

@@ -117,7 +117,7 @@ def test_the_command_line_brings_its_key(guarded: GuardedServer) -> None:
 
 def test_too_little_a_role_is_not_allowed(guarded: GuardedServer) -> None:
     made = trunkline("keys", "create", "reader", "--role", "viewer", "--data", guarded.data)
-    result = guarded.call("agents", "remove", "Nobody", key=made.out.strip())
+    result = guarded.call("agents", "delete", "Nobody", key=made.out.strip())
     assert result.code == 5
     assert "--role admin" in result.err
 
@@ -134,8 +134,8 @@ def test_no_command_and_no_log_shows_the_key(guarded: GuardedServer) -> None:
         ("runs", "list", "--json"),
         ("runs", "show", "none", "--json"),
         ("runs", "wire", "none", "--curl"),
-        ("config", "view"),
-        ("config", "view", "--json"),
+        ("config", "show"),
+        ("config", "show", "--json"),
         ("doctor", "--json"),
         ("keys", "list", "--data", guarded.data, "--json"),
     ):

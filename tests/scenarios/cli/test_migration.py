@@ -57,12 +57,14 @@ def agents(
 
 async def test_an_agent_is_moved_from_the_plan_to_the_cutover_and_back(agents: Commands) -> None:
     async with served(kit()) as url:
-        await agents("add", "Kit", url, "--protocol", "simple-a2a", "--repeatable")
+        await agents("create", "Kit", url, "--protocol", "simple-a2a", "--repeatable")
         plan = await agents.migrate("plan", "Kit")
         assert plan.code == Exit.OK
         assert "no_target" in plan.out
         assert "fix: trunkline agents migrate ready Kit --to jsonrpc-2.0" in plan.out
-        shadow = await agents.migrate("shadow", "Kit", "--percent", "50", "--comparisons", "0", "--why", "go")
+        shadow = await agents.migrate(
+            "shadow", "Kit", "--percent", "50", "--comparisons", "0", "--note", "go"
+        )
         assert (shadow.code, "stage    shadow" in shadow.out) == (Exit.OK, True), shadow
         checked = await agents.migrate("check", "Kit")
         assert checked.code == Exit.OK, checked
@@ -77,10 +79,10 @@ async def test_an_agent_is_moved_from_the_plan_to_the_cutover_and_back(agents: C
         assert objects_in([cut.json["migration"]])[0]["stage"] == "cut_over"
         shown = await agents("show", "Kit")
         assert f"jsonrpc-2.0 at {url}" in shown.out
-        back = await agents.migrate("rollback", "Kit", "--why", "only a drill")
+        back = await agents.migrate("rollback", "Kit", "--note", "only a drill")
         assert "stage   rolled back" in back.out
         status = await agents.migrate("status", "Kit")
-        assert "because  only a drill" in status.out
+        assert "note   only a drill" in status.out
         history = await agents.migrate("history", "Kit")
         lines = [line.split() for line in history.out.splitlines()[1:]]
         assert [line[0] for line in lines] == sorted((line[0] for line in lines), key=int, reverse=True)
@@ -92,18 +94,18 @@ async def test_everything_that_is_in_the_way_of_all_is_listed_and_nothing_is_cha
 ) -> None:
     async with served(kit()) as good, ScriptedAgent(simple_success("old")) as old:
         for name, url in (("Good", good), ("Old", old.url)):
-            await agents("add", name, url, "--protocol", "simple-a2a")
+            await agents("create", name, url, "--protocol", "simple-a2a")
             await agents.migrate("ready", name, "--to", "jsonrpc-2.0", "--note", "deployed")
         refused = await agents.migrate("cutover", "--all")
         assert refused.code == Exit.CONFLICT
         assert "The check of the new side fails" in refused.err
         assert "(Old)" in refused.err
-        assert "--force --why" in refused.err
-        forced = await agents.migrate("cutover", "--all", "--force", "--why", "a drill")
+        assert "--force --note" in refused.err
+        forced = await agents.migrate("cutover", "--all", "--force", "--note", "a drill")
         assert forced.code == Exit.OK, forced
         again = await agents.migrate("check", "Old", "--json")
         assert again.code == Exit.INVALID
-        outcome = await agents.migrate("rollback", "--all", "--why", "the drill is over")
+        outcome = await agents.migrate("rollback", "--all", "--note", "the drill is over")
         assert outcome.code == Exit.OK
         assert "rolled back" in outcome.out
 
@@ -115,22 +117,22 @@ async def test_agents_that_are_finished_are_left_alone_and_no_failure_of_the_oth
     async with running_system(tmp_path, clock=clock) as system, served(kit()) as url:
         agents = Commands(system.url, capsys)
         for name in ("Done", "Moved"):
-            await agents("add", name, url, "--protocol", "simple-a2a")
+            await agents("create", name, url, "--protocol", "simple-a2a")
             await agents.migrate("ready", name, "--to", "jsonrpc-2.0", "--note", "deployed")
         cut = await agents.migrate("cutover", "Done")
         assert cut.code == Exit.OK, cut
         early = await agents.migrate("finish", "--all")
-        assert (early.code, "not Done: " in early.err) == (Exit.CONFLICT, True), early
+        assert (early.code, "rejected for Done: " in early.err) == (Exit.CONFLICT, True), early
         clock.advance(timedelta(seconds=6))
         # The other one has not been cut over, and is no part of it.
         finished = await agents.migrate("finish", "--all")
         assert (finished.code, "Moved" in finished.err) == (Exit.OK, False), finished
-        alone = await agents.migrate("rollback", "--all", "--why", "a drill")
-        assert (alone.code, "left alone Done: " in alone.err) == (Exit.CONFLICT, True), alone
+        alone = await agents.migrate("rollback", "--all", "--note", "a drill")
+        assert (alone.code, "skipped Done: " in alone.err) == (Exit.CONFLICT, True), alone
         await agents.migrate("cutover", "Moved")
         for _ in range(2):
-            back = await agents.migrate("rollback", "--all", "--why", "a drill")
-            assert (back.code, "left alone Done: " in back.err) == (Exit.OK, True), back
+            back = await agents.migrate("rollback", "--all", "--note", "a drill")
+            assert (back.code, "skipped Done: " in back.err) == (Exit.OK, True), back
             assert "Moved  rolled back" in back.out
         assert (await agents("remove", "Moved")).code == Exit.OK
         history = await agents.migrate("history", "Moved")
@@ -139,7 +141,7 @@ async def test_agents_that_are_finished_are_left_alone_and_no_failure_of_the_oth
 
 WRONG: dict[str, tuple[list[str], Exit]] = {
     "neither one nor all": (["cutover"], Exit.USAGE),
-    "one and all": (["rollback", "Good", "--all", "--why", "x"], Exit.USAGE),
+    "one and all": (["rollback", "Good", "--all", "--note", "x"], Exit.USAGE),
     "two protocols": (
         ["canary", "Good", "--percent", "1", "--to", "a2a-1.0", "--protocol", "a2a-0.3"],
         Exit.USAGE,

@@ -68,7 +68,7 @@ def test_a_secret_is_set_from_every_place_listed_and_removed(
     again = trunkline(server, "secrets", "set", "from_file", "--from-file", str(file))
     assert [result.code for result in (piped, named, read, again)] == [0] * 4
     assert set(json.loads(piped.out)) == {"name", "version", "created_at", "updated_at"}
-    assert (read.err, again.err) == ("from_file is set\n", "from_file is changed\n")
+    assert (read.err, again.err) == ("Created secret from_file\n", "Changed secret from_file\n")
     listed = trunkline(server, "secrets", "list", "--json")
     shown = [(item["name"], item["version"]) for item in json.loads(listed.out)["items"]]
     # Others of this file may have set theirs.
@@ -79,8 +79,8 @@ def test_a_secret_is_set_from_every_place_listed_and_removed(
     ]
     assert "from.stdin" in trunkline(server, "secrets", "list").out
     for name in ("from-env", "from.stdin", "from_file"):
-        assert trunkline(server, "secrets", "remove", name).code == 0
-    gone = trunkline(server, "secrets", "remove", "from-env")
+        assert trunkline(server, "secrets", "delete", name).code == 0
+    gone = trunkline(server, "secrets", "delete", "from-env")
     assert (gone.code, "trunkline secrets list" in gone.err) == (3, True)
     assert {"secret_set", "secret_removed"} <= words_of(folder / "log")
 
@@ -92,7 +92,12 @@ def test_a_secret_is_set_from_every_place_listed_and_removed(
         (("a b",), CANARY, 7, "is not a valid secret name"),
         (("x", "--from-env", "NO_SUCH_VARIABLE"), "", 2, "NO_SUCH_VARIABLE is not set"),
         (("x", "--from-file", "no-such-file"), "", 2, "Cannot read no-such-file"),
-        (("x", "--from-env", "HOME", "--from-file", "f"), "", 2, "two places"),
+        (
+            ("x", "--from-env", "HOME", "--from-file", "f"),
+            "",
+            2,
+            "--from-env and --from-file cannot be combined",
+        ),
     ],
 )
 def test_what_cannot_be_a_secret_is_said_without_it(
@@ -129,7 +134,7 @@ def test_a_typed_value_is_not_shown(server: str) -> None:
     while b"Value of typed: " not in shown:
         shown += os.read(ours, 1_000)
     os.write(ours, f"{CANARY}\n".encode())
-    while process.poll() is None and b"typed is set" not in shown:
+    while process.poll() is None and b"Created secret typed" not in shown:
         shown += os.read(ours, 1_000)
     assert process.wait() == 0
     os.close(ours)
@@ -149,7 +154,7 @@ async def test_a_workflow_that_names_a_secret_can_be_checked_drawn_and_run(serve
     refused = trunkline(server, "workflows", "validate", broken)
     assert (refused.code, "cannot be an expression" in refused.out + refused.err) == (7, True)
     async with ScriptedAgent(simple_success({"ok": True})) as agent:
-        trunkline(server, "agents", "add", "Poster", agent.url, "--protocol", "simple-a2a")
+        trunkline(server, "agents", "create", "Poster", agent.url, "--protocol", "simple-a2a")
         trunkline(server, "secrets", "set", "poster", stdin=CANARY)
         run = subprocess.Popen(
             [sys.executable, "-m", "trunkline", "run", file, "--follow", "--json"],

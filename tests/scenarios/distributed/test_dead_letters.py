@@ -69,7 +69,7 @@ async def test_a_message_of_another_version_is_put_aside_as_it_came_with_what_to
         assert (shown["key"].encode(), shown["value"].encode()) == (task.key, task.value)
         assert {"name": "trunkline-version", "value": "2", "encoding": "utf-8"} in shown["headers"]
         for letter in found:
-            await trunkline("discard", str(letter["id"]))
+            await trunkline("delete", str(letter["id"]))
         assert await api.items("/dead-letters") == []
     assert len(agent.calls) == 2
 

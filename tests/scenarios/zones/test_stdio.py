@@ -172,4 +172,4 @@ async def test_an_address_beside_it_is_refused(tmp_path: Path, flags: tuple[str,
     async with serving(tmp_path, *flags) as process:
         out, err = await process.communicate()
     assert (process.returncode, out) == (2, b"")
-    assert b"With --stdio a zone has no address" in err
+    assert b"--stdio cannot be combined with --host" in err

@@ -200,12 +200,12 @@ def trunkline(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["nowhere:zone"], 3, "There is no module nowhere"),
+        (["nowhere:zone"], 3, "Module nowhere is neither in"),
         (["execution:other"], 3, "has no other"),
-        (["execution:not_a_zone"], 7, "is no Zone but of the type dict"),
-        (["execution"], 2, "does not name a zone"),
-        (["execution:"], 2, "does not name a zone"),
-        (["../execution:zone"], 2, "does not name a zone"),
+        (["execution:not_a_zone"], 7, "is of the type dict, not Zone"),
+        (["execution"], 2, "is not of the form module:attribute"),
+        (["execution:"], 2, "is not of the form module:attribute"),
+        (["../execution:zone"], 2, "is not of the form module:attribute"),
         (["broken:zone"], 1, "No module named 'nothing_of_this_name'"),
         (["execution:zone", "--host", "0.0.0.0", "--port", "0"], 5, "has no authentication"),
         (["execution:zone", "--tls-key", "key.pem"], 7, "--tls-cert"),

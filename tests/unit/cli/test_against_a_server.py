@@ -134,10 +134,10 @@ def test_a_server_that_breaks_off_is_not_said_to_be_missing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as beside:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         done = beside.submit(break_off)
-        with pytest.raises(ServerAway, match=f"^{url} was reached, but gave no whole answer"):
+        with pytest.raises(ServerAway, match=f"^The connection to {url} was lost"):
             Client(url).run("r1")
         done.result()
-    with pytest.raises(ServerAway, match="There is no Trunkline at"):
+    with pytest.raises(ServerAway, match="Cannot connect to Trunkline at"):
         Client(url).run("r1")
 
 
@@ -164,7 +164,7 @@ def test_a_list_that_goes_on_says_how_to_ask_for_the_rest(
     server.on(path, page(a_run("FAILED"), next_cursor="n"))
     asked = ("runs", "list", "--status", "FAILED", "--workflow", "a report")
     _, _, err = run(capsys, server, *asked, "--limit", "1")
-    assert err == "There are more: trunkline runs list --status FAILED --workflow 'a report' --cursor n\n"
+    assert err == "Next page: trunkline runs list --status FAILED --workflow 'a report' --cursor n\n"
 
 
 def test_a_list_may_be_asked_for_by_everything_that_the_server_knows(
@@ -177,7 +177,7 @@ def test_a_list_may_be_asked_for_by_everything_that_the_server_knows(
         "--no-children"
     )
     code, _, err = run(capsys, server, "runs", "list", *asked.split(), "--limit", "1")
-    assert (code, err) == (0, f"There are more: trunkline runs list {asked} --cursor n\n")
+    assert (code, err) == (0, f"Next page: trunkline runs list {asked} --cursor n\n")
 
 
 def test_the_wire_of_a_step_that_the_run_does_not_have_is_exit_3(
@@ -196,7 +196,7 @@ def test_the_wire_of_a_step_that_has_not_begun_is_empty(
     server.on("GET /api/v1/runs/r1/wire?step=write&limit=1000", page())
     server.on("GET /api/v1/runs/r1", a_run(steps=[{"name": "write"}]))
     assert run(capsys, server, "runs", "wire", "r1", "write") == (
-        0, "", "Nothing has gone over the wire yet\n",
+        0, "", "No requests yet.\n",
     )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def test_the_wire_is_printed_in_one_form_at_a_time(
 ) -> None:
     code, out, err = run(capsys, server, "runs", "wire", "r1", "--har", "--curl")
     assert (code, out) == (2, "")
-    assert "Only one of --curl, --har and --json" in err
+    assert "--curl, --har and --json cannot be combined" in err
 
 
 def test_the_wire_can_be_printed_as_an_archive(
@@ -247,7 +247,7 @@ def test_with_json_the_problem_is_json_on_stderr(
 
 def test_a_server_that_is_away_is_exit_6(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["runs", "list", "--url", "http://127.0.0.1:9"]) == 6
-    assert "fix: Start one with: trunkline up" in capsys.readouterr().err
+    assert "fix: Start it with: trunkline up" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -327,8 +327,8 @@ def test_an_agent_is_added_without_its_secret_on_the_command_line(
     answer = {"name": "a", "url": "http://a", "dialect": None, "auth_type": "bearer"}
     server.on("POST /api/v1/agents", answer, status=201)
     code, out, _ = run(
-        capsys, server, "agents", "add", "a", "http://a", "--auth-type", "bearer", "--auth-env", "AGENT_TOKEN",
-        "--config", "input_mode=json", "--timeout", "500",
+        capsys, server, "agents", "create", "a", "http://a", "--auth-type", "bearer", "--auth-env", "AGENT_TOKEN",
+        "--config", "input_mode=json", "--timeout", "500ms",
     )  # fmt: skip
     assert code == 0
     assert "t0ken" not in out
@@ -397,7 +397,7 @@ def test_a_run_that_waits_for_a_person_is_exit_13_with_the_question(
         "waiting_for": waiting_for,
     }
     executed(server, (1, "RunWaiting", {"steps": ["write"]}), final=a_run("WAITING", steps=[step]))
-    code, _, err = run(capsys, server, "run", "report", "--wait", "60")
+    code, _, err = run(capsys, server, "run", "report", "--wait", "60s")
     assert code == 13
     assert "write asks: Which tone?" in err
     assert "trunkline runs reply r1 write" in err
@@ -408,7 +408,7 @@ def test_a_run_that_does_not_end_in_time_is_exit_12(
 ) -> None:
     monkeypatch.setattr(client_module, "RECONNECT_PAUSE_SECONDS", 0)
     executed(server, (1, "RunStarted", {}), final=a_run("RUNNING"))
-    code, out, _ = run(capsys, server, "run", "report", "--wait", "0.05")
+    code, out, _ = run(capsys, server, "run", "report", "--wait", "50ms")
     assert (code, out) == (12, "")
 
 
@@ -431,9 +431,11 @@ def test_a_file_is_saved_before_it_runs_and_that_version_runs(
 def test_a_reply_needs_an_answer(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, server, "runs", "reply", "r1", "write")
     assert code == 2
-    assert "trunkline runs reply r1 write 'YOUR ANSWER'" in err
+    assert "trunkline runs reply r1 write --text 'YOUR ANSWER'" in err
     server.on("POST /api/v1/runs/r1/steps/write/reply", a_run(), status=202)
-    code, _, _ = run(capsys, server, "runs", "reply", "r1", "write", "Formal", "--data", '{"tone": 1}')
+    code, _, _ = run(
+        capsys, server, "runs", "reply", "r1", "write", "--text", "Formal", "--data", '{"tone": 1}'
+    )
     assert code == 0
     assert server.seen[0].json == {"text": "Formal", "data": {"tone": 1}}
 
@@ -443,7 +445,7 @@ def test_broken_data_is_not_sent_as_a_reply(
 ) -> None:
     code, _, err = run(capsys, server, "runs", "reply", "r1", "write", "--data", '{"tone": 1')
     assert code == 7
-    assert "is not JSON" in err
+    assert "is not valid JSON" in err
     assert not server.seen
 
 
@@ -455,7 +457,9 @@ def test_steering_sends_what_was_asked(server: ScriptedServer, capsys: pytest.Ca
         assert (code, out) == (0, "run     r1\nstatus  RUNNING\n")
     assert server.seen[-1].json == {"from_step": "write", "input": {"a": 1}}
     server.on("POST /api/v1/runs/r1/steps/pay/resolve", a_run(), status=202)
-    code, _, _ = run(capsys, server, "runs", "resolve", "r1", "pay", "succeeded", "--output", '{"id": 1}')
+    code, _, _ = run(
+        capsys, server, "runs", "resolve", "r1", "pay", "--outcome", "succeeded", "--output", '{"id": 1}'
+    )
     assert code == 0
     assert server.seen[-1].json == {"outcome": "succeeded", "output": {"id": 1}}
 
@@ -514,7 +518,7 @@ def test_a_piped_list_imports_nothing_heavy(server: ScriptedServer) -> None:
 
 def test_an_agent_is_reset(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
     server.on("POST /api/v1/agents/Writer/reset", {"name": "Writer"})
-    assert run(capsys, server, "agents", "reset", "Writer") == (0, "", "Writer is reset\n")
+    assert run(capsys, server, "agents", "reset", "Writer") == (0, "", "Reset agent Writer\n")
     code, out, _ = run(capsys, server, "agents", "reset", "Writer", "--json")
     assert (code, json.loads(out)) == (0, {"name": "Writer"})
     code, _, err = run(capsys, server, "agents", "reset", "Nobody")

@@ -66,7 +66,7 @@ def test_the_whole_input_may_be_anything_that_is_json(tmp_path: Path) -> None:
     file = tmp_path / "input.json"
     file.write_text("[1, 2]")
     assert run_input([], str(file)) == [1, 2]
-    with pytest.raises(CliError, match="no JSON object"):
+    with pytest.raises(CliError, match="does not contain a JSON object"):
         run_input(["depth=2"], str(file))
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import trunkline.cli
+from trunkline.cli.app import COMMANDS, build_app
 from trunkline.cli.lazy_imports import lazy_module
 
 CLI = Path(trunkline.cli.__file__).parent
@@ -70,19 +71,89 @@ def test_the_list_is_not_empty() -> None:
     assert "trunkline.settings" in {lazy.module for lazy in NAMED}
 
 
-HELP_THEN_LIST_MODULES = """
+LIST_MODULES = """
 import sys
-from trunkline.cli.app import run_command_line
-run_command_line(["--help"])
-print(*sys.modules, sep="\\n", file=sys.stderr)
+known = set(sys.modules)
+{code}
+print(*(set(sys.modules) - known), sep="\\n", file=sys.stderr)
 """
+COMMAND = "from trunkline.cli.app import run_command_line; run_command_line({arguments!r})"
+# Slow to import, and of no use to a command that asks a server or prints help.
+SERVER = (
+    "fastapi",
+    "starlette",
+    "pydantic",
+    "aiohttp",
+    "msgspec",
+    "asyncio",
+    "trunkline.api",
+    "trunkline.services",
+)
+STORES = ("apsw", "sqlalchemy", "trunkline.stores", "trunkline.settings", "trunkline.workflow")
 
 
-def test_help_loads_no_part_of_the_server() -> None:
+def imported_by(code: str) -> set[str]:
     ended = subprocess.run(
-        [sys.executable, "-c", HELP_THEN_LIST_MODULES], capture_output=True, text=True, check=True, timeout=60
-    )
-    loaded = ended.stderr.split()
+        [sys.executable, "-c", LIST_MODULES.format(code=code)],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return set(ended.stderr.split())
+
+
+def own(modules: set[str]) -> set[str]:
+    return {module for module in modules if module.startswith("trunkline")}
+
+
+def test_the_package_of_the_command_line_imports_nothing() -> None:
+    assert imported_by("import trunkline.cli") <= {"trunkline", "trunkline.cli", "__future__"}
+
+
+def test_the_overview_imports_no_command_no_client_and_no_markdown_parser() -> None:
+    loaded = imported_by(COMMAND.format(arguments=["--help"]))
+    assert own(loaded) == {
+        "trunkline",
+        "trunkline.cli",
+        "trunkline.cli.app",
+        "trunkline.cli.exit_codes",
+        "trunkline.cli.failures",
+        "trunkline.cli.inputs",
+        "trunkline.cli.lazy_imports",
+        "trunkline.cli.rendering",
+        "trunkline.cli.rendering.output",
+    }
+    slow = (*SERVER, *STORES, "markdown_it", "pygments", "http.client", "email")
+    assert [module for module in loaded if module.startswith(slow)] == []
+    # Of these, cyclopts and rich import most.
+    assert len(loaded) < 200
+
+
+@pytest.mark.parametrize("group", ["runs", "agents", "agents migrate", "workflows", "secrets", "inbox"])
+def test_help_of_a_group_imports_no_other_group_and_no_part_of_the_server(group: str) -> None:
+    words = group.split()
+    loaded = imported_by(COMMAND.format(arguments=[*words, "--help"]))
+    commands = "trunkline.cli.commands."
+    groups = {module.removeprefix(commands).split(".")[0] for module in loaded if module.startswith(commands)}
+    assert groups == {words[0]}
+    assert [module for module in loaded if module.startswith((*SERVER, *STORES))] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["runs", "list"], ["agents", "show", "a"], ["run", "w", "--wait", "1s"]]
+)
+def test_a_request_to_a_server_imports_no_part_of_it_and_no_rich(arguments: list[str]) -> None:
+    loaded = imported_by(COMMAND.format(arguments=[*arguments, "--url", "http://127.0.0.1:9"]))
     assert "trunkline.cli.client" in loaded
-    server = ("fastapi", "pydantic", "aiohttp", "trunkline.api", "trunkline.services", "trunkline.stores")
-    assert [module for module in loaded if module.startswith(server)] == []
+    assert [module for module in loaded if module.startswith((*SERVER, *STORES, "rich"))] == []
+
+
+def test_the_summary_of_a_command_is_what_it_says_about_itself() -> None:
+    said = build_app()
+    for name, (_, summary) in COMMANDS.items():
+        assert said[name].help.strip().partition("\n\n")[0] == summary
+
+
+def test_up_imports_no_other_command(tmp_path: Path) -> None:
+    # It ends at a setting that is wrong, after everything that it imports to read its settings.
+    loaded = imported_by(COMMAND.format(arguments=["up", "--data", str(tmp_path), "--retention", "forever"]))
+    commands = {module for module in loaded if module.startswith("trunkline.cli.commands.")}
+    assert commands == {"trunkline.cli.commands.deployment", "trunkline.cli.commands.deployment.serve"}

@@ -71,7 +71,7 @@ def test_a_flag_has_the_same_form() -> None:
 
 def test_the_commands_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", '{"worker": ["python", "-m", "zone"]}')
-    assert run_command_line(["config", "view", "--json"]) == 0
+    assert run_command_line(["config", "show", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)["stdio_commands"]
     assert shown == {
         "value": '{"worker":{"command":["python","-m","zone"],"environment":[]}}',
@@ -99,7 +99,7 @@ def test_what_is_no_command_is_refused_with_the_reason(
     text: str, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", text)
-    assert run_command_line(["config", "view"]) == 7
+    assert run_command_line(["config", "show"]) == 7
     said = capsys.readouterr().err
     assert said.startswith("error: stdio_commands")
     assert why in said
@@ -110,6 +110,6 @@ def test_our_own_settings_are_for_no_program(
 ) -> None:
     text = '{"worker": {"command": ["python"], "environment": ["TRUNKLINE_SECRET_KEY"]}}'
     monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", text)
-    assert run_command_line(["config", "view"]) == 7
+    assert run_command_line(["config", "show"]) == 7
     said = capsys.readouterr().err
     assert "TRUNKLINE_SECRET_KEY is reserved for Trunkline's own settings" in said

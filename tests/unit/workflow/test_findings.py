@@ -215,7 +215,7 @@ def test_an_agent_that_is_not_registered_is_a_warning() -> None:
 
 def test_an_agent_without_a_similar_name_gets_the_command_that_registers_it() -> None:
     (warning,) = load_workflow("name: flow\nsteps: {a: {agent: A}}", known_agents=[]).warnings
-    assert "trunkline agents add" in warning.message
+    assert "trunkline agents create" in warning.message
 
 
 def test_error_codes_are_checked_when_they_are_known() -> None:

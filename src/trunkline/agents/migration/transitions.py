@@ -124,5 +124,5 @@ def _refuse_after_cutover(state: MigrationState) -> None:
     if state.stage == "cut_over":
         raise Conflict(
             "The agent has already been cut over, so all new runs call the target.",
-            fix="Roll it back first: trunkline agents migrate rollback NAME --why TEXT.",
+            fix="Roll it back first: trunkline agents migrate rollback NAME --note TEXT.",
         )

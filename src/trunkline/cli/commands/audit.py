@@ -1,4 +1,4 @@
-"""`trunkline audit`: who has changed what."""
+"""`trunkline audit`: who changed what."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from trunkline.cli.client import RECONNECT_PAUSE_SECONDS, RECONNECT_SECONDS, Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, ServerAway
-from trunkline.cli.options import HERE, Count, Flag, Server
+from trunkline.cli.options import HERE, Cursor, Flag, Limit, Server
 from trunkline.cli.rendering.output import (
     harmless,
     note,
@@ -43,43 +43,38 @@ def audit(
     kind: Kind | None = None,
     subject: str | None = None,
     since: str | None = None,
-    limit: Count = 50,
-    cursor: str | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     follow: Flag = False,
     export: Flag = False,
     server: Server = HERE,
 ) -> int:
     """
-    List what people have changed, newest first.
+    Show who changed what, newest first.
 
-    Starting a run is not an entry: the run itself says who started it. Calls that a zone has refused: trunkline zone
-    audit
+    A started run has no entry, because the run itself says who started it. For calls that a zone rejected, use zone
+    audit.
 
     Parameters
     ----------
     who
-        Only what the key of this name has changed.
+        List only changes made with the API key of this name.
     kind
-        Only changes of this kind of thing.
+        List only changes of this kind of object.
     subject
-        Only changes of this one: a run's or a dead letter's id, or a name.
+        List only changes of this object: the ID of a run or dead letter, or a name.
     since
-        With --follow or --export: start at this time, e.g. 2026-03-01T12:00:00Z.
-    limit
-        At most this many.
-    cursor
-        Go on where an earlier list ended: its next_cursor.
+        With --follow or --export: time of the first entry, such as 2026-03-01T12:00:00Z.
     follow
-        Print the last entries, oldest first, then each new one until you press Ctrl-C. With --json, one JSON object a
-        line.
+        Print the last entries, oldest first, and then each new one until Ctrl-C. With --json, each is a JSON line.
     export
-        Print all entries as JSON lines, oldest first. With --follow, go on with each new one.
+        Print all entries as JSON lines, oldest first. With --follow, continue with each new entry.
     """
     asked = {"who": who, "kind": kind, "subject": subject}
     if follow or export:
         if cursor is not None:
             raise CliError(
-                "--cursor does not go with --follow and --export",
+                "--cursor cannot be combined with --follow or --export",
                 fix="Use --since TIME.",
                 exit_code=Exit.USAGE,
             )
@@ -94,12 +89,12 @@ def audit(
             )
         return Exit.OK
     if since is not None:
-        raise CliError("--since goes with --follow or --export", fix="Add one of them.", exit_code=Exit.USAGE)
+        raise CliError("--since needs --follow or --export", fix="Add one of them.", exit_code=Exit.USAGE)
     page = server.client().audit(asked, limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
         return Exit.OK
-    print_table(("AT", "WHO", "KIND", "ACTION", "SUBJECT", "DETAIL"), [_row(entry) for entry in page.items])
+    print_table(("TIME", "WHO", "KIND", "ACTION", "SUBJECT", "DETAIL"), [_row(entry) for entry in page.items])
     if not page.items:
         note("No matching entries.")
     note_next_page(("audit",), asked, page.next_cursor)

@@ -1,4 +1,4 @@
-"""`trunkline dead-letters`: records that could not be read or applied."""
+"""`trunkline dead-letters`: messages that could not be read or applied."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.options import HERE, Server
-from trunkline.cli.rendering.output import note, print_fields, print_json, print_table, print_text
+from trunkline.cli.options import HERE, Cursor, LimitOrAll, Server
+from trunkline.cli.rendering.output import (
+    note,
+    note_next_page,
+    print_fields,
+    print_json,
+    print_table,
+    print_text,
+)
 
 if TYPE_CHECKING:
     from trunkline.api.resources.dead_letters import DeadLetterSummary
 
-LetterArgument = Annotated[str, Parameter(name="LETTER", help="The dead letter's id.")]
+LetterArgument = Annotated[str, Parameter(name="LETTER", help="ID of the dead letter.")]
 
 app = App(
     name="dead-letters",
-    help="See, replay and discard records that could not be read or applied.",
+    help="Inspect, replay and delete messages that could not be read or applied.",
     version_flags=[],
 )
 
 
 @app.command(name="list")
-def list_letters(*, limit: int | None = None, server: Server = HERE) -> int:
-    """
-    List the dead letters, the newest first.
-
-    Parameters
-    ----------
-    limit
-        At most this many. Default: all.
-    """
-    page = server.client().dead_letters(limit=limit)
+def list_letters(*, limit: LimitOrAll = None, cursor: Cursor = None, server: Server = HERE) -> int:
+    """List dead letters, newest first."""
+    page = server.client().dead_letters(limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
         return Exit.OK
@@ -42,13 +42,14 @@ def list_letters(*, limit: int | None = None, server: Server = HERE) -> int:
     ]
     print_table(("LETTER", "FROM", "BYTES", "AT", "REASON"), rows)
     if not rows:
-        note("There are no dead letters.")
+        note("No dead letters.")
+    note_next_page(("dead-letters", "list"), {}, page.next_cursor)
     return Exit.OK
 
 
 @app.command(name="show")
 def show(letter: LetterArgument, /, *, server: Server = HERE) -> int:
-    """Show a dead letter, its value too."""
+    """Show a dead letter with its headers and value."""
     found = server.client().dead_letter(letter)
     if server.json:
         print_json(found)
@@ -68,36 +69,40 @@ def show(letter: LetterArgument, /, *, server: Server = HERE) -> int:
         print_text("")
         print_text(found["value"])
         if found["encoding"] == "base64":
-            note("The value is not UTF-8; it is shown as base64.")
+            note("The value is not UTF-8, so it is shown as base64.")
         if found["cut"]:
-            note("This is only the beginning of the value; a replay sends all of it.")
+            note("The value is truncated here. A replay sends all of it.")
     return Exit.OK
 
 
 @app.command(name="replay")
 def replay(letter: LetterArgument, /, *, server: Server = HERE) -> int:
     """
-    Send a dead letter to its topic again, as it came.
+    Send a dead letter to its topic again, unchanged.
 
-    If it still cannot be read or applied, it comes back as another one.
+    If it still cannot be read or applied, it becomes a new dead letter.
     """
     sent = server.client().replay(letter)
     if server.json:
         print_json(sent)
     else:
-        note(f"{letter} is on its way to {sent['topic']}")
+        note(f"Sent dead letter {letter} to {sent['topic']}")
     return Exit.OK
 
 
-@app.command(name="discard")
-def discard(letter: LetterArgument, /, *, server: Server = HERE) -> int:
-    """Throw a dead letter away, for good."""
-    server.client().discard(letter)
+@app.command(name="delete")
+def delete(letter: LetterArgument, /, *, server: Server = HERE) -> int:
+    """Delete a dead letter permanently."""
+    server.client().delete_dead_letter(letter)
     if server.json:
-        print_json({"discarded": letter})
+        print_json({"deleted": letter})
     else:
-        note(f"{letter} is gone")
+        note(f"Deleted dead letter {letter}")
     return Exit.OK
+
+
+# The verb of earlier versions.
+app.command(delete, name="discard", show=False)
 
 
 def _origin(letter: DeadLetterSummary) -> str:

@@ -1,4 +1,4 @@
-"""`trunkline demo`: Trunkline, four agents and a workflow across them, from nothing to a result."""
+"""`trunkline demo`: Trunkline, four agents and a workflow that calls them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.follow import FollowInterrupted, exit_for
+from trunkline.cli.failures import FollowInterrupted
+from trunkline.cli.follow import exit_for
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import Flag, JsonFlag
 from trunkline.cli.rendering.output import note, print_json
@@ -26,20 +27,20 @@ def demo(
     *, keep: Flag = False, url: Annotated[str | None, Parameter(name="--url")] = None, json: JsonFlag = False
 ) -> int:
     """
-    Show it at work with four small agents.
+    Run a demo with four small agents.
 
-    Starts Trunkline and the agents on free ports with a temporary data folder, runs a workflow across them,
-    and removes everything again.
+    Starts Trunkline and the agents on free ports with a temporary data folder, runs a workflow that calls them, and
+    removes everything.
 
     Parameters
     ----------
     keep
-        Leave it running until Ctrl-C, to look around.
+        Keep the demo running until Ctrl-C.
     url
-        Use the Trunkline at this address, which must be allowed to call agents on this machine; the demo's workflow
-        and its run stay there.
+        URL of a running Trunkline to use. It must be allowed to call agents on this machine. The workflow and the run
+        stay there.
     """
-    # With --json the story is not the data: the run is.
+    # With --json, stdout has only the run.
     story = redirect_stdout(sys.stderr) if json else nullcontext()
     try:
         with story, processes.sigterm_as_exit(), walkthrough.demo_system(url) as client:
@@ -47,10 +48,10 @@ def demo(
             walkthrough.say_how_to_go_on(run, client.url if keep else None)
             if keep:
                 note(walkthrough.where_to_look(run, client.url))
-                note(f"Trunkline stays at {client.url} until Ctrl-C")
+                note(f"Trunkline runs at {client.url} until Ctrl-C")
                 _wait_for_ctrl_c()
     except FollowInterrupted:
-        note("The demo is stopped")
+        note("Stopped the demo")
         return Exit.INTERRUPTED
     if json:
         print_json(run)

@@ -1,7 +1,8 @@
 """
-`trunkline inbox`: what waits for a person.
+`trunkline inbox`: steps that wait for a person.
 
-An agent may also wait for a function. The answer is `{id, name, response}`, with the id and the name of the question:
+An agent can also wait for the result of a function. The answer is then `{id, name, response}`, with the question's id
+and name:
 
     question's data   {"id": "call-1", "name": "pay", "args": {…}}, or a list of such
 """
@@ -16,9 +17,19 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import given_json, given_text, given_value, read_json
-from trunkline.cli.options import HERE, Flag, Server
+from trunkline.cli.options import (
+    HERE,
+    Cursor,
+    DataAnswer,
+    Flag,
+    LimitOrAll,
+    PartsAnswer,
+    Server,
+    TextAnswer,
+)
 from trunkline.cli.rendering.output import (
     note,
+    note_next_page,
     print_fields,
     print_json,
     print_table,
@@ -35,12 +46,12 @@ if TYPE_CHECKING:
 
 Kind = Literal["input", "auth", "outcome"]
 Outcome = Literal["succeeded", "failed", "call_again"]
-ItemArgument = Annotated[str, Parameter(name="ITEM", help="The item's id, or the run's with STEP after it.")]
-StepArgument = Annotated[str | None, Parameter(name="STEP", help="The step, where a run is named.")]
+ItemArgument = Annotated[str, Parameter(name="ITEM", help="ID of the item, or of a run, with STEP.")]
+StepArgument = Annotated[str | None, Parameter(name="STEP", help="Step of the run.")]
 
 _LONGEST_QUESTION = 60
 
-app = App(name="inbox", help="See and answer what waits for a person.", version_flags=[])
+app = App(name="inbox", help="List and answer steps that wait for a person.", version_flags=[])
 
 
 @app.command(name="list")
@@ -48,22 +59,22 @@ def list_items(
     *,
     kind: Kind | None = None,
     workflow: str | None = None,
-    limit: int | None = None,
+    limit: LimitOrAll = None,
+    cursor: Cursor = None,
     server: Server = HERE,
 ) -> int:
     """
-    List what waits for a person, the oldest first.
+    List steps that wait for a person, oldest first.
 
     Parameters
     ----------
     kind
-        Only questions, wishes to log in, or outcomes that nobody knows.
+        List only questions (input), requests to authenticate (auth), or calls with an unknown outcome (outcome).
     workflow
-        Only of this workflow: its name or id.
-    limit
-        At most this many. Default: all.
+        List only steps of this workflow, by name or ID.
     """
-    page = server.client().inbox(kind=kind, workflow=workflow, limit=limit)
+    query = {"kind": kind, "workflow": workflow}
+    page = server.client().inbox(query, limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
         return Exit.OK
@@ -81,13 +92,14 @@ def list_items(
     ]
     print_table(("ITEM", "KIND", "WORKFLOW", "AGENT", "SINCE", "UNTIL", "QUESTION"), rows)
     if not rows:
-        note("Nothing waits for a person.")
+        note("No step waits for a person.")
+    note_next_page(("inbox", "list"), query, page.next_cursor)
     return Exit.OK
 
 
 @app.command(name="show")
 def show(item: ItemArgument, step: StepArgument = None, /, *, server: Server = HERE) -> int:
-    """Show a question with all that came with it."""
+    """Show a question with its data."""
     found = _found(server.client(), item, step)
     if server.json:
         print_json(found)
@@ -118,9 +130,9 @@ def answer(
     step: StepArgument = None,
     /,
     *,
-    text: str | None = None,
-    data: str | None = None,
-    parts: str | None = None,
+    text: TextAnswer = None,
+    data: DataAnswer = None,
+    parts: PartsAnswer = None,
     function_response_: Annotated[str | None, Parameter(name="--function-response")] = None,
     approve: Flag = False,
     reject: Flag = False,
@@ -129,26 +141,20 @@ def answer(
     server: Server = HERE,
 ) -> int:
     """
-    Answer a question, or say what became of a call.
+    Answer a question, or record the outcome of a call.
 
     Parameters
     ----------
-    text
-        The answer; - or @FILE reads it, so that it stays out of the shell's history.
-    data
-        The answer as JSON data; @FILE reads it.
-    parts
-        A JSON file with a list of message parts, for agents that want more than text or data.
     function_response_
-        What the function that the agent waits for has returned, as JSON; @FILE reads it.
+        Result of the function that the agent waits for, as JSON. @FILE reads it from a file.
     approve
-        Say yes.
+        Approve.
     reject
-        Say no.
+        Reject.
     outcome
-        Of a call whose outcome is unknown: the agent did it, did not, or is to be called again.
+        Outcome of a call that is unknown: the agent did the work, failed, or should be called again.
     output
-        With --outcome succeeded: what the agent answered, as JSON or text; @FILE reads it.
+        With --outcome succeeded: the agent's output, as JSON or text. @FILE reads it from a file.
     """
     client = server.client()
     found = _found(client, item, step)
@@ -157,7 +163,11 @@ def answer(
         run = client.resolve(found["run_id"], found["step"], body)
     else:
         if approve and reject:
-            raise CliError("It is either yes or no", fix="Leave one of them out.", exit_code=Exit.USAGE)
+            raise CliError(
+                "--approve and --reject cannot be combined",
+                fix="Leave one of them out.",
+                exit_code=Exit.USAGE,
+            )
         body = verdict(found, approved=approve) if approve or reject else {}
         if text is not None:
             body["text"] = given_text(text)
@@ -188,7 +198,7 @@ def function_response(item: InboxItemResource, given: Json) -> JsonObject:
 
 
 def verdict(item: InboxItemResource, *, approved: bool) -> JsonObject:
-    """Yes or no, as the function that asks for a confirmation returns it, or in words."""
+    """The decision, as the function that asks for a confirmation returns it, or as text."""
     if calls_in(item["data"]):
         return {"data": function_response(item, {"confirmed": approved})}
     return {"text": "approved" if approved else "rejected", "data": {"approved": approved}}
@@ -204,7 +214,7 @@ def calls_in(data: Json) -> list[JsonObject]:
 
 
 def _found(client: Client, item: str, step: str | None) -> InboxItemResource:
-    """By its id, or as what a step of a run waits for."""
+    """By its id, or by a run and its step."""
     if step is None:
         return client.inbox_item(item)
     return client.waiting_step(item, step)
@@ -220,7 +230,7 @@ def _resolution(found: InboxItemResource, outcome: Outcome | None, output: str |
 
 
 def _no_answer(found: InboxItemResource) -> CliError:
-    return CliError("There is no answer to send", fix=_how_to_answer(found), exit_code=Exit.USAGE)
+    return CliError("The answer is missing", fix=_how_to_answer(found), exit_code=Exit.USAGE)
 
 
 def _how_to_answer(found: InboxItemResource) -> str:
@@ -244,14 +254,14 @@ def _call_of(item: InboxItemResource, named: JsonObject) -> JsonObject:
             return call
         case []:
             raise CliError(
-                "The agent waits for no such function",
-                fix=f"See what it asks: trunkline inbox show {item['id']}",
+                "The agent does not wait for this function",
+                fix=f"See the question: trunkline inbox show {item['id']}",
                 exit_code=Exit.USAGE,
             )
         case _:
             names = ", ".join(f"{call['name']} ({call['id']})" for call in calls)
             raise CliError(
                 f"The agent waits for several functions: {names}",
-                fix='Say which: --function-response \'{"id": "…", "response": {…}}\'',
+                fix='Name one: --function-response \'{"id": "…", "response": {…}}\'',
                 exit_code=Exit.USAGE,
             )

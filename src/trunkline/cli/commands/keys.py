@@ -1,5 +1,5 @@
 """
-`trunkline keys`: who may use the API.
+`trunkline keys`: the API keys.
 
 The commands work on the store and need no server: the first key has to exist before a server may listen on an
 address that others can reach. A running server sees a change within two seconds.
@@ -32,39 +32,40 @@ else:
 T = TypeVar("T")
 Role = Literal["viewer", "operator", "admin"]
 
-app = App(name="keys", help="Make, see and revoke the API's keys, in the store itself.", version_flags=[])
+app = App(name="keys", help="Create, list and revoke API keys, directly in the store.", version_flags=[])
 
 
 @app.command(name="create")
 def create(
-    name: Annotated[str, Parameter(name="NAME", help="Whose it is, or what for.")],
+    name: Annotated[str, Parameter(name="NAME", help="Who or what the key is for.")],
     /,
     *,
     role: Role,
     place: StorePlace = STORE_HERE,
 ) -> int:
     """
-    Make a key, and print it: this once, since only its digest is kept.
+    Create an API key and print it.
 
-    Give it to programs as TRUNKLINE_API_KEY, or as the header Authorization: Bearer KEY.
+    The key is shown only once, because only its digest is stored. Set it as TRUNKLINE_API_KEY for the command line,
+    or send it in the header Authorization: Bearer KEY.
 
     Parameters
     ----------
     role
-        viewer sees everything, operator also starts and steers runs, admin may do everything.
+        viewer can read everything, operator can also start and control runs, admin can do everything.
     """
     key, text = _with_keys(place, lambda keys: keys.create(name, role))
     if place.json:
         print_json({**_shown(key), "key": text})
         return Exit.OK
-    note(f"{key.name} is a key with the role {key.role}. It is shown this once:")
+    note(f"Created key {key.name} with the role {key.role}. It is shown only once:")
     print_text(text)
     return Exit.OK
 
 
 @app.command(name="list")
 def list_keys(*, place: StorePlace = STORE_HERE) -> int:
-    """List the keys, revoked ones too; never the keys themselves."""
+    """List keys, including revoked ones. The keys themselves are never shown."""
     keys = _with_keys(place, lambda keys: keys.list())
     if place.json:
         print_json({"items": [_shown(key) for key in keys], "next_cursor": None})
@@ -72,21 +73,21 @@ def list_keys(*, place: StorePlace = STORE_HERE) -> int:
     rows = [[key.name, key.role, _state(key), _time(key.created_at) or "", key.id] for key in keys]
     print_table(("KEY", "ROLE", "STATE", "CREATED", "ID"), rows)
     if not rows:
-        note("There are no keys. Make one with: trunkline keys create NAME --role admin")
+        note("No keys. Create one with: trunkline keys create NAME --role admin")
     return Exit.OK
 
 
 @app.command(name="revoke")
 def revoke(
-    key: Annotated[str, Parameter(name="KEY", help="The key's name or id.")],
+    key: Annotated[str, Parameter(name="KEY", help="Name or ID of the key.")],
     /,
     *,
     place: StorePlace = STORE_HERE,
 ) -> int:
     """
-    Revoke a key: within two seconds nobody comes in with it any more.
+    Revoke a key.
 
-    Its name can be used again.
+    It is rejected within two seconds, and stays in the list. You can use its name again.
     """
     revoked = _with_keys(place, lambda keys: keys.revoke(key))
     if place.json:
@@ -118,7 +119,7 @@ def _shown(key: ApiKey) -> dict[str, str | None]:
 
 
 def _state(key: ApiKey) -> Cell:
-    return Cell("in use", "green") if key.revoked_at is None else Cell("revoked", "dim")
+    return Cell("active", "green") if key.revoked_at is None else Cell("revoked", "dim")
 
 
 def _time(at: int | None) -> str | None:

@@ -10,7 +10,7 @@ from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.inputs import run_input
-from trunkline.cli.options import HERE, Flag, InputPairs, Server
+from trunkline.cli.options import HERE, Duration, Flag, InputPairs, Server
 from trunkline.cli.rendering.output import note, print_json, print_text, print_value
 from trunkline.cli.rendering.run import error_lines, question_lines
 from trunkline.cli.workflow_files import is_file, save_file
@@ -24,33 +24,33 @@ def run(
     input_file: str | None = None,
     version: int | None = None,
     follow: Annotated[Flag, Parameter(name=("--follow", "-f"))] = False,
-    wait: float | None = None,
+    wait: Duration = None,
     idempotency_key: str | None = None,
     server: Server = HERE,
 ) -> int:
     """
     Run a workflow.
 
-    Prints the run's id; with --follow its progress and then its output, with --wait its output alone. Exit
-    codes of one that was seen through: 0 completed, 10 failed, 11 cancelled, 12 timed out, 13 it waits
-    for a person.
+    Prints the ID of the run. With --follow, prints its progress and then its output. With --wait, prints only its
+    output. With either, the exit code is 0 if the run completed, 10 if it failed, 11 if it was cancelled, 12 if it
+    timed out, and 13 if it waits for a person.
 
     Parameters
     ----------
     workflow
-        A saved workflow's name, or a file, which is saved first.
+        Name of a saved workflow, or a file, which is saved first.
     input_
-        key=value, as often as needed. A value that is JSON is taken as JSON; key=@file reads a file.
+        Field of the input as key=value. Can be repeated. Values that are JSON are read as JSON. key=@FILE reads a file.
     input_file
-        A JSON file with the whole input; - is stdin. -i adds to it.
+        JSON file with the whole input. - reads stdin. --input adds to it.
     version
-        Run this version instead of the latest.
+        Version to run. Default: the latest.
     follow
-        Show the run until it ends or waits for a person. Ctrl-C leaves it running.
+        Show the progress until the run ends or waits for a person. Ctrl-C leaves it running.
     wait
-        Wait this many seconds for it to end.
+        How long to wait for the run to end, such as 30s.
     idempotency_key
-        The same key with the same input gives the same run, however often it is sent.
+        Requests with the same key and input start only one run.
     """
     client = server.client()
     given = run_input(input_, input_file)
@@ -66,7 +66,7 @@ def run(
     show: Show = "nothing"
     if follow:
         show = "notes" if server.json else progress_for_people()
-    ended = follow_run(client, started["id"], show=show, seconds=wait)
+    ended = follow_run(client, started["id"], show=show, wait=wait)
     if server.json:
         print_json(ended)
     else:

@@ -1,7 +1,8 @@
-"""`trunkline runs`: what runs do and have done, and the commands that change a run."""
+"""`trunkline runs`: find, inspect and control runs."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
@@ -13,7 +14,23 @@ from trunkline.cli.failures import CliError
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.inputs import given_json, given_text, given_value, read_json, run_input
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import HERE, Count, Flag, InputPairs, OnlyStep, RunArgument, Server
+from trunkline.cli.options import (
+    HERE,
+    Count,
+    Cursor,
+    DataAnswer,
+    Duration,
+    Flag,
+    Hidden,
+    InputPairs,
+    Limit,
+    LimitOrAll,
+    OnlyStep,
+    PartsAnswer,
+    RunArgument,
+    Server,
+    TextAnswer,
+)
 from trunkline.cli.rendering.followed_run import FollowedRun
 from trunkline.cli.rendering.output import (
     aligned,
@@ -48,10 +65,10 @@ else:
 
 Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
 _LOG_COLUMNS = ("AT", "LEVEL", "FROM", "STEP", "ATTEMPT", "TEXT")
-StepArgument = Annotated[str, Parameter(name="STEP", help="The step's name.")]
+StepArgument = Annotated[str, Parameter(name="STEP", help="Name of the step.")]
 Outcome = Literal["succeeded", "failed", "call_again"]
 
-app = App(name="runs", help="See and steer runs.", version_flags=[])
+app = App(name="runs", help="Find, inspect and control runs.", version_flags=[])
 
 
 @app.command(name="list")
@@ -65,8 +82,8 @@ def list_runs(
     until: str | None = None,
     parent: str | None = None,
     children: bool = True,
-    limit: int = 50,
-    cursor: str | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     server: Server = HERE,
 ) -> int:
     """
@@ -75,25 +92,21 @@ def list_runs(
     Parameters
     ----------
     status
-        Only runs in this state; may be given several times: in any of them.
+        List only runs with this status. Can be repeated.
     workflow
-        Only runs of this workflow, by name or id.
+        List only runs of this workflow, by name or ID.
     agent
-        Only runs of workflows that call this agent.
+        List only runs of workflows that call this agent.
     search
-        Only runs whose id or workflow's name begins with this text, or whose correlation id it is.
+        List only runs whose ID or workflow name starts with this text, or with this correlation ID.
     since
-        Only runs created at this time or later, e.g. 2026-03-01T12:00:00Z.
+        List only runs created at or after this time, such as 2026-03-01T12:00:00Z.
     until
-        Only runs created before this time.
+        List only runs created before this time.
     parent
-        Only runs that steps of this run have begun.
+        List only child runs of this run.
     children
-        Runs that steps of other runs have begun, too.
-    limit
-        At most this many.
-    cursor
-        Go on where an earlier list ended: its next_cursor.
+        Include child runs.
     """
     asked: dict[str, str | list[Status] | None] = {
         "status": status,
@@ -124,7 +137,7 @@ def list_runs(
     ]
     print_table(("RUN", "WORKFLOW", "STATUS", "CREATED", "TIME", "STARTED BY"), rows)
     if not page.items:
-        note("There are no such runs. Start one with: trunkline run FILE|NAME")
+        note("No matching runs. Start one with: trunkline run FILE|NAME")
     note_next_page(("runs", "list"), {**asked, "no-children": not children}, page.next_cursor)
     return Exit.OK
 
@@ -143,23 +156,14 @@ def show(run: RunArgument, /, *, server: Server = HERE) -> int:
 @app.command(name="items")
 def items(
     run: RunArgument,
-    step: Annotated[str, Parameter(name="STEP", help="A step with for_each.")],
+    step: Annotated[str, Parameter(name="STEP", help="Step with for_each.")],
     /,
     *,
-    limit: int = 50,
-    cursor: str | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
     server: Server = HERE,
 ) -> int:
-    """
-    List the items of a step that have begun, in their order.
-
-    Parameters
-    ----------
-    limit
-        At most this many.
-    cursor
-        Go on where an earlier list ended: its next_cursor.
-    """
+    """List the started items of a loop, in order."""
     page = server.client().items(run, step, limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
@@ -170,19 +174,20 @@ def items(
 
 
 @app.command(name="watch")
-def watch(run: RunArgument, /, *, wait: float | None = None, server: Server = HERE) -> int:
+def watch(run: RunArgument, /, *, wait: Duration = None, server: Server = HERE) -> int:
     """
     Watch a run until it ends or waits for a person.
 
-    Its exit code is the run's: 0 completed, 10 failed, 11 cancelled, 12 timed out, 13 it waits for a person.
+    The exit code is 0 if the run completed, 10 if it failed, 11 if it was cancelled, 12 if it timed out, and 13 if it
+    waits for a person.
 
     Parameters
     ----------
     wait
-        Watch for this many seconds at most.
+        Maximum time to watch, such as 30s.
     """
     show_as: Show = "json" if server.json else progress_for_people()
-    ended = follow_run(server.client(), run, show=show_as, seconds=wait)
+    ended = follow_run(server.client(), run, show=show_as, wait=wait)
     if not server.json and ended["output"] is not None:
         print_value(ended["output"])
     for line in error_lines(ended) + question_lines(ended):
@@ -192,7 +197,7 @@ def watch(run: RunArgument, /, *, wait: float | None = None, server: Server = HE
 
 @app.command(name="events")
 def events(run: RunArgument, /, *, server: Server = HERE) -> int:
-    """List what has happened in a run."""
+    """List the events of a run."""
     client = server.client()
     happened = client.events(run)
     if server.json:
@@ -211,24 +216,20 @@ def logs(
     /,
     *,
     attempt: Count | None = None,
-    limit: Count | None = None,
-    cursor: str | None = None,
+    limit: LimitOrAll = None,
+    cursor: Cursor = None,
     server: Server = HERE,
 ) -> int:
     """
-    Show what is known of a run, line by line, oldest first.
+    Show the log of a run, oldest line first.
 
-    Its history, what its agents have said meanwhile, and every exchange with them in short; all of an exchange is in
-    runs wire. What a process writes to its own log beside that is where its log goes.
+    It contains the run's history, the progress messages of agents, and a summary of each request. runs wire shows
+    requests completely. The log of a Trunkline process is separate.
 
     Parameters
     ----------
     attempt
-        Only lines of this attempt, or of none.
-    limit
-        At most this many. Default: all.
-    cursor
-        Go on where an earlier list ended: its next_cursor.
+        Show only lines of this attempt, and lines that belong to none.
     """
     client = server.client()
     page = client.logs(run, {"step": step, "attempt": attempt}, limit=limit, cursor=cursor)
@@ -238,10 +239,10 @@ def logs(
         print_json(page.answer())
         return Exit.OK
     if page.items:
-        # As in a pipe on a terminal, too, where a table would fold the texts into a narrow column.
+        # On a terminal, a table would fold the texts into a narrow column.
         print_text(aligned(_LOG_COLUMNS, [_log_row(line) for line in page.items]))
     else:
-        note("There are no such lines.")
+        note("No matching lines.")
     place = (run,) if step is None else (run, step)
     note_next_page(("runs", "logs", *place), {"attempt": attempt}, page.next_cursor)
     return Exit.OK
@@ -258,23 +259,23 @@ def wire(
     server: Server = HERE,
 ) -> int:
     """
-    Show what went over the wire.
+    Show the requests to agents and their responses.
 
-    Calls, streams with their events, questions after long tasks, cards, tokens and pushes. Secrets are never
-    shown; bodies are cut where they are long.
+    Includes streams with their events, polling, agent cards, tokens and push notifications. Secrets are redacted, and
+    long bodies are truncated.
 
     Parameters
     ----------
     curl
-        Print the curl commands that repeat the requests; secrets are environment variables, named, and a body that
-        is cut is read from a file.
+        Print curl commands that repeat the requests. Secrets become environment variables. A truncated body is read
+        from a file.
     har
-        Print an HTTP Archive (HAR 1.2), for a browser's developer tools: trunkline runs wire RUN --har > run.har
+        Print an HTTP Archive (HAR 1.2) for the developer tools of a browser.
     """
     if curl + har + server.json > 1:
         raise CliError(
-            "Only one of --curl, --har and --json can be printed.",
-            fix="Leave all but one of them out.",
+            "--curl, --har and --json cannot be combined",
+            fix="Use one of them.",
             exit_code=Exit.USAGE,
         )
     client = server.client()
@@ -291,35 +292,35 @@ def wire(
     elif exchanges:
         rendered_exchanges.print_exchanges(exchanges)
     if not exchanges:
-        note("Nothing has gone over the wire yet")
+        note("No requests yet.")
     return Exit.OK
 
 
 @app.command(name="file")
 def file(
     run: RunArgument,
-    blob: Annotated[str, Parameter(name="FILE", help="The file's id: `blob.id` in the step's output.")],
+    blob: Annotated[str, Parameter(name="FILE", help="ID of the file: `blob.id` in the output of the step.")],
     /,
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     server: Server = HERE,
 ) -> int:
     """
-    Get a file that an agent has answered with.
+    Download a file from an agent's response.
 
-    Short ones are in the step's output itself; of long ones it has a reference, whose id this takes.
+    Small files are part of the step's output. For a large file, the output has a reference with the ID of the file.
 
     Parameters
     ----------
     output
-        Where to write it. Default: stdout.
+        File to write. Default: stdout.
     """
     content = server.client().file(run, blob)
     if output is None and not server.json:
         if sys.stdout.isatty():
             raise CliError(
-                "The file is not text that a terminal should show",
-                fix="Give it a name with --output, or send it on with |",
+                "The file can contain binary data, which is not printed to a terminal",
+                fix="Write it to a file with --output, or use a pipe",
                 exit_code=Exit.USAGE,
             )
         sys.stdout.buffer.write(content)
@@ -329,11 +330,11 @@ def file(
             output.write_bytes(content)
         except OSError as error:
             raise CliError(
-                f"{output} cannot be written: {error.strerror or error}",
-                fix="Choose another place with --output",
+                f"Cannot write {output}: {error.strerror or error}",
+                fix="Choose another file with --output",
                 exit_code=Exit.USAGE,
             ) from error
-        note(f"{len(content)} bytes are in {output}")
+        note(f"Wrote {len(content):,} bytes to {output}")
     if server.json:
         print_json(
             {"run": run, "id": blob, "bytes": len(content), "path": None if output is None else str(output)}
@@ -343,7 +344,7 @@ def file(
 
 @app.command(name="export")
 def export(run: RunArgument, /, *, server: Server = HERE) -> int:
-    """Print everything there is about a run, as one JSON document: the run, its items, events and wire."""
+    """Print a run with its items, events and requests as one JSON document."""
     client = server.client()
     found = client.run(run)
     print_json(
@@ -366,7 +367,7 @@ def cancel(run: RunArgument, /, *, server: Server = HERE) -> int:
     """
     Cancel a run.
 
-    Agents that can cancel are told; the run ends when they have confirmed, within 10 seconds at most.
+    Agents that support it receive a cancel request. The run ends when they have confirmed, after 10 seconds at most.
     """
     return _print_changed(server.client().act(run, "cancel"), server)
 
@@ -374,16 +375,16 @@ def cancel(run: RunArgument, /, *, server: Server = HERE) -> int:
 @app.command(name="pause")
 def pause(run: RunArgument, /, *, server: Server = HERE) -> int:
     """
-    Let calls in flight end and start no other.
+    Pause a run.
 
-    Go on with: trunkline runs resume RUN
+    Calls in progress finish, and no new ones start. To continue the run, use runs resume.
     """
     return _print_changed(server.client().act(run, "pause"), server)
 
 
 @app.command(name="resume")
 def resume(run: RunArgument, /, *, server: Server = HERE) -> int:
-    """Let a paused run go on."""
+    """Resume a paused run."""
     return _print_changed(server.client().act(run, "resume"), server)
 
 
@@ -400,22 +401,22 @@ def retry(
     server: Server = HERE,
 ) -> int:
     """
-    Run a finished run again, keeping completed outputs.
+    Retry a finished run.
 
-    The new run has an id of its own.
+    Starts a new run, with a new ID, that keeps the outputs of completed steps.
 
     Parameters
     ----------
     from_step
-        Begin here again, instead of at the steps that failed.
+        Start again at this step instead of the steps that failed.
     step_input
-        With --from-step: what that step is given, as JSON, in place of what the workflow makes for it; @FILE reads it.
+        With --from-step: input for that step as JSON, instead of the one from the workflow. @FILE reads it from a file.
     from_start
-        Keep nothing: run every step again.
+        Run every step again.
     input_
-        key=value of a new input, as often as needed; without any the old input is taken.
+        Field of a new input as key=value. Can be repeated. Default: the input of the finished run.
     input_file
-        A JSON file with the new input; - is stdin.
+        JSON file with the new input. - reads stdin.
     """
     body: JsonObject = {}
     if from_step is not None:
@@ -433,36 +434,29 @@ def retry(
 def reply(
     run: RunArgument,
     step: StepArgument,
-    text: Annotated[str | None, Parameter(name="TEXT")] = None,
+    text_argument: Annotated[str | None, Parameter(name="TEXT"), Hidden] = None,
     /,
     *,
-    data: str | None = None,
-    parts_file: str | None = None,
+    text: TextAnswer = None,
+    data: DataAnswer = None,
+    parts: PartsAnswer = None,
+    parts_file: Annotated[str | None, Hidden] = None,
     server: Server = HERE,
 ) -> int:
-    """
-    Answer an agent's question.
-
-    Parameters
-    ----------
-    text
-        The answer; - or @FILE reads it, so that it stays out of the shell's history.
-    data
-        The answer as JSON data; @FILE reads it.
-    parts_file
-        A JSON file with a list of message parts, for agents that want more than text or data.
-    """
+    """Answer an agent's question."""
+    text = text if text is not None else text_argument
+    parts = parts if parts is not None else parts_file
     body: JsonObject = {}
     if text is not None:
         body["text"] = given_text(text)
     if data is not None:
         body["data"] = given_json(data)
-    if parts_file is not None:
-        body["parts"] = read_json(parts_file)
+    if parts is not None:
+        body["parts"] = read_json(parts)
     if not body:
         raise CliError(
-            "There is no answer to send",
-            fix=f"trunkline runs reply {run} {step} 'YOUR ANSWER'",
+            "The answer is missing",
+            fix=f"trunkline runs reply {run} {shlex.quote(step)} --text 'YOUR ANSWER'",
             exit_code=Exit.USAGE,
         )
     return _print_changed(server.client().reply(run, step, body), server)
@@ -472,22 +466,30 @@ def reply(
 def resolve(
     run: RunArgument,
     step: StepArgument,
-    outcome: Annotated[Outcome, Parameter(name="OUTCOME")],
+    outcome_argument: Annotated[Outcome | None, Parameter(name="OUTCOME"), Hidden] = None,
     /,
     *,
+    outcome: Outcome | None = None,
     output: str | None = None,
     server: Server = HERE,
 ) -> int:
     """
-    Say what became of a call whose outcome is unknown.
+    Record the outcome of a call that is unknown.
 
     Parameters
     ----------
     outcome
-        What you found out: the agent did it, did not, or is to be called again.
+        What you found out: the agent did the work, failed, or should be called again.
     output
-        What the agent answered, as JSON or text, if it succeeded; @FILE reads it.
+        With --outcome succeeded: the agent's output, as JSON or text. @FILE reads it from a file.
     """
+    outcome = outcome or outcome_argument
+    if outcome is None:
+        raise CliError(
+            "The outcome is missing",
+            fix=f"trunkline runs resolve {run} {shlex.quote(step)} --outcome succeeded|failed|call_again",
+            exit_code=Exit.USAGE,
+        )
     body: JsonObject = {"outcome": outcome}
     if output is not None:
         body["output"] = given_value(output)
@@ -521,7 +523,7 @@ def _print_har(exchanges: Sequence[ExchangeResource]) -> None:
 
 def _print_curl(exchanges: Sequence[ExchangeResource]) -> None:
     for exchange in exchanges:
-        # A push was the agent's request: nobody else should repeat it.
+        # A push was a request by the agent, which only the agent can repeat.
         if exchange.get("kind") != "push":
             print_text(wire_exchanges.to_curl(cast("JsonObject", exchange)))
 

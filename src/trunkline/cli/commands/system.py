@@ -1,4 +1,4 @@
-"""`trunkline system`: how the system stands."""
+"""`trunkline system`: the status of the system."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def system(*, server: Server = HERE) -> int:
     """
-    Show how the system stands: what it depends on, which processes live, how much waits.
+    Show the status of the system: dependencies, processes and queues.
 
-    Exits with 6 when it does not take work. Whether this machine is fit for it: trunkline doctor
+    Exits with 6 if the system does not accept work. To check this machine, use trunkline doctor.
     """
     state = server.client().system()
     if server.json:
@@ -38,7 +38,7 @@ def _show(state: SystemState) -> None:
         ]
     )
     print_text("")
-    print_table(("DEPENDENCY", "RESULT", "FOUND"), [_dependency(each) for each in state["dependencies"]])
+    print_table(("DEPENDENCY", "RESULT", "DETAIL"), [_dependency(each) for each in state["dependencies"]])
     if state["processes"] is not None:
         print_text("")
         print_table(
@@ -50,11 +50,11 @@ def _show(state: SystemState) -> None:
         print_table([each["name"] for each in state["runs"]], [[_number(each) for each in state["runs"]]])
         print_text("")
         waiting = [[each["name"].replace("_", " "), _number(each)] for each in state["queues"]]
-        print_table(("WAITING", "COUNT"), waiting)
+        print_table(("QUEUE", "LENGTH"), waiting)
     if state["consumers"] is not None:
         print_text("")
         print_table(
-            ("TOPIC", "GROUP", "WAITING", "PARTITIONS"), [_consumers(each) for each in state["consumers"]]
+            ("TOPIC", "GROUP", "LAG", "PARTITIONS"), [_consumers(each) for each in state["consumers"]]
         )
         for trouble in dict.fromkeys(each["detail"] for each in state["consumers"] if each["detail"]):
             note(f"warning: {trouble}")
@@ -74,7 +74,7 @@ def _process(process: ProcessResource) -> list[str | Cell]:
     pool = "" if process["pool"] is None else f" (pool {process['pool']})"
     return [
         process["name"],
-        Cell("alive", "green") if process["alive"] else Cell("not heard of", "red"),
+        Cell("alive", "green") if process["alive"] else Cell("not responding", "red"),
         ", ".join(process["roles"]) + pool,
         process["version"],
         date_time(process["started_at"]),

@@ -1,4 +1,4 @@
-"""`trunkline workflows`: saving, checking and showing definitions, some of it without a server."""
+"""`trunkline workflows`: save, validate and show definitions, in part without a server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, Diagnostic, diagnostic_of, explained
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import HERE, JsonFlag, Server
-from trunkline.cli.rendering.output import note, print_json, print_table, print_text, status_cell
+from trunkline.cli.options import HERE, Cursor, JsonFlag, Limit, LimitOrAll, Server
+from trunkline.cli.rendering.output import (
+    note,
+    note_next_page,
+    print_json,
+    print_table,
+    print_text,
+    status_cell,
+)
 from trunkline.cli.rendering.times import date_time
 from trunkline.cli.rendering.workflow_graph import Node, as_mermaid, as_text
 from trunkline.cli.workflow_files import is_file, save_file
@@ -27,13 +34,13 @@ else:
     language = lazy_module("trunkline.workflow")
 
 
-app = App(name="workflows", help="Save, check and see workflows.", version_flags=[])
+app = App(name="workflows", help="Save, validate and show workflows.", version_flags=[])
 
 
 @app.command(name="apply")
 def apply(
     files: Annotated[
-        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files; - is stdin.", negative="")
+        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files. - reads stdin.", negative="")
     ],
     /,
     *,
@@ -42,7 +49,7 @@ def apply(
     """
     Save workflows.
 
-    A definition that is new or has changed becomes a new version; runs that have begun keep theirs.
+    A new or changed definition becomes a new version. Runs keep the version that they started with.
     """
     client = server.client()
     saved = [save_file(client, file) for file in files]
@@ -62,16 +69,16 @@ def apply(
 @app.command(name="validate")
 def validate(
     files: Annotated[
-        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files; - is stdin.", negative="")
+        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files. - reads stdin.", negative="")
     ],
     /,
     *,
     json: JsonFlag = False,
 ) -> int:
     """
-    Check workflow files.
+    Validate workflow files.
 
-    Needs no server. Everything that is wrong is told as file:line:column: message, and the exit code is 7 then.
+    Needs no server. Prints each error as file:line:column: message, and exits with 7 if there is one.
     """
     reports = [_report(file) for file in files]
     if json:
@@ -83,16 +90,9 @@ def validate(
 
 
 @app.command(name="list")
-def list_workflows(*, limit: int | None = None, server: Server = HERE) -> int:
-    """
-    List workflows with their latest versions.
-
-    Parameters
-    ----------
-    limit
-        At most this many. Default: all.
-    """
-    page = server.client().workflows(limit=limit)
+def list_workflows(*, limit: LimitOrAll = None, cursor: Cursor = None, server: Server = HERE) -> int:
+    """List workflows with their latest versions."""
+    page = server.client().workflows(limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
         return Exit.OK
@@ -102,25 +102,46 @@ def list_workflows(*, limit: int | None = None, server: Server = HERE) -> int:
     ]
     print_table(("WORKFLOW", "VERSION", "SAVED"), rows)
     if not rows:
-        note("There are no workflows. Save one with: trunkline workflows apply FILE")
+        note("No workflows. Save one with: trunkline workflows apply FILE")
+    note_next_page(("workflows", "list"), {}, page.next_cursor)
+    return Exit.OK
+
+
+@app.command(name="versions")
+def versions(
+    workflow: Annotated[str, Parameter(name="WORKFLOW", help="Name or ID of the workflow.")],
+    /,
+    *,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    server: Server = HERE,
+) -> int:
+    """List the versions of a workflow, newest first."""
+    page = server.client().workflow_versions(workflow, limit=limit, cursor=cursor)
+    if server.json:
+        print_json(page.answer())
+        return Exit.OK
+    rows = [[str(version["version"]), date_time(version["created_at"])] for version in page.items]
+    print_table(("VERSION", "SAVED"), rows)
+    note_next_page(("workflows", "versions", workflow), {}, page.next_cursor)
     return Exit.OK
 
 
 @app.command(name="show")
 def show(
-    workflow: Annotated[str, Parameter(name="WORKFLOW", help="Its name or id.")],
+    workflow: Annotated[str, Parameter(name="WORKFLOW", help="Name or ID of the workflow.")],
     /,
     *,
     version: int | None = None,
     server: Server = HERE,
 ) -> int:
     """
-    Show a workflow as it was written.
+    Show the definition of a workflow.
 
     Parameters
     ----------
     version
-        This version instead of the latest.
+        Version to show. Default: the latest.
     """
     found = server.client().workflow(workflow, version)
     if server.json:
@@ -132,7 +153,7 @@ def show(
 
 
 class WorkflowFileReport(TypedDict):
-    """What came of one file."""
+    """The result for one file."""
 
     file: str
     name: str | None
@@ -142,21 +163,21 @@ class WorkflowFileReport(TypedDict):
 
 @app.command(name="graph")
 def graph(
-    workflow: Annotated[str, Parameter(name="WORKFLOW", help="A file, or a saved workflow's name.")],
+    workflow: Annotated[str, Parameter(name="WORKFLOW", help="File, or name of a saved workflow.")],
     /,
     *,
     format_: Annotated[Literal["text", "mermaid"], Parameter(name="--format")] = "text",
     server: Server = HERE,
 ) -> int:
     """
-    Draw a workflow's graph.
+    Draw the graph of a workflow.
 
-    Needs no server when the workflow is a file.
+    Needs no server if the workflow is a file.
 
     Parameters
     ----------
     format_
-        text for a terminal; mermaid for pages that draw it.
+        text for a terminal, or mermaid for Markdown pages.
     """
     nodes = _nodes(_compiled(workflow, server))
     if server.json:
@@ -171,7 +192,7 @@ def schema(*, json: JsonFlag = False) -> int:
     """
     Print the JSON Schema of workflow files.
 
-    Editors complete and check with it.
+    Use it in an editor, for completion and validation.
     """
     del json  # a schema has no other form
     print_json(language.workflow_json_schema())
@@ -182,7 +203,7 @@ def _report(file: str) -> WorkflowFileReport:
     try:
         loaded = _load(file)
     except CliError as error:
-        # Some mistakes have no place: a file that is no text at all.
+        # An error may have no position, such as for a file that is not text.
         errors = error.diagnostics or (Diagnostic("", error.what),)
         return {"file": file, "name": None, "errors": _findings(errors), "warnings": []}
     warnings = [Diagnostic(f.path, f.message, f.line, f.column) for f in loaded.warnings]

@@ -1,4 +1,4 @@
-"""`trunkline zone`: a zone of the JSON-RPC contract, served from here, and the calls it has refused."""
+"""`trunkline zone`: serve a zone of the JSON-RPC contract, and list the calls it rejected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import Count, Flag, JsonFlag
+from trunkline.cli.options import Flag, JsonFlag, Limit
 from trunkline.cli.rendering.output import note, print_json, print_table
 from trunkline.cli.rendering.times import date_time
 from trunkline.cli.setting_flags import LogFormat, LogLevel
@@ -40,10 +40,12 @@ else:
     zone_server = lazy_module("trunkline.zones.serving.http_server")
     policy_file = lazy_module("trunkline.zones.access.policy_file")
 
-_EXAMPLE = "Name it as module:attribute, e.g. execution:zone for `zone = Zone(…)` in execution.py."
+_EXAMPLE = "Name it as module:attribute, such as execution:zone for `zone = Zone(…)` in execution.py."
 DEFAULT_LIMIT = 50
 
-app = App(name="zone", help="Serve a zone: functions behind one address, as JSON-RPC.", version_flags=[])
+app = App(
+    name="zone", help="Serve a zone: Python functions as JSON-RPC methods at one URL.", version_flags=[]
+)
 
 
 @app.command(name="serve")
@@ -64,38 +66,37 @@ def serve(
     log_format: LogFormat = None,
 ) -> int:
     """
-    Serve a zone: functions of yours behind one address.
+    Serve a zone.
 
-    Prints its URL, alone on one line of stdout, when it is ready to take calls: POST them to that URL. SIGTERM and
-    Ctrl-C stop it gracefully. Work that goes on is in the data folder and survives both.
+    Prints its URL, alone on one line of stdout, when it is ready to accept calls. POST requests to that URL. SIGTERM
+    and Ctrl-C stop it gracefully. Work in progress is stored in the data folder and continues after a restart.
 
     Parameters
     ----------
     zone
-        Where it is, e.g. execution:zone for `zone = Zone(…)` in execution.py of this folder.
+        Module and attribute of the zone, such as execution:zone for `zone = Zone(…)` in execution.py.
     host
-        The address to listen on. Default: 127.0.0.1.
+        Address to listen on. Default: 127.0.0.1.
     port
-        The port to listen on; 0 takes a free one. Default: 8000.
+        Port to listen on. 0 picks a free port. Default: 8000.
     data
-        The folder of what must survive a restart. Default: the zone's own, or ./trunkline-data.
+        Folder of the state that survives a restart. Default: the zone's own folder, or ./trunkline-data.
     policy
-        A file that says who may call what: TOML or JSON.
+        TOML or JSON file that says who can call which methods.
     tls_cert
-        The zone's certificate, PEM; it is then served over https.
+        Certificate of the zone, as a PEM file. The zone then uses TLS.
     tls_key
-        The key of that certificate. Default: it is in the same file.
+        Private key of the certificate, if its file does not contain it.
     client_ca
-        Callers must show a certificate that one of these has signed, PEM; not those whom the policy knows by a key.
+        PEM file of certificate authorities. Callers without an API key in the policy need a client certificate.
     open_
-        Listen on any address although the zone does not ask who calls: something in front of it does.
+        Listen on any address without authentication, if a proxy in front of the zone authenticates callers.
     stdio
-        Serve whoever has started it instead of an address: a request is a line on stdin, its answer one on stdout.
-        It ends with its input.
+        Serve the parent process instead of a URL: one request per line on stdin, one response per line on stdout.
     log_level
-        The least severe messages that are logged, on stderr.
+        Lowest level of messages to log, on stderr.
     log_format
-        How log lines look: json for programs, console for people.
+        Format of log lines: json for programs, console for people.
     """
     with explained():
         if stdio:
@@ -133,17 +134,17 @@ def find_zone(name: str) -> Zone:
     """Imports the module and takes the zone out of it; what the module itself raises is shown as it is."""
     module_name, _, attribute = name.partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), *attribute.split("."))):
-        raise CliError(f"{name} does not name a zone.", fix=_EXAMPLE, exit_code=Exit.USAGE)
+        raise CliError(f"{name} is not of the form module:attribute.", fix=_EXAMPLE, exit_code=Exit.USAGE)
     # As `python -m` does: a module in the folder that the command is called in.
     sys.path.insert(0, str(Path.cwd()))
     try:
         found: object = import_module(module_name)
     except ModuleNotFoundError as exc:
-        # What one of its own imports lacks is no mistake of whoever named it.
+        # A module that it imports itself may be missing, which is a different error.
         if exc.name is None or not f"{module_name}.".startswith(f"{exc.name}."):
             raise
         raise CliError(
-            f"There is no module {module_name} in {Path.cwd()} or among the installed ones.",
+            f"Module {module_name} is neither in {Path.cwd()} nor installed.",
             fix=_EXAMPLE,
             exit_code=Exit.NOT_FOUND,
         ) from exc
@@ -155,7 +156,7 @@ def find_zone(name: str) -> Zone:
         found = getattr(found, part)
     if not isinstance(found, zones.Zone):
         raise CliError(
-            f"{name} is no Zone but of the type {type(found).__name__}.", fix=_EXAMPLE, exit_code=Exit.INVALID
+            f"{name} is of the type {type(found).__name__}, not Zone.", fix=_EXAMPLE, exit_code=Exit.INVALID
         )
     return found
 
@@ -164,20 +165,18 @@ def find_zone(name: str) -> Zone:
 def audit(
     *,
     data: str | None = None,
-    limit: Count = DEFAULT_LIMIT,
+    limit: Limit = DEFAULT_LIMIT,
     json: JsonFlag = False,
 ) -> int:
     """
-    List the calls that a zone has refused, the newest first.
+    List calls that a zone rejected, newest first.
 
-    The zone may be running. Nothing of a call's params or of its token is in there.
+    The zone can be running. It keeps the newest 10,000 rejected calls, without their params and tokens.
 
     Parameters
     ----------
     data
-        The zone's data folder. Default: ./trunkline-data.
-    limit
-        At most this many; a zone keeps the newest 10,000.
+        Data folder of the zone. Default: ./trunkline-data.
     """
     with explained():
         folder = settings.load_settings({} if data is None else {"data": data}).data
@@ -193,17 +192,17 @@ def audit(
         [date_time(one["at"]), *(one[name] or "" for name in ("caller", "method", "reason", "detail"))]
         for one in shown
     ]
-    print_table(("AT", "CALLER", "METHOD", "REASON", "DETAIL"), rows)
+    print_table(("TIME", "CALLER", "METHOD", "REASON", "DETAIL"), rows)
     if not rows:
-        note("No call has been refused.")
+        note("No rejected calls.")
     return Exit.OK
 
 
 def _check_no_address(*flags: object) -> None:
     if any(flag is not None and flag is not False for flag in flags):
         raise CliError(
-            "With --stdio a zone has no address: --host, --port, --open and the certificates mean nothing.",
-            fix="Leave them out, or --stdio.",
+            "--stdio cannot be combined with --host, --port, --open or certificates.",
+            fix="Leave them out, or leave out --stdio.",
             exit_code=Exit.USAGE,
         )
 

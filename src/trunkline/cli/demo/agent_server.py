@@ -34,7 +34,7 @@ Agent = Callable[[DemoRequest, Mapping[str, str]], DemoReply]
 
 
 def serve(agent: Agent) -> None:
-    """Serves the agent at `--host` and `--port` (0: a free one) until it is told to stop; prints its URL."""
+    """Serves the agent at `--host` and `--port` (0: a free one) until it is stopped; prints its URL."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)

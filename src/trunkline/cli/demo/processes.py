@@ -19,7 +19,7 @@ from typing import IO, NoReturn, cast
 
 from trunkline.cli.failures import CliError
 
-# A cold start on a busy machine; nobody waits this long otherwise.
+# A cold start on a busy machine can take long.
 START_SECONDS = 60.0
 # After it a child that ignores SIGTERM is killed.
 STOP_SECONDS = 15.0

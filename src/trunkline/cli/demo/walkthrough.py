@@ -44,10 +44,10 @@ class DemoAgent(NamedTuple):
 
 
 AGENTS = (
-    DemoAgent("Researcher", "jsonrpc_agent", "jsonrpc-2.0", "answers at once"),
-    DemoAgent("Statistician", "working_agent", "jsonrpc-2.0", "answers working first, and is asked again"),
+    DemoAgent("Researcher", "jsonrpc_agent", "jsonrpc-2.0", "responds immediately"),
+    DemoAgent("Statistician", "working_agent", "jsonrpc-2.0", "responds with working first, and is polled"),
     DemoAgent("FactChecker", "flaky_agent", "simple-a2a", "fails twice, then works"),
-    DemoAgent("Writer", "simple_a2a_agent", None, "its protocol is found out"),
+    DemoAgent("Writer", "simple_a2a_agent", None, "its protocol is detected"),
 )
 
 
@@ -68,21 +68,21 @@ def demo_system(url: str | None = None) -> Generator[Client]:
             agent_url = stack.enter_context(running(agent.name, [module], folder / f"{agent.name}.log"))
             _register(client, agent, agent_url)
             if url is not None:
-                stack.callback(client.remove_agent, agent.name)
+                stack.callback(client.delete_agent, agent.name)
         yield client
 
 
 def run_demo(client: Client) -> RunResource:
-    """Saves the workflow, runs it in view, and shows what came of it."""
+    """Saves the workflow, runs it, and shows the progress and the result."""
     saved, _ = client.save_workflow(workflow_text())
     print_now(f"\nSaved the workflow {saved['name']} v{saved['version']}. Running it:\n")
     started = client.execute(saved["name"], INPUT)
     run = follow_run(client, started["id"], show=progress_for_people())
-    print_now("\nEach step, with the dialect that was spoken and the attempts it took:\n")
+    print_now("\nSteps, with the protocol of the agent and the number of attempts:\n")
     print_steps(run["steps"])
     for line in error_lines(run):
         print_text(line)
-    print_now(f"\nThe wire of {SHOWN_STEP}:\n")
+    print_now(f"\nThe requests and responses of {SHOWN_STEP}:\n")
     for exchange in client.wire(run["id"]).items:
         if exchange["step"] == SHOWN_STEP:
             print_text("\n".join(exchange_lines(exchange)))
@@ -100,25 +100,25 @@ def how_to_go_on(run: RunResource, url: str | None) -> Mapping[str, str]:
     program, python = commands_of_this_program()
     if url is not None:
         return {
-            "talk to this Trunkline": f"export TRUNKLINE_URL={url}",
-            "look at the run again": f"{program} runs show {run['id']}",
-            "repeat a request by hand": f"{program} runs wire {run['id']} {SHOWN_STEP} --curl",
-            "run it again": f"{program} run demo -i topic=glaciers -i language=en --follow",
+            "use this Trunkline": f"export TRUNKLINE_URL={url}",
+            "show the run": f"{program} runs show {run['id']}",
+            "repeat a request with curl": f"{program} runs wire {run['id']} {SHOWN_STEP} --curl",
+            "run the workflow again": f"{program} run demo -i topic=glaciers -i language=en --follow",
         }
     return {
-        "look around in the demo, in a browser too": f"{program} demo --keep",
+        "explore the demo, also in a browser": f"{program} demo --keep",
         "start Trunkline": f"{program} up",
         "start an agent": f"{python} -m trunkline.cli.demo.simple_a2a_agent --port 8080",
-        "register it": f"{program} agents add Writer http://127.0.0.1:8080/agent",
+        "register the agent": f"{program} agents create Writer http://127.0.0.1:8080/agent",
         "write a workflow": "echo '{name: hello, steps: {write: {agent: Writer}}}' > hello.yaml",
-        "run it": f"{program} run hello.yaml -i topic='tidal power' --follow",
+        "run the workflow": f"{program} run hello.yaml -i topic='tidal power' --follow",
     }
 
 
 def say_how_to_go_on(run: RunResource, url: str | None) -> None:
     commands = how_to_go_on(run, url)
     width = max(map(len, commands))
-    print_now("\nHow to go on:\n")
+    print_now("\nNext steps:\n")
     for purpose, command in commands.items():
         print_now(f"  {purpose:<{width}}  {command}")
     print_now("")
@@ -127,8 +127,8 @@ def say_how_to_go_on(run: RunResource, url: str | None) -> None:
 def where_to_look(run: RunResource, url: str) -> str:
     """The run in the web UI, or how to get one: a checkout has it only when it was built."""
     if is_there():
-        return f"See the run in a browser: {url}/runs/{run['id']}"
-    return "For the web UI build it once, which needs Node.js: make ui"
+        return f"Open the run in a browser: {url}/runs/{run['id']}"
+    return "To build the web UI, which needs Node.js: make ui"
 
 
 def commands_of_this_program() -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""An agent on the terminal: its fields, its limits, what it speaks, and how we know."""
+"""An agent as the commands print it: its fields, limits and detected protocol, with the evidence."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def _print_dialect(dialect: DialectResource) -> None:
     print_text("")
     print_fields(
         [
-            ("speaks", dialect["protocol"]),
-            ("at", dialect["url"]),
-            ("because", dialect["evidence"]),
-            ("since", dialect["decided_at"]),
+            ("detected protocol", dialect["protocol"]),
+            ("endpoint", dialect["url"]),
+            ("evidence", dialect["evidence"]),
+            ("detected at", dialect["decided_at"]),
             ("card", dialect["card_url"]),
             ("card etag", dialect["card_etag"]),
-            ("streams", _yes(dialect["streams"])),
-            ("pushes", _yes(dialect["pushes"])),
+            ("streaming", _yes(dialect["streams"])),
+            ("push notifications", _yes(dialect["pushes"])),
             ("tenant", dialect["tenant"]),
         ]
     )
     if dialect["tried"]:
         print_text("")
         rows = [[probe["at"], probe["tried"], probe["answered"]] for probe in dialect["tried"]]
-        print_table(("WHEN", "TRIED", "ANSWERED"), rows)
+        print_table(("TIME", "REQUEST", "RESPONSE"), rows)
 
 
 def _yes(value: bool) -> str:
@@ -86,7 +86,7 @@ def _breaker(breaker: BreakerState) -> list[tuple[str, object]]:
     if breaker["state"] != "closed":
         fields += [
             ("opened at", breaker["opened_at"]),
-            ("tried again from", breaker["retry_at"]),
-            ("because of", breaker["reason"]),
+            ("next try", breaker["retry_at"]),
+            ("reason", breaker["reason"]),
         ]
     return fields

@@ -61,7 +61,7 @@ def _attested(one: AttestationItem) -> Xml.Element:
         "testcase", {"classname": "Attested", "name": f"{one.id}: {one.title}", "time": "0.000"}
     )
     if not one.attested:
-        Xml.SubElement(case, "skipped", {"message": f"Nobody has attested it: {one.how}"})
+        Xml.SubElement(case, "skipped", {"message": f"Not confirmed yet: {one.how}"})
     return case
 
 

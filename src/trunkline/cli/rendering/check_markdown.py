@@ -22,7 +22,7 @@ def markdown(report: AgentCheckReport) -> str:
         "",
         f"- address: {_code(report.url)}",
         f"- protocol: {_code(report.protocol)} ({_plain(report.chosen)})",
-        f"- asked: {'everything, with messages' if report.active else 'only what is no work'}",
+        f"- checks: {'all, with messages' if report.active else 'only checks that send no work'}",
         f"- at: {report.started_at}",
     ]
     for verdict, heading in (("failed", "Failed"), ("warning", "Recommended")):
@@ -35,7 +35,7 @@ def markdown(report: AgentCheckReport) -> str:
         lines += _checklist(report)
     lines += ["", "## All checks", "", "| verdict | check | seen |", "|---|---|---|"]
     lines += [f"| {found.verdict} | `{found.id}` | {_cell(found.seen)} |" for found in report.findings]
-    lines += ["", "## Attested by people", ""]
+    lines += ["", "## Confirmed by people", ""]
     lines += [f"- {'[x]' if one.attested else '[ ]'} {one.title}" for one in report.attestations]
     return "\n".join(lines)
 

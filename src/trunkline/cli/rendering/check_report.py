@@ -1,4 +1,4 @@
-"""A report of `agents check` as it is printed; each form but the table has a module of its own."""
+"""A report of `agents check` as it is printed; each form but the table has a separate module."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_LINE_CHARACTERS = 300
 
 
 class ProgressLine:
-    """Says on stderr what is asked just now: on a terminal always anew, elsewhere once."""
+    """Shows the current check on stderr: on a terminal each one, elsewhere only the start."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -69,7 +69,7 @@ def _print_table(report: AgentCheckReport) -> None:
         ]
         for found in report.findings
     ]
-    print_table(("VERDICT", "CHECK", "WHAT"), rows)
+    print_table(("VERDICT", "CHECK", "RESULT"), rows)
     for found in report.findings:
         if found.verdict in ("failed", "warning"):
             _print_finding(found)
@@ -115,16 +115,14 @@ def _print_evidence(evidence: Evidence) -> None:
 
 def _note_what_is_left(report: AgentCheckReport) -> None:
     if not report.is_conclusive:
-        note(
-            "Not enough evidence; run with --active: the agent answers only messages, which it takes for work."
-        )
+        note("Not enough evidence, because the agent responds only to messages. Run the check with --active.")
     elif not report.active and report.passed:
-        note("Only what can be asked without giving it work was asked; --active sends messages, too.")
+        note("The agent received no work. To also check its responses, use --active.")
     missing = [one for one in report.attestations if not one.attested]
-    # They are about moving to it.
+    # These are about migrating to it.
     if missing and report.passed and report.protocol == "jsonrpc-2.0":
         titles = "; ".join(one.title for one in missing)
-        note(f"No program can see: {titles}. Attest it with: {missing[0].how}")
+        note(f"Not confirmed yet: {titles}. Confirm with: {missing[0].how}")
 
 
 def _line(text: str) -> str:

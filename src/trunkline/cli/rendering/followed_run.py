@@ -144,7 +144,7 @@ def _fanned_out(step: FollowedStep, data: JsonObject, at: datetime | None) -> st
 
 def _working(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     _note_protocol(step, data)
-    step.status, step.reason = "RUNNING", "the agent works on it and is asked again"
+    step.status, step.reason = "RUNNING", "in progress at the agent"
     return _with("working", _attempt(step), step.protocol)
 
 
@@ -154,7 +154,7 @@ def _said(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
         text = _text(item.get("text"))
         step.said = (step.said + text if _goes_on(item) else text)[-_KEPT_CHARACTERS:]
     step.reason = _end_of(_one_line(step.said))
-    return "; ".join(map(_words, news)) or "says nothing new"
+    return "; ".join(map(_words, news)) or "no new message"
 
 
 def _end_of(text: str) -> str:
@@ -216,31 +216,31 @@ def _completed(step: FollowedStep, data: JsonObject, at: datetime | None) -> str
 
 
 def _kept(step: FollowedStep, _data: JsonObject, at: datetime | None) -> str:
-    step.status, step.reason, step.finished_at = "COMPLETED", "kept from the run before", at
-    return "completed (kept from the run before)"
+    step.status, step.reason, step.finished_at = "COMPLETED", "kept from the earlier run", at
+    return "completed (kept from the earlier run)"
 
 
 def _input_given(_step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
-    return "gets the input that the retry brought"
+    return "uses the input of the retry"
 
 
 def _retry_scheduled(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     _note_protocol(step, data)
     message = _message(data)
     due = clock_time(parse_time(data.get("due")))
-    step.status, step.reason = "WAITING", f"tries again at {due}: {message}"
-    return f"{_with('tries again', f'at {due}', _attempt(step), _attempt_took(step, at))}: {message}"
+    step.status, step.reason = "WAITING", f"retries at {due}: {message}"
+    return f"{_with('retries', f'at {due}', _attempt(step), _attempt_took(step, at))}: {message}"
 
 
 def _requeued(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
-    step.status, step.reason = "PENDING", "its next attempt may not start yet"
+    step.status, step.reason = "PENDING", "waiting for its next attempt"
     return "queued for its next attempt"
 
 
 def _failed(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     _note_protocol(step, data)
     step.status, step.reason, step.finished_at = "FAILED", _message(data), at
-    goes_on = "the run goes on" if data.get("handled") else ""
+    goes_on = "the run continues" if data.get("handled") else ""
     return (
         f"{_with('failed', _attempt(step), _attempt_took(step, at), step.protocol, goes_on)}: {step.reason}"
     )
@@ -260,7 +260,7 @@ def _waiting(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
 
 def _replied(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "RUNNING", ""
-    return "got its reply"
+    return "received its reply"
 
 
 def _outcome_unknown(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
@@ -270,7 +270,7 @@ def _outcome_unknown(step: FollowedStep, data: JsonObject, _at: datetime | None)
 
 def _outcome_resolved(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "PENDING", ""
-    return "is called again, as a person decided"
+    return "is called again after a decision by a person"
 
 
 def _cancelled(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
@@ -290,7 +290,7 @@ def _run_paused(run: FollowedRun, _data: JsonObject, _at: datetime | None) -> st
 
 def _run_continued(run: FollowedRun, _data: JsonObject, _at: datetime | None) -> str:
     run.status, run.asking = "RUNNING", ()
-    return "goes on"
+    return "continues"
 
 
 def _run_cancel_requested(run: FollowedRun, _data: JsonObject, _at: datetime | None) -> str:

@@ -1,4 +1,4 @@
-"""Agents that move, on the terminal."""
+"""Migrations of agents, as the commands print them."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _STAGE_STYLES = {
 
 
 def print_plan(entries: Sequence[MigrationEntry]) -> None:
-    """Each agent in a line; then what is in the way, and what workflows would read otherwise."""
+    """Each agent in a line, then the expressions of workflows whose values would change."""
     rows = [
         [
             entry["agent"],
-            entry["in_use"] or f"{entry['protocol']} (not looked yet)",
+            entry["in_use"] or f"{entry['protocol']} (not detected yet)",
             ", ".join(offer["protocol"] for offer in entry["offers"]),
             _stage(entry["migration"]),
             _check(entry),
@@ -44,7 +44,7 @@ def print_plan(entries: Sequence[MigrationEntry]) -> None:
         ]
         for entry in entries
     ]
-    print_table(("AGENT", "SPEAKS", "OFFERS", "STAGE", "LAST CHECK", "BLOCKED BY"), rows)
+    print_table(("AGENT", "PROTOCOL", "OFFERS", "STAGE", "LAST CHECK", "BLOCKED BY"), rows)
     for entry in entries:
         for read in entry["expressions"]:
             print_text(
@@ -64,18 +64,18 @@ def print_blockers(entry: MigrationEntry) -> None:
 
 def print_status(status: MigrationStatus, comparisons: Sequence[Comparison]) -> None:
     migration = status["migration"]
-    print_fields([("agent", status["agent"]), ("speaks", status["in_use"]), ("url", status["url"])])
+    print_fields([("agent", status["agent"]), ("protocol", status["in_use"]), ("url", status["url"])])
     if migration is None:
-        print_text("It does not move.")
+        print_text("No migration.")
     else:
         print_fields(migration_fields(migration))
     event = status["event"]
     if event is not None:
-        print_fields([("since", event["at"]), ("by", event["who"]), ("because", event["why"])])
+        print_fields([("since", event["at"]), ("by", event["who"]), ("note", event["why"])])
     if status["last_check"] is not None:
         print_fields([("last check", _check(status))])
     if status["old_runs"]:
-        print_fields([("to be waited for", f"{status['old_runs']} runs of before the cutover")])
+        print_fields([("unfinished runs from before the cutover", status["old_runs"])])
     print_blockers(status)
     if status["calls"]:
         print_text("")
@@ -94,7 +94,7 @@ def print_status(status: MigrationStatus, comparisons: Sequence[Comparison]) -> 
     if status["comparisons"]:
         print_text("")
         print_table(
-            ("VERDICT", "ANSWERS"),
+            ("VERDICT", "RESPONSES"),
             [[verdict, str(number)] for verdict, number in status["comparisons"].items()],
         )
     _print_differences(comparisons)
@@ -118,7 +118,7 @@ def _print_differences(comparisons: Sequence[Comparison]) -> None:
                 pass
     if rows:
         print_text("")
-        print_table(("RUN", "STEP", "VERDICT", "AT", "OLD", "NEW"), rows)
+        print_table(("RUN", "STEP", "VERDICT", "PATH", "OLD", "NEW"), rows)
 
 
 def _text(holder: JsonObject, name: str) -> str:
@@ -131,12 +131,12 @@ def print_agent_events(events: Sequence[AgentEventResource]) -> None:
         [str(event["id"]), event["at"], event["agent"], _what(event), event["who"], event["why"]]
         for event in events
     ]
-    print_table(("EVENT", "WHEN", "AGENT", "WHAT", "WHO", "WHY"), rows)
+    print_table(("EVENT", "TIME", "AGENT", "CHANGE", "WHO", "NOTE"), rows)
 
 
 def print_change(change: MigrationChange) -> None:
     if change["event"] is None:
-        note(f"{change['agent']} was so already")
+        note(f"No change for {change['agent']}")
     print_fields([("agent", change["agent"]), *migration_fields(change["migration"])])
 
 
@@ -148,13 +148,13 @@ def print_outcome(outcome: MigrationOutcome) -> None:
     if rows:
         print_table(("AGENT", "STAGE", "TARGET"), rows)
     for refusal in outcome["refused"]:
-        note(f"not {refusal['agent']}: {refusal['message']}")
+        note(f"rejected for {refusal['agent']}: {refusal['message']}")
         note(f"  fix: {refusal['fix']}")
     for left in outcome["left_alone"]:
-        note(f"left alone {left['agent']}: {left['message']}")
+        note(f"skipped {left['agent']}: {left['message']}")
         note(f"  fix: {left['fix']}")
     if not rows and not outcome["refused"] and not outcome["left_alone"]:
-        note("There was nothing to do.")
+        note("Nothing to do.")
 
 
 def migration_fields(migration: MigrationStateResource) -> list[tuple[str, object]]:

@@ -93,7 +93,7 @@ def print_value(value: object) -> None:
 
 
 def harmless(text: str) -> str:
-    """What an agent writes must not steer the terminal."""
+    """Text from an agent must not control the terminal."""
     return _STEERING.sub(lambda found: repr(found[0])[1:-1], text)
 
 
@@ -131,10 +131,10 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def note_next_page(
     command: Sequence[str], asked: Mapping[str, str | int | Sequence[str] | None], cursor: str | None
 ) -> None:
-    """`asked`: the options that the list was asked for with; nothing is said where there is no rest."""
+    """`asked`: the options of the list. Prints nothing on the last page."""
     if cursor is not None:
         words = ["trunkline", *command, *_flags(asked), "--cursor", cursor]
-        note(f"There are more: {shlex.join(words)}")
+        note(f"Next page: {shlex.join(words)}")
 
 
 def _print_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         WaitingForResource,
     )
 
-_STEP_COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
+_STEP_COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "DETAIL")
 
 
 def show_run(run: RunResource) -> None:
@@ -73,14 +73,14 @@ def question_lines(run: RunResource) -> list[str]:
         if step["status"] == "OUTCOME_UNKNOWN":
             lines += [
                 "",
-                f"{step['name']}: nobody knows whether the agent did it",
-                f"resolve: trunkline runs resolve {place} succeeded|failed|call_again",
+                f"{step['name']}: it is unknown whether the agent did the work",
+                f"resolve: trunkline runs resolve {place} --outcome succeeded|failed|call_again",
             ]
         elif waiting_for and waiting_for["kind"] in ("input", "auth"):
             lines += [
                 "",
                 f"{step['name']} asks: {waiting_for['text']}",
-                f"reply: trunkline runs reply {place} 'YOUR ANSWER'",
+                f"reply: trunkline runs reply {place} --text 'YOUR ANSWER'",
             ]
     return lines
 

@@ -9,11 +9,11 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from trunkline.durations import format_duration, parse_duration
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES
 from trunkline.retry_policy import MAX_ATTEMPTS, RetryCondition, RetryPolicy
-from trunkline.workflow.durations import format_duration, parse_duration
 
 _HTTP_CLASS = re.compile(r"[1-5]xx")
 

@@ -408,7 +408,7 @@ def _check_why(reason: ChangeReason) -> None:
         raise Invalid(
             "A rollback needs a reason.",
             findings=[Finding(path="why", message="must be given")],
-            fix="Give a reason: --why TEXT.",
+            fix="Give a reason: --note TEXT.",
         )
 
 

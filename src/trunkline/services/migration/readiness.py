@@ -114,7 +114,7 @@ def refuse_unready(blocked: Mapping[str, Sequence[CutoverBlocker]], *, force: bo
         if len(blocked) > 1
         else f"The agent {unready[0]!r} is not ready for the cutover.",
         findings=findings,
-        fix=f"{first.fix}; or override the refusal: --force --why TEXT",
+        fix=f"{first.fix}; or override the refusal: --force --note TEXT",
     )
 
 

@@ -35,7 +35,7 @@ async def refuse_while_migrating(events: AgentEventWrites, agent: Agent, refused
         raise Conflict(
             f"The agent {agent.name!r} is being migrated (stage {stage}): {refused}.",
             fix=f"End the migration first: trunkline agents migrate finish {agent.name}, or: trunkline "
-            f"agents migrate rollback {agent.name} --why TEXT.",
+            f"agents migrate rollback {agent.name} --note TEXT.",
         )
 
 

@@ -54,10 +54,10 @@ def test_of_several_functions_one_is_named(named: JsonObject) -> None:
 @pytest.mark.parametrize(
     ("data", "given", "said"),
     [
-        pytest.param(None, {}, "waits for no such function", id="no function"),
-        pytest.param("text", {}, "waits for no such function", id="no object"),
+        pytest.param(None, {}, "does not wait for this function", id="no function"),
+        pytest.param("text", {}, "does not wait for this function", id="no object"),
         pytest.param([PAY, SHIP], {}, "pay (call-1), ship (call-2)", id="several"),
-        pytest.param(PAY, {"id": "call-9", "response": 1}, "waits for no such function", id="another"),
+        pytest.param(PAY, {"id": "call-9", "response": 1}, "does not wait for this function", id="another"),
     ],
 )
 def test_an_answer_that_fits_no_single_function_is_refused(data: Json, given: Json, said: str) -> None:

@@ -65,7 +65,7 @@ def test_the_log_is_asked_for_by_step_and_attempt_and_goes_on_where_it_ended(
     arguments = ("runs", "logs", "r1", "a step", "--attempt", "2", "--limit", "1", "--cursor", "3.4")
     code, _, err = run(capsys, server, *arguments)
     assert code == 0
-    assert err == "There are more: trunkline runs logs r1 'a step' --attempt 2 --cursor 5.6\n"
+    assert err == "Next page: trunkline runs logs r1 'a step' --attempt 2 --cursor 5.6\n"
     code, out, _ = run(capsys, server, *arguments, "--json")
     assert (code, json.loads(out)) == (0, page(line("Working"), next_cursor="5.6"))
 
@@ -79,7 +79,7 @@ def test_the_log_of_a_step_that_the_run_does_not_have_is_exit_3(
     code, out, err = run(capsys, server, "runs", "logs", "r1", "wriet")
     assert (code, out) == (3, "")
     assert err == "error: Run r1 has no step wriet.\nfix: Choose one of: write\n"
-    assert run(capsys, server, "runs", "logs", "r1", "write") == (0, "", "There are no such lines.\n")
+    assert run(capsys, server, "runs", "logs", "r1", "write") == (0, "", "No matching lines.\n")
 
 
 def test_the_state_of_the_system_has_everything_that_lives_and_waits(
@@ -91,11 +91,11 @@ def test_the_state_of_the_system_has_everything_that_lives_and_waits(
     rows = [line.split() for line in out.splitlines()]
     assert ["ready", "yes"] in rows
     assert ["store", "ok", "-"] in rows
-    assert "host-7   alive         api, bridge (pool gpu)  1.0" in out
-    assert "host-8   not heard of  executor" in out
+    assert "host-7   alive           api, bridge (pool gpu)  1.0" in out
+    assert "host-8   not responding  executor" in out
     assert rows[rows.index(["COMPLETED"]) + 1] == ["10,000+"]
     assert ["tasks", "queued", "3"] in rows
-    behind = rows[rows.index(["TOPIC", "GROUP", "WAITING", "PARTITIONS"]) + 1 :]
+    behind = rows[rows.index(["TOPIC", "GROUP", "LAG", "PARTITIONS"]) + 1 :]
     assert behind == [
         ["tasks", "trunkline.bridge", "1,234", "6"],
         ["results", "trunkline.executor", "0", "6"],
@@ -144,7 +144,7 @@ def test_the_audit_says_who_did_what_to_what(
     code, out, err = run(capsys, server, "audit")
     assert (code, err) == (0, "")
     header, first, second = out.splitlines()
-    assert header.split() == ["AT", "WHO", "KIND", "ACTION", "SUBJECT", "DETAIL"]
+    assert header.split() == ["TIME", "WHO", "KIND", "ACTION", "SUBJECT", "DETAIL"]
     assert first.split()[2:6] == ["ann", "run", "retry", "r1"]
     assert first.endswith('from_step=write, steps=["a"]')
     assert second.split()[2:] == ["-", "run", "cancel", "r1", "-"]
@@ -158,7 +158,7 @@ def test_the_audit_is_asked_for_by_key_kind_and_subject_a_page_at_a_time(
     server.on("GET /api/v1/audit?who=a+key&kind=agent&subject=A&limit=1", listed)
     asked = ("audit", "--who", "a key", "--kind", "agent", "--subject", "A")
     _, _, err = run(capsys, server, *asked, "--limit", "1")
-    assert err == "There are more: trunkline audit --who 'a key' --kind agent --subject A --cursor n\n"
+    assert err == "Next page: trunkline audit --who 'a key' --kind agent --subject A --cursor n\n"
     code, out, _ = run(capsys, server, *asked, "--limit", "1", "--json")
     assert (code, json.loads(out)) == (0, listed)
     server.on("GET /api/v1/audit?kind=key&limit=50", page())

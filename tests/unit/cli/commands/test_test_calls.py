@@ -28,9 +28,9 @@ def test_the_answer_of_an_agent_is_all_that_is_on_stdout(
     server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.on(TRY, trial(output={"text": "hi"}, warnings=["It is odd."]))
-    code, out, err = run(capsys, server, "agents", "try", "A", "--text", "hello", "--timeout", "1.5")
+    code, out, err = run(capsys, server, "agents", "try", "A", "--text", "hello", "--timeout", "1.5s")
     assert (code, json.loads(out)) == (0, {"text": "hi"})
-    assert err == "warning: It is odd.\nIt took 1,234 ms over simple-a2a\n"
+    assert err == "warning: It is odd.\nTook 1,234 ms over simple-a2a\n"
     assert server.seen[0].json == {"text": "hello", "timeout_ms": 1_500}
 
 
@@ -72,7 +72,7 @@ def test_an_agent_that_fails_is_exit_10_with_a_fix_that_is_no_runs(
         r"\x1b[2J",
         "fix: See the request and the response.",
         "wire: trunkline agents try A … --wire",
-        "It took 1,234 ms over simple-a2a",
+        "Took 1,234 ms over simple-a2a",
     ]
 
 
@@ -89,10 +89,10 @@ def test_an_agent_that_asks_is_exit_13(server: ScriptedServer, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("flags", "code", "words"),
     [
-        ((), 2, "There is no message to send"),
-        (("--text", "a", "--data", "{}"), 2, "Only one of --text and --data"),
-        (("--data", "no json"), 7, "is not JSON"),
-        (("--text", "a", "--timeout", "61"), 2, "timeout"),
+        ((), 2, "The message is missing"),
+        (("--text", "a", "--data", "{}"), 2, "--text and --data cannot be combined"),
+        (("--data", "no json"), 7, "is not valid JSON"),
+        (("--text", "a", "--timeout", "61s"), 2, "timeout"),
     ],
 )
 def test_what_is_no_message_is_not_sent(

@@ -75,7 +75,7 @@ def test_the_settings_show_where_they_come_from_and_no_secret(
     monkeypatch.setenv("TRUNKLINE_SECRET_KEY", "c2VjcmV0")
     (tmp_path / "trunkline.toml").write_text('retention = "12h"\nport = 1\n')
     monkeypatch.setenv("TRUNKLINE_PORT", "8123")
-    assert run_command_line(["config", "view", "--json"]) == 0
+    assert run_command_line(["config", "show", "--json"]) == 0
     out = capsys.readouterr().out
     shown = json.loads(out)
     assert shown["port"] == {"value": "8123", "source": "environment"}
@@ -89,7 +89,7 @@ def test_a_setting_that_makes_no_sense_is_named_in_plain_words(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRUNKLINE_RETENTION", "forever")
-    assert run_command_line(["config", "view"]) == 7
+    assert run_command_line(["config", "show"]) == 7
     assert capsys.readouterr().err.startswith("error: retention: 'forever' is not a duration; use a number")
 
 
@@ -112,7 +112,7 @@ def test_a_public_url_that_no_agent_could_reach_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRUNKLINE_PUBLIC_URL", url)
-    assert run_command_line(["config", "view"]) == 7
+    assert run_command_line(["config", "show"]) == 7
     said = capsys.readouterr().err
     assert said.startswith("error: public_url: ")
     assert why in said
@@ -124,7 +124,7 @@ def test_a_public_url_needs_no_slash_at_its_end(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trunkline.toml").write_text('public_url = "https://trunkline.example/base/"\n')
-    assert run_command_line(["config", "view", "--json"]) == 0
+    assert run_command_line(["config", "show", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["public_url"] == {"value": "https://trunkline.example/base", "source": "trunkline.toml"}
 

@@ -57,13 +57,13 @@ def lines_of(agent: AgentMetadataResource, capsys: pytest.CaptureFixture[str]) -
 
 def test_the_evidence_is_a_table_of_what_was_tried(capsys: pytest.CaptureFixture[str]) -> None:
     lines = lines_of(AGENT, capsys)
-    assert "because    The card offers A2A 1.0 over JSON-RPC" in lines
-    assert 'card etag  W/"7"' in lines
-    assert "streams    yes" in lines
-    assert "pushes     no" in lines
-    table = lines[lines.index(next(line for line in lines if line.startswith("WHEN"))) :]
+    assert "evidence            The card offers A2A 1.0 over JSON-RPC" in lines
+    assert 'card etag           W/"7"' in lines
+    assert "streaming           yes" in lines
+    assert "push notifications  no" in lines
+    table = lines[lines.index(next(line for line in lines if line.startswith("TIME"))) :]
     assert [line.split(maxsplit=1) for line in table] == [
-        ["WHEN", "TRIED        ANSWERED"],
+        ["TIME", "REQUEST      RESPONSE"],
         ["2026-03-01T12:00:00.000000Z", "GET /x/card  HTTP 404"],
         ["2026-03-01T12:00:01.000000Z", "GET /card    HTTP 200, a card"],
     ]
@@ -83,4 +83,4 @@ def test_fields_that_hold_more_than_a_word_are_shown_too(capsys: pytest.CaptureF
 def test_an_agent_that_nobody_has_called_yet_speaks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     lines = lines_of({**AGENT, "dialect": None}, capsys)
     assert "url              http://a.example/x" in lines
-    assert not any(line.startswith(("speaks", "WHEN")) for line in lines)
+    assert not any(line.startswith(("detected", "TIME")) for line in lines)

@@ -110,8 +110,8 @@ def test_a_question_comes_with_the_command_that_answers_it() -> None:
     unknown = a_step("pay", status="OUTCOME_UNKNOWN")
     lines = question_lines(a_run(waiting, unknown))
     assert "write asks: Which tone?" in lines
-    assert "reply: trunkline runs reply r1 write 'YOUR ANSWER'" in lines
-    assert "resolve: trunkline runs resolve r1 pay succeeded|failed|call_again" in lines
+    assert "reply: trunkline runs reply r1 write --text 'YOUR ANSWER'" in lines
+    assert "resolve: trunkline runs resolve r1 pay --outcome succeeded|failed|call_again" in lines
 
 
 def test_a_step_that_only_waits_for_its_next_attempt_asks_nothing() -> None:

@@ -57,7 +57,7 @@ def test_a_retry_says_when_and_why() -> None:
     line = run.apply(
         event(1, "StepRetryScheduled", step="write", attempt=1, due=due, error={"message": "HTTP 503"})
     )
-    assert line == "12:00:01 write tries again (at 12:00:05, attempt 1, 1.0 s): HTTP 503"
+    assert line == "12:00:01 write retries (at 12:00:05, attempt 1, 1.0 s): HTTP 503"
     assert run.steps["write"].status == "WAITING"
     run.apply(event(5, "StepStarted", step="write", attempt=2))
     assert (run.steps["write"].attempts, run.steps["write"].reason) == (2, "")
@@ -127,7 +127,7 @@ def test_a_failure_says_why_and_whether_the_run_goes_on() -> None:
     error = {"code": "agent_timeout", "message": "No answer"}
     assert (
         run.apply(event(1, "StepFailed", step="write", attempt=1, error=error, handled=True))
-        == "12:00:01 write failed (attempt 1, 1.0 s, the run goes on): No answer"
+        == "12:00:01 write failed (attempt 1, 1.0 s, the run continues): No answer"
     )
     assert run.apply(event(2, "RunFailed", error=error)) == "12:00:02 run failed: No answer"
 

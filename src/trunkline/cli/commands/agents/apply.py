@@ -1,5 +1,5 @@
 """
-`trunkline agents apply FILE`: makes the registry hold what the file says.
+`trunkline agents apply FILE`: registers and updates the agents in a file.
 
     agents:
       - name: "ModernAgent"
@@ -37,7 +37,7 @@ Change = Literal["created", "updated", "unchanged"]
 
 
 def apply(
-    file: Annotated[str, Parameter(name="FILE", help="A YAML file with a list named agents; - is stdin.")],
+    file: Annotated[str, Parameter(name="FILE", help="YAML file with a list named agents. - reads stdin.")],
     /,
     *,
     server: Server = HERE,
@@ -45,8 +45,8 @@ def apply(
     """
     Register or update the agents in a file.
 
-    Fields that the file does not name stay as they are; agents that it does not name too. A secret in
-    auth_config can be {env: VARIABLE} or {file: PATH} instead of itself.
+    Fields and agents that are not in the file stay as they are. In auth_config, write {env: VARIABLE} or {file: PATH}
+    instead of a secret.
     """
     client = server.client()
     changes = [{"name": str(spec["name"]), "change": apply_agent(client, spec)} for spec in read_agents(file)]
@@ -58,8 +58,8 @@ def apply(
 
 
 def read_agents(file: str) -> list[JsonObject]:
-    """The file's agents, each with a name; what else they have is the server's to judge."""
-    # The workflows' own reader: YAML 1.1, which the library's loader reads, takes `on` for true.
+    """The agents of the file, each with a name. The server validates the rest."""
+    # The reader of workflows: in YAML 1.1, which the library's loader reads, `on` is true.
     with explained(file):
         document = workflow_parse.read_document(read_bytes(file), file)
     if document.problems:
@@ -118,7 +118,7 @@ def _checked(file: str, number: int, agent: Json) -> JsonObject:
 
 def _invalid(file: str, reason: str) -> CliError:
     return CliError(
-        f"{file} cannot be applied: {reason}",
+        f"Cannot apply {file}: {reason}",
         fix="Write it like: agents: [{name: Research, url: http://127.0.0.1:8080}]",
         exit_code=Exit.INVALID,
     )

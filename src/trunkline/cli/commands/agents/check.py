@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import parse_pairs
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import HERE, Flag, InputPairs, Pairs, Server
+from trunkline.cli.options import HERE, Duration, Flag, InputPairs, Pairs, Server, check_at_most
 from trunkline.cli.rendering.check_report import Form, print_report
 from trunkline.cli.rendering.output import note
 
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 else:
     local_check = lazy_module("trunkline.cli.commands.agents.local_check")
 
-DEFAULT_SECONDS = 10.0
+DEFAULT_TIMEOUT = timedelta(seconds=10)
+MAX_TIMEOUT = timedelta(minutes=10)
 
 
 def check(
     agent: Annotated[
-        str, Parameter(name="URL|NAME", help="The agent's address, or its name or id in the registry.")
+        str, Parameter(name="URL|NAME", help="URL of the agent, or name or ID of a registered agent.")
     ],
     /,
     *,
@@ -39,46 +41,46 @@ def check(
     config: Pairs = (),
     junit: Flag = False,
     md: Flag = False,
-    timeout: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=600))] = None,
+    timeout: Duration = None,
     auth_type: AuthType = "none",
     auth_env: str | None = None,
     auth_file: str | None = None,
     server: Server = HERE,
 ) -> int:
     """
-    Check whether an agent does what its protocol asks for, with evidence.
+    Check whether an agent implements its protocol.
 
-    An address is checked from here, without a server; an agent of the registry by the server, with the agent's own
-    credentials, and the report is kept there. Nothing is sent that a correct agent takes for work, unless --active
-    says so. Exits with 7 when a check has failed, and with 8 when only --active can tell; what each asks, and how to
-    mend it: docs/reference/checks.md.
+    A URL is checked from here, without a server. A registered agent is checked by the server, with the agent's
+    credentials, and the report is stored. Without --active, the agent receives no work. Exits with 7 if a check fails,
+    and with 8 if only --active can tell. docs/reference/checks.md describes the checks and how to fix them.
 
     Parameters
     ----------
     protocol
-        What to check it in. Default: what its card offers, or what it is registered with.
+        Protocol to check. Default: the protocol that the agent card offers, or that the agent is registered with.
     active
-        Send real messages, too: only they show how it answers.
+        Also send real messages, to check the responses.
     inputs
-        What the messages say, key=value as often as needed, for an agent that can do nothing with the usual query.
+        Field of the messages as key=value. Can be repeated. For agents that cannot handle the default query.
     text
-        What the messages say that are plain text.
+        Text of the plain-text messages.
     config
-        A setting of the protocol (method=message/send), as often as needed; for an address only.
+        key=value in the protocol configuration, such as method=message/send. Can be repeated. Only for a URL.
     junit
         Print JUnit XML.
     md
         Print Markdown, with the checklist of the migration guide.
     timeout
-        How many seconds to wait for one answer, 10 unless told; for an address only.
+        Timeout of a request, such as 10s, up to 10m. Default: 10s. Only for a URL.
     auth_type
-        How the agent knows us; for an address only.
+        Authentication type. Only for a URL.
     auth_env
-        The environment variable with the secret.
+        Environment variable that contains the secret.
     auth_file
-        The file with the secret.
+        File that contains the secret.
     """
     form = _form(server, junit=junit, md=md)
+    check_at_most("--timeout", timeout, MAX_TIMEOUT)
     _check_protocol(protocol)
     if "://" in agent:
         credentials = auth_config(auth_type, env=auth_env, file=auth_file)
@@ -90,15 +92,15 @@ def check(
                     ),
                     parse_pairs(inputs),
                     text,
-                    timeout or DEFAULT_SECONDS,
+                    (timeout or DEFAULT_TIMEOUT).total_seconds(),
                     active=active,
                 )
             )
     else:
         if config or auth_env or auth_file or auth_type != "none" or timeout is not None:
             raise CliError(
-                "--config, --auth-… and --timeout are for an address: what is registered has its own",
-                fix=f"Change the agent instead, or name its address in place of {agent}",
+                "--config, --auth-type, --auth-env, --auth-file and --timeout need a URL",
+                fix=f"Change the agent instead: trunkline agents update {agent}",
                 exit_code=Exit.USAGE,
             )
         note(f"Checking {agent} ...")
@@ -114,8 +116,8 @@ def _check_protocol(protocol: str | None) -> None:
         return
     if protocol not in local_check.CHECKED_PROTOCOLS:
         raise CliError(
-            f"There are no checks for the protocol {protocol}",
-            fix=f"Choose one of {', '.join(local_check.CHECKED_PROTOCOLS)}",
+            f"No checks for the protocol {protocol}",
+            fix=f"Choose one of: {', '.join(local_check.CHECKED_PROTOCOLS)}",
             exit_code=Exit.USAGE,
         )
 
@@ -125,8 +127,8 @@ def _form(server: Server, *, junit: bool, md: bool) -> Form:
     wanted: list[Form] = [form for form, is_wanted in flags if is_wanted]
     if len(wanted) > 1:
         raise CliError(
-            f"--{wanted[0]} and --{wanted[1]} cannot both be printed",
-            fix="Choose one of --json, --junit and --md",
+            f"--{wanted[0]} and --{wanted[1]} cannot be combined",
+            fix="Use one of --json, --junit and --md",
             exit_code=Exit.USAGE,
         )
     return wanted[0] if wanted else "table"
@@ -135,5 +137,5 @@ def _form(server: Server, *, junit: bool, md: bool) -> Form:
 def _checked_there(
     agent: str, protocol: str | None, given: JsonObject, text: str | None, server: Server, *, active: bool
 ) -> AgentCheckReport:
-    wish: JsonObject = {"active": active, "protocol": protocol, "input": given or None, "text": text}
-    return local_check.read_report(server.client().check_agent(agent, wish))
+    wanted: JsonObject = {"active": active, "protocol": protocol, "input": given or None, "text": text}
+    return local_check.read_report(server.client().check_agent(agent, wanted))

@@ -1,5 +1,5 @@
 """
-The check of an agent at an address, made from this process without a server.
+The check of an agent at a URL, made from this process without a server.
 
 Apart from `check`, because what it imports is slow to import.
 """
@@ -24,12 +24,12 @@ from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 CHECKED_PROTOCOLS = (AUTO, *PROTOCOLS)
-# An answer to a check is short; a server that sends more is found out by that.
+# The response to a check is short.
 _MOST_ANSWER_BYTES = 1024 * 1024
 
 
 class UnregisteredAgent(NamedTuple):
-    """Where to check, and how to get in."""
+    """The agent to check, and its credentials."""
 
     url: str
     protocol: str | None
@@ -43,8 +43,8 @@ async def check_address(
 ) -> AgentCheckReport:
     if address.auth_type in ("oauth2", "signed"):
         raise CliError(
-            f"--auth-type {address.auth_type} needs a server, which gets or makes the tokens",
-            fix="Register the agent with it, and check it by its name",
+            f"--auth-type {address.auth_type} needs a server, which gets the tokens",
+            fix="Register the agent, and check it by name",
             exit_code=Exit.USAGE,
         )
     subject = CheckedAgent(
@@ -54,7 +54,7 @@ async def check_address(
         credentials=credentials("agent", address.auth_type, address.auth),
         sample=CheckSample(input=given or DEFAULT_SAMPLE.input, text=text or DEFAULT_SAMPLE.text),
     )
-    # The person who runs this command is on this machine, and means the address that they name.
+    # The user of this machine named the address.
     policy = AddressPolicy(allow_loopback=True, allow_private=True)
     line = ProgressLine(address.url)
     async with HttpTransport(policy, max_answer_bytes=_MOST_ANSWER_BYTES) as transport:

@@ -1,4 +1,4 @@
-"""`trunkline agents migrate`: from one protocol or address to another, and back."""
+"""`trunkline agents migrate`: move agents to another protocol or URL, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError
 from trunkline.cli.inputs import parse_pairs
-from trunkline.cli.options import HERE, AgentArgument, Flag, Pairs, Server
+from trunkline.cli.options import HERE, AgentArgument, Cursor, Duration, Flag, Hidden, Limit, Pairs, Server
 from trunkline.cli.rendering.migration import (
     print_agent_events,
     print_blockers,
@@ -22,7 +22,7 @@ from trunkline.cli.rendering.migration import (
     print_plan,
     print_status,
 )
-from trunkline.cli.rendering.output import Cell, note, print_json, print_table
+from trunkline.cli.rendering.output import Cell, note, note_next_page, print_json, print_table
 
 if TYPE_CHECKING:
     from trunkline.api.resources.migration import MigrationEntry, MigrationOutcome
@@ -35,14 +35,20 @@ _CHECKS_AT_A_TIME = 8
 _SHOWN_DIFFERENCES = 20
 # A side that could not be checked at all.
 _NOT_CHECKED = "-"
-OneOrAll = Annotated[str | None, Parameter(name="AGENT", show_default=False, help="The agent's name or id.")]
+OneOrAll = Annotated[str | None, Parameter(name="AGENT", show_default=False, help="Name or ID of the agent.")]
 All = Annotated[bool, Parameter(name="--all", negative="", show_default=False)]
-Why = Annotated[str, Parameter(show_default=False)]
-Percent = Annotated[float, Parameter(help="Of the runs that begin from now on: more than 0, up to 100.")]
+Note = Annotated[
+    str, Parameter(name="--note", show_default=False, help="Reason for the change, shown in the history.")
+]
+# The name of --note in earlier versions.
+Why = Annotated[str, Parameter(name="--why"), Hidden]
+Percent = Annotated[
+    float, Parameter(help="Share of the runs that start from now on: more than 0, up to 100.")
+]
 
 app = App(
     name="migrate",
-    help="Move agents to another protocol or address: plan, check, shadow, canary, cutover, rollback, finish.",
+    help="Migrate agents to another protocol or URL.",
     version_flags=[],
 )
 
@@ -50,14 +56,14 @@ app = App(
 @app.command(name="plan")
 def plan(*agents: Annotated[str, Parameter(name="AGENT")], server: Server = HERE) -> int:
     """
-    List agents: what each speaks and offers, where its migration stands, and what is in its way.
+    Show the protocol of each agent, its migration, and what blocks it.
 
-    Below the table: the expressions of workflows that would read something else after the migration.
+    Below the table are the expressions in workflows whose values would change with the migration.
 
     Parameters
     ----------
     agents
-        Only these. Default: all.
+        Names or IDs of agents. Default: all.
     """
     client = server.client()
     entries = _entries(client, agents)
@@ -68,7 +74,7 @@ def plan(*agents: Annotated[str, Parameter(name="AGENT")], server: Server = HERE
     if len(agents) == 1:
         print_blockers(entries[0])
     elif any(entry["blockers"] for entry in entries):
-        note("What is in the way of one, and what to do about it: trunkline agents migrate plan AGENT")
+        note("To see what blocks an agent, and how to fix it: trunkline agents migrate plan AGENT")
     return Exit.OK
 
 
@@ -77,16 +83,17 @@ def check(
     *agents: Annotated[str, Parameter(name="AGENT")], active: Flag = False, server: Server = HERE
 ) -> int:
     """
-    Check where agents are to move to, several at a time, without giving them work.
+    Check the migration targets of agents.
 
-    An agent that moves nowhere is checked where it is. The reports are kept. Exits with 7 when a check has failed.
+    Without --active, the agents receive no work. An agent without a migration target is checked as it is registered.
+    The reports are stored. Exits with 7 if a check fails.
 
     Parameters
     ----------
     agents
-        Only these. Default: all.
+        Names or IDs of agents. Default: all.
     active
-        Send real messages, too: only they show how the agent answers, and which form of the input it reads.
+        Also send real messages, to check the responses and which form of the input the agent reads.
     """
     client = server.client()
     names = list(agents) or [entry["agent"] for entry in client.migration_plan().items]
@@ -103,14 +110,14 @@ def check(
 @app.command(name="status")
 def status(agent: OneName = None, /, *, server: Server = HERE) -> int:
     """
-    Show how an agent's migration stands: its target and limits, calls of both sides, and how their answers differ.
+    Show the status of a migration.
 
-    Without AGENT: all agents that move, or have moved.
+    Shows its target, its limits, the calls to the old and the new side, and how their responses differ.
 
     Parameters
     ----------
     agent
-        The agent's name or id.
+        Name or ID of the agent. Default: all agents with a migration.
     """
     client = server.client()
     if agent is None:
@@ -134,47 +141,56 @@ def status(agent: OneName = None, /, *, server: Server = HERE) -> int:
 
 
 @app.command(name="history")
-def history(agent: OneName = None, /, *, limit: int = 100, server: Server = HERE) -> int:
+def history(
+    agent: OneName = None,
+    /,
+    *,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    server: Server = HERE,
+) -> int:
     """
-    Show what has happened to agents, newest first: every change of a migration with who and why, cards, grades.
+    Show the history of migrations, newest first.
+
+    Shows who made each change and why, new agent cards, and check results.
 
     Parameters
     ----------
     agent
-        Only of this one, by its name or id; it may be removed.
-    limit
-        At most this many.
+        Name or ID of the agent, which can be deleted. Default: all agents.
     """
-    page = server.client().agent_events(agent, limit=limit)
+    page = server.client().agent_events(agent, limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
-    else:
-        print_agent_events(page.items)
+        return Exit.OK
+    print_agent_events(page.items)
+    command = ("agents", "migrate", "history") if agent is None else ("agents", "migrate", "history", agent)
+    note_next_page(command, {}, page.next_cursor)
     return Exit.OK
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TargetFlags:
-    """Where an agent is to move to."""
+    """The target of a migration."""
 
     to: Annotated[
         str | None,
         Parameter(
-            help="A URL or a protocol. Default: as named before, or jsonrpc-2.0 at the agent's own URL."
+            help="Target URL or protocol. Default: the earlier target, or jsonrpc-2.0 at the agent's URL."
         ),
     ] = None
-    protocol: Annotated[str | None, Parameter(help="What is spoken there, if --to is a URL.")] = None
+    protocol: Annotated[str | None, Parameter(help="Protocol of the target, if --to is a URL.")] = None
     config: Annotated[
-        Pairs, Parameter(help="key=value of the new side's protocol_config, as often as needed.")
+        Pairs, Parameter(help="key=value in the protocol configuration of the target. Can be repeated.")
     ] = ()
 
     def given(self) -> JsonObject:
         is_url = self.to is not None and ":" in self.to
         if self.to is not None and not is_url and self.protocol is not None:
             raise CliError(
-                "--to names a protocol, and so does --protocol",
-                fix="Give a URL with --to, or leave --protocol out",
+                "--to is a protocol, so it cannot be combined with --protocol",
+                fix="Use a URL with --to, or leave out --protocol",
                 exit_code=Exit.USAGE,
             )
         named: JsonObject = {
@@ -188,33 +204,44 @@ class TargetFlags:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class MigrationLimitFlags:
-    """When the new side is not good enough; what is left out stays as it is."""
+    """The limits of a migration; what is left out stays as it is."""
 
     disagreement: Annotated[
-        float | None, Parameter(help="The share of compared answers that may disagree. First: 0.01.")
+        float | None, Parameter(help="Maximum share of compared responses that differ. Initially 0.01.")
     ] = None
     comparisons: Annotated[
-        int | None, Parameter(help="Answers to compare before a cutover, while it is shadowed. First: 20.")
+        int | None, Parameter(help="Responses to compare before a cutover. Initially 20.")
     ] = None
     error_rate: Annotated[
-        float | None, Parameter(help="Roll back when more than this share of calls fails. First: 0.1.")
+        float | None, Parameter(help="Roll back if a larger share of calls fails. Initially 0.1.")
     ] = None
-    window: Annotated[int | None, Parameter(help="Of the last so many calls. First: 50.")] = None
-    calls: Annotated[int | None, Parameter(help="Of so many at least. First: 10.")] = None
+    window: Annotated[
+        int | None, Parameter(help="Number of recent calls for --error-rate. Initially 50.")
+    ] = None
+    calls: Annotated[
+        int | None, Parameter(help="Minimum number of calls for --error-rate. Initially 10.")
+    ] = None
     slowdown: Annotated[
-        float | None, Parameter(help="Roll back when it is so many times as slow. First: 3.")
+        float | None, Parameter(help="Roll back if the target is this many times slower. Initially 3.")
     ] = None
-    slowest_ms: Annotated[
-        int | None, Parameter(help="Roll back when 95 % of the calls take longer than this. First: never.")
+    slowest: Annotated[
+        Duration,
+        Parameter(help="Roll back if the 95th percentile is above this, such as 2s. Initially none."),
     ] = None
+    # The name of --slowest in earlier versions, in milliseconds.
+    slowest_ms: Annotated[int | None, Hidden] = None
 
     def given(self) -> JsonObject:
-        limits: dict[str, Json] = {name: value for name, value in vars(self).items() if value is not None}
+        limits: dict[str, Json] = {
+            name: value for name, value in vars(self).items() if value is not None and name != "slowest"
+        }
+        if self.slowest is not None:
+            limits["slowest_ms"] = round(self.slowest.total_seconds() * 1000)
         for name, value in limits.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise CliError(
-                    f"--{name.replace('_', '-')} is {value:g}, which is no limit",
-                    fix="Give a number, or leave it out",
+                    f"--{name.replace('_', '-')} {value:g} is not a limit",
+                    fix="Use a finite number, or leave it out",
                     exit_code=Exit.USAGE,
                 )
         return limits
@@ -229,22 +256,20 @@ def ready(
     agent: AgentArgument,
     /,
     *,
-    note: str,
+    note: Annotated[str, Parameter(name="--note")],
     target: TargetFlags = NO_TARGET,
     why: Why = "",
     server: Server = HERE,
 ) -> int:
     """
-    Attest what no program can check: deployed, documented, team told.
+    Confirm what no program can check: deployed, documented, announced.
 
-    May also say where the agent is to move to, for those that are cut over without shadow or canary.
+    Can also set the target, for a cutover without shadow or canary.
 
     Parameters
     ----------
     note
         What was done, and by whom.
-    why
-        For those who read it later. Default: the note.
     """
     named = target != NO_TARGET
     body: JsonObject = {"note": note, **({"target": target.given()} if named else {}), **_signed(why)}
@@ -259,20 +284,16 @@ def shadow(
     percent: Percent,
     target: TargetFlags = NO_TARGET,
     limits: MigrationLimitFlags = NO_LIMITS,
+    note: Note = "",
     why: Why = "",
     server: Server = HERE,
 ) -> int:
     """
-    Send the input of some runs beside to the new side, and compare what it answers.
+    Send the input of some runs also to the new side, and compare the responses.
 
-    No run notices: its answers come from the old side. Only for agents that are registered as repeatable.
-
-    Parameters
-    ----------
-    why
-        For those who read it later.
+    Runs use only the responses of the old side. The agent must be repeatable, because it receives the same work twice.
     """
-    return _one(agent, "shadow", _share(percent, target, limits, why), server)
+    return _one(agent, "shadow", _share(percent, target, limits, note or why), server)
 
 
 @app.command(name="canary")
@@ -283,80 +304,97 @@ def canary(
     percent: Percent,
     target: TargetFlags = NO_TARGET,
     limits: MigrationLimitFlags = NO_LIMITS,
+    note: Note = "",
     why: Why = "",
     server: Server = HERE,
 ) -> int:
     """
-    Let a share of the runs call the new side, and no other.
+    Send a share of the runs to the new side.
 
-    A run keeps the side that it has begun with. When calls fail or get slow beyond the limits, the agent is rolled back
-    by itself.
-
-    Parameters
-    ----------
-    why
-        For those who read it later.
+    A run keeps its side until it ends. If calls exceed the limits for failures or latency, the agent is rolled back
+    automatically.
     """
-    return _one(agent, "canary", _share(percent, target, limits, why), server)
+    return _one(agent, "canary", _share(percent, target, limits, note or why), server)
 
 
 @app.command(name="cutover")
 def cutover(
-    agent: OneOrAll = None, /, *, all_: All = False, force: Flag = False, why: Why = "", server: Server = HERE
+    agent: OneOrAll = None,
+    /,
+    *,
+    all_: All = False,
+    force: Flag = False,
+    note: Note = "",
+    why: Why = "",
+    server: Server = HERE,
 ) -> int:
     """
-    Let all runs that begin from now on call the new side.
+    Send all new runs to the new side.
 
-    Exits with 4, and every reason, while the new side is not ready: its check fails, the two sides disagree, nobody has
-    attested it.
+    Exits with 4, and every reason, if the new side is not ready: its check fails, the responses differ, or it is not
+    confirmed with agents migrate ready.
 
     Parameters
     ----------
     all_
-        Every agent that speaks Simple A2A or is in the middle of a migration: all of them, or none.
+        Cut over every agent that uses Simple A2A or has a migration. Either all are cut over, or none.
     force
-        Do it all the same; --why must say why.
-    why
-        For those who read it later.
+        Cut over although the new side is not ready. Needs --note.
     """
-    body: JsonObject = {"force": force, **_signed(why)}
+    body: JsonObject = {"force": force, **_signed(note or why)}
     return _one_or_all("cutover", agent, body, server, all_=all_)
 
 
 @app.command(name="rollback")
-def rollback(agent: OneOrAll = None, /, *, why: str, all_: All = False, server: Server = HERE) -> int:
+def rollback(
+    agent: OneOrAll = None,
+    /,
+    *,
+    all_: All = False,
+    note: Note = "",
+    why: Why = "",
+    server: Server = HERE,
+) -> int:
     """
-    Let all runs that begin from now on call the old side again.
+    Send all new runs to the old side again.
 
-    Runs under way stay where they have begun. The new side has to be attested again (ready) before the next cutover.
-    Exits with 4 where the old side is gone: the migration was finished.
+    Runs in progress keep their side. Before the next cutover, confirm the new side again with agents migrate ready.
+    Exits with 4 if the migration is finished, because the old side no longer exists.
 
     Parameters
     ----------
-    why
-        For those who read it later.
     all_
-        Every agent that still has an old side. Those that are finished are named and left alone; exits with 4 only
-        when there is no other.
+        Roll back every agent that still has an old side. Finished migrations are listed and not changed. Exits with 4
+        if all migrations are finished.
     """
-    return _one_or_all("rollback", agent, _signed(why), server, all_=all_)
+    if not (note or why):
+        raise CliError(
+            "A rollback needs a reason", fix="Add it: --note 'Responses are wrong'", exit_code=Exit.USAGE
+        )
+    return _one_or_all("rollback", agent, _signed(note or why), server, all_=all_)
 
 
 @app.command(name="finish")
-def finish(agent: OneOrAll = None, /, *, all_: All = False, why: Why = "", server: Server = HERE) -> int:
+def finish(
+    agent: OneOrAll = None,
+    /,
+    *,
+    all_: All = False,
+    note: Note = "",
+    why: Why = "",
+    server: Server = HERE,
+) -> int:
     """
-    Register an agent as its new side; there is no way back from there.
+    Finish a migration and forget the old side. This cannot be undone.
 
-    Exits with 4 while runs that were accepted before the cutover are unfinished.
+    Exits with 4 while runs from before the cutover are unfinished.
 
     Parameters
     ----------
     all_
-        Every agent that has been cut over, and no other. Exits with 4 when one of them has to wait.
-    why
-        For those who read it later.
+        Finish every migration that has been cut over. Exits with 4 if one of them has to wait.
     """
-    return _one_or_all("finish", agent, _signed(why), server, all_=all_)
+    return _one_or_all("finish", agent, _signed(note or why), server, all_=all_)
 
 
 def _entries(client: Client, agents: tuple[str, ...]) -> list[MigrationEntry]:
@@ -377,7 +415,7 @@ def _checked(client: Client, names: list[str], *, active: bool) -> dict[str, Jso
 
 
 def _report(client: Client, name: str, *, active: bool) -> JsonObject:
-    """One that cannot be checked keeps nobody from checking the others."""
+    """An agent that cannot be checked does not keep the others from being checked."""
     try:
         return client.check_migration(name, active=active)
     except ApiError as error:
@@ -404,8 +442,8 @@ def _row(name: str, report: JsonObject) -> list[str | Cell]:
 def _share(percent: float, target: TargetFlags, limits: MigrationLimitFlags, why: str) -> JsonObject:
     if not 0 < percent <= 100:
         raise CliError(
-            f"--percent is {percent:g}, which is no share of the runs",
-            fix="Give a number that is more than 0, up to 100",
+            f"--percent {percent:g} is out of range",
+            fix="Use a number greater than 0, up to 100",
             exit_code=Exit.USAGE,
         )
     return {"percent": percent, "target": target.given(), "limits": limits.given(), **_signed(why)}
@@ -434,9 +472,7 @@ def _one(agent: str, action: str, body: JsonObject, server: Server) -> int:
 def _one_or_all(action: str, agent: str | None, body: JsonObject, server: Server, *, all_: bool) -> int:
     if all_ == (agent is not None):
         raise CliError(
-            f"{action} is for one agent or for --all, not both"
-            if all_
-            else f"{action} needs an agent, or --all",
+            "AGENT and --all cannot be combined" if all_ else f"{action} needs an agent, or --all",
             fix=f"trunkline agents migrate {action} AGENT, or: trunkline agents migrate {action} --all",
             exit_code=Exit.USAGE,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -10,9 +11,9 @@ from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import parse_pairs
-from trunkline.cli.options import HERE, AgentArgument, Flag, Pairs, Server
+from trunkline.cli.options import HERE, AgentArgument, Cursor, Duration, LimitOrAll, Pairs, Server
 from trunkline.cli.rendering.agent import print_agent
-from trunkline.cli.rendering.output import note, print_fields, print_json, print_table
+from trunkline.cli.rendering.output import note, note_next_page, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
     from trunkline.api.resources.agents import AgentMetadataResource
@@ -22,108 +23,166 @@ Resend = Literal["same_message", "ask_first", "never"]
 Transport = Literal["https", "aws-agentcore", "stdio"]
 
 
-def add(
-    name: Annotated[str, Parameter(name="NAME", help="What workflows call it.")],
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class AgentFlags:
+    """
+    The fields of an agent; what is left out is the default, or stays as it is.
+
+    Parameters
+    ----------
+    protocol
+        Protocol of the agent: simple-a2a, jsonrpc-2.0, a2a-1.0 and so on. Default: auto, which detects it.
+    config
+        key=value in the protocol configuration, such as method=message/send. Can be repeated.
+    description
+        What the agent does.
+    auth_type
+        Authentication type.
+    auth_env
+        Environment variable that contains the secret.
+    auth_file
+        File that contains the secret.
+    timeout
+        Timeout of a call, such as 30s.
+    max_concurrency
+        Maximum number of concurrent calls.
+    pool
+        Pool of bridges that calls the agent.
+    transport
+        Transport of the calls. Default: https, which also covers plain http.
+    resend
+        What to do if it is unknown whether the agent received a message. Default: ask_first.
+    endpoint_override
+        URL to call instead of the one in the agent card.
+    allow_card_origin
+        Another origin (https://host:port) that the agent card may name. Can be repeated.
+    rate
+        Maximum calls per second, over all bridges.
+    burst
+        Burst size, with --rate. Default: 1.
+    breaker
+        Stop calling the agent for a while when calls keep failing. To change the limits, use agents apply.
+    repeatable
+        The agent may receive the same work twice, which agents migrate shadow needs.
+    """
+
+    protocol: str | None = None
+    config: Pairs = ()
+    description: str | None = None
+    auth_type: AuthType | None = None
+    auth_env: str | None = None
+    auth_file: str | None = None
+    timeout: Duration = None
+    max_concurrency: int | None = None
+    pool: str | None = None
+    transport: Transport | None = None
+    resend: Resend | None = None
+    endpoint_override: str | None = None
+    allow_card_origin: Pairs = ()
+    rate: float | None = None
+    burst: int | None = None
+    breaker: bool | None = None
+    repeatable: bool | None = None
+
+    def fields(self) -> JsonObject:
+        """Those that are given, as the API names them."""
+        optional: JsonObject = {
+            "protocol": self.protocol,
+            "protocol_config": parse_pairs(self.config) or None,
+            "description": self.description,
+            "auth_type": self.auth_type,
+            "auth_config": auth_config(self.auth_type or "none", env=self.auth_env, file=self.auth_file),
+            "timeout_ms": None if self.timeout is None else round(self.timeout.total_seconds() * 1000),
+            "max_concurrency": self.max_concurrency,
+            "pool": self.pool,
+            "transport": self.transport,
+            "resend": self.resend,
+            "endpoint_override": self.endpoint_override,
+            "allow_card_origin": list(self.allow_card_origin) or None,
+            "rate": _rate(self.rate, self.burst),
+            "breaker": self.breaker,
+            "repeatable": self.repeatable,
+        }
+        return {name: value for name, value in optional.items() if value is not None}
+
+
+NO_FLAGS = AgentFlags()
+
+
+def create(
+    name: Annotated[str, Parameter(name="NAME", help="Name of the agent in workflows.")],
     agent_url: Annotated[
         str,
-        Parameter(name="AGENT-URL", help="Where it takes requests: a URL, a runtime's ARN, or stdio:NAME."),
+        Parameter(name="AGENT-URL", help="Where the agent receives requests: a URL, an ARN, or stdio:NAME."),
     ],
     /,
     *,
-    protocol: str | None = None,
-    config: Pairs = (),
-    description: str | None = None,
-    auth_type: AuthType = "none",
-    auth_env: str | None = None,
-    auth_file: str | None = None,
-    timeout: int | None = None,
-    max_concurrency: int | None = None,
-    transport: Transport | None = None,
-    resend: Resend | None = None,
-    endpoint_override: str | None = None,
-    allow_card_origin: Pairs = (),
-    rate: float | None = None,
-    burst: int | None = None,
-    breaker: Flag = False,
-    repeatable: Flag = False,
+    flags: AgentFlags = NO_FLAGS,
     server: Server = HERE,
 ) -> int:
     """
     Register an agent.
 
-    A secret never stands on the command line: it is read from an environment variable or a file. For basic it
-    is user:password, for headers one Name: value per line, for oauth2 a JSON object with token_url, client_id and
-    client_secret, for signed one with key (a private key as PEM), issuer and audience, for mtls a certificate and its
-    key as PEM.
-
-    Parameters
-    ----------
-    protocol
-        What it speaks: simple-a2a, jsonrpc-2.0, a2a-1.0 and so on. auto, the default, asks the agent for its card.
-    config
-        key=value of the protocol's configuration, as often as needed: method=message/send, input_mode=json.
-    description
-        What it is for.
-    auth_type
-        How it wants to be authenticated to.
-    auth_env
-        The environment variable that holds the secret.
-    auth_file
-        The file that holds the secret.
-    timeout
-        How long a call may take, in milliseconds.
-    max_concurrency
-        How many calls it gets at a time.
-    transport
-        What carries its calls: https (the default, plain http too), aws-agentcore or stdio.
-    resend
-        What to do when nobody knows whether it has taken a message. Default: ask_first.
-    endpoint_override
-        Where to send instead of where its card says.
-    allow_card_origin
-        An origin (https://host:port) that its card may name beside its own, as often as needed.
-    rate
-        How many calls a second it gets, over all bridges.
-    burst
-        How many of them at once after a quiet time, with --rate. Default: 1.
-    breaker
-        Stop calling it for a while when calls keep failing. How exactly: agents apply.
-    repeatable
-        The same work may be given to it twice, as agents migrate shadow does.
+    Secrets are read from an environment variable or a file, because other processes can read the command line. The
+    secret is user:password for basic, one Name: value per line for headers, a JSON object with token_url, client_id
+    and client_secret for oauth2, a JSON object with key (a private key as PEM), issuer and audience for signed, and a
+    certificate with its key as PEM for mtls.
     """
-    optional: JsonObject = {
-        "protocol": protocol,
-        "protocol_config": parse_pairs(config) or None,
-        "description": description,
-        "auth_config": auth_config(auth_type, env=auth_env, file=auth_file),
-        "timeout_ms": timeout,
-        "max_concurrency": max_concurrency,
-        "transport": transport,
-        "resend": resend,
-        "endpoint_override": endpoint_override,
-        "allow_card_origin": list(allow_card_origin) or None,
-        "rate": _rate(rate, burst),
-        "breaker": breaker or None,
-        "repeatable": repeatable or None,
-    }
-    spec: JsonObject = {"name": name, "url": agent_url, "auth_type": auth_type}
-    spec |= {key: value for key, value in optional.items() if value is not None}
+    spec: JsonObject = {"auth_type": "none", **flags.fields(), "name": name, "url": agent_url}
     print_agent(server.client().create_agent(spec), server)
     return Exit.OK
 
 
-def list_agents(*, protocol: str | None = None, limit: int | None = None, server: Server = HERE) -> int:
+def update(
+    agent: AgentArgument,
+    /,
+    *,
+    agent_url: str | None = None,
+    flags: AgentFlags = NO_FLAGS,
+    server: Server = HERE,
+) -> int:
+    """
+    Update an agent.
+
+    Changes only what you name. --config changes single keys, and key=null removes one. To move an agent
+    to another protocol or URL step by step, use agents migrate.
+
+    Parameters
+    ----------
+    agent_url
+        Where the agent receives requests: a URL, an ARN, or stdio:NAME.
+    """
+    patch = flags.fields()
+    if agent_url is not None:
+        patch["url"] = agent_url
+    if not patch:
+        raise CliError(
+            "There is nothing to update",
+            fix="Name what to change, such as: --timeout 60s",
+            exit_code=Exit.USAGE,
+        )
+    changed, _ = server.client().patch_agent(agent, patch, None)
+    print_agent(changed, server)
+    return Exit.OK
+
+
+def list_agents(
+    *,
+    protocol: str | None = None,
+    limit: LimitOrAll = None,
+    cursor: Cursor = None,
+    server: Server = HERE,
+) -> int:
     """
     List agents.
 
     Parameters
     ----------
     protocol
-        Only those registered with this protocol.
-    limit
-        At most this many. Default: all.
+        List only agents that are registered with this protocol.
     """
-    page = server.client().agents(protocol=protocol, limit=limit)
+    page = server.client().agents(protocol=protocol, limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
         return Exit.OK
@@ -131,9 +190,10 @@ def list_agents(*, protocol: str | None = None, limit: int | None = None, server
         [agent["name"], agent["protocol"], _dialect(agent), agent["url"], agent["auth_type"]]
         for agent in page.items
     ]
-    print_table(("AGENT", "PROTOCOL", "SPEAKS", "URL", "AUTH"), rows)
+    print_table(("AGENT", "PROTOCOL", "DETECTED", "URL", "AUTH"), rows)
     if not rows:
-        note("There are no such agents. Register one with: trunkline agents add NAME URL")
+        note("No matching agents. Register one with: trunkline agents create NAME URL")
+    note_next_page(("agents", "list"), {"protocol": protocol}, page.next_cursor)
     return Exit.OK
 
 
@@ -146,9 +206,9 @@ def show(agent: AgentArgument, /, *, server: Server = HERE) -> int:
 
 def health(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """
-    See whether an agent can be reached.
+    Check whether an agent is reachable.
 
-    Exits with 6 when it cannot, and with 0 when that cannot be found out without giving it work.
+    Exits with 6 if it is not, and with 0 if that is unknown without sending it work.
     """
     answer = server.client().agent_health(agent)
     if server.json:
@@ -160,46 +220,46 @@ def health(agent: AgentArgument, /, *, server: Server = HERE) -> int:
 
 def refresh(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """
-    Look again what an agent speaks, now.
+    Re-detect an agent's protocol.
 
-    Exits with 6 when that cannot be found out; what was known before stays then.
+    Exits with 6 if the protocol cannot be detected. The earlier result is kept then.
     """
     print_agent(server.client().refresh_agent(agent), server)
     return Exit.OK
 
 
-def remove(agent: AgentArgument, /, *, server: Server = HERE) -> int:
+def delete(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """
-    Remove an agent.
+    Delete an agent.
 
-    Workflows that name it keep the name; their runs fail at that step until it is registered again.
+    Workflows that use it stay as they are. Their runs fail at that step until you register the agent again.
     """
-    server.client().remove_agent(agent)
+    server.client().delete_agent(agent)
     if server.json:
-        print_json({"removed": agent})
+        print_json({"deleted": agent})
     else:
-        note(f"{agent} is removed")
+        note(f"Deleted agent {agent}")
     return Exit.OK
 
 
 def reset(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """
-    Close an agent's breaker and fill its bucket.
+    Reset an agent's circuit breaker and rate limit.
 
-    Tasks that wait for it go at once. If it still fails, its breaker opens again.
+    Waiting tasks are sent immediately. If the agent still fails, its breaker opens again.
     """
     answer = server.client().reset_agent(agent)
     if server.json:
         print_json(answer)
     else:
-        note(f"{answer['name']} is reset")
+        note(f"Reset agent {answer['name']}")
     return Exit.OK
 
 
 def _rate(per_second: float | None, burst: int | None) -> JsonObject | None:
     if per_second is None:
         if burst is not None:
-            raise CliError("--burst is given without --rate", fix="Add --rate 5", exit_code=Exit.USAGE)
+            raise CliError("--burst needs --rate", fix="Add --rate 5", exit_code=Exit.USAGE)
         return None
     return {"per_second": per_second} if burst is None else {"per_second": per_second, "burst": burst}
 

@@ -1,16 +1,15 @@
-"""`trunkline agents try`: one message to an agent, and what came back."""
+"""`trunkline agents try`: one message to an agent, and its response."""
 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter, validators
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import given_json, given_text
-from trunkline.cli.options import HERE, AgentArgument, Flag, Server
+from trunkline.cli.options import HERE, AgentArgument, Duration, Flag, Server, check_at_most
 from trunkline.cli.rendering.exchanges import print_exchanges
 from trunkline.cli.rendering.output import harmless, note, print_json, print_text, print_value
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from trunkline.api.resources.agent_test_calls import AgentTrial
     from trunkline.jsontypes import JsonObject
 
+MAX_TIMEOUT = timedelta(minutes=1)
 _EXITS = {"success": Exit.OK, "interrupted": Exit.INPUT_REQUIRED}
 
 
@@ -27,39 +27,40 @@ def try_(
     *,
     text: str | None = None,
     data: str | None = None,
-    timeout: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=60))] = None,
+    timeout: Duration = None,
     wire: Flag = False,
     server: Server = HERE,
 ) -> int:
     """
-    Send an agent one message, as a step would, and show what it answers.
+    Send one message to an agent and show the response.
 
-    It is no run: nothing is kept or tried again, and neither its limits nor its breaker count it. The agent does what
-    it is asked to. Exits with 10 when it fails or cannot be called, with 13 when it asks something; it is told then
-    that nobody answers.
+    The agent does the work, as it would for a step. This is not a run: nothing is stored or retried, and it does not
+    count for the limits and the circuit breaker. Exits with 10 if the agent fails or cannot be called, and with 13 if
+    it asks a question, which is then cancelled.
 
     Parameters
     ----------
     text
-        What to say; - or @FILE reads it, so that it stays out of the shell's history.
+        Message as text. - or @FILE reads it, which keeps it out of the shell history.
     data
-        What to give it as JSON, in the form of a step's input; @FILE reads it.
+        Message as JSON, in the form of a step's input. @FILE reads it from a file.
     timeout
-        How many seconds it may take, 60 at most. Default: what it is registered with.
+        Timeout of the call, such as 10s, up to 1m. Default: the timeout of the agent.
     wire
-        Show what went over the wire first, as runs wire does.
+        Also show the requests and responses, as runs wire does.
     """
     if (text is None) == (data is None):
         raise CliError(
-            "There is no message to send" if text is None else "Only one of --text and --data can be sent",
+            "The message is missing" if text is None else "--text and --data cannot be combined",
             fix=f"trunkline agents try {shlex.quote(agent)} --text 'YOUR MESSAGE'",
             exit_code=Exit.USAGE,
         )
     message: JsonObject = (
         {"input": given_json(data)} if data is not None else {"text": given_text(text or "")}
     )
+    check_at_most("--timeout", timeout, MAX_TIMEOUT)
     if timeout is not None:
-        message["timeout_ms"] = max(1, round(timeout * 1000))
+        message["timeout_ms"] = round(timeout.total_seconds() * 1000)
     trial = server.client().try_agent(agent, message)
     if server.json:
         print_json(trial)
@@ -89,4 +90,4 @@ def _words(agent: str, trial: AgentTrial, *, wire: bool) -> list[str]:
     if question is not None:
         lines.append(f"{agent} asks: {question['text']}")
     spoken = "" if trial["protocol"] is None else f" over {trial['protocol']}"
-    return [*lines, f"It took {trial['duration_ms']:,.0f} ms{spoken}"]
+    return [*lines, f"Took {trial['duration_ms']:,.0f} ms{spoken}"]

@@ -18,24 +18,23 @@ from trunkline.jsontypes import encode
 if TYPE_CHECKING:
     import pydantic_settings
 
-    from trunkline import settings
+    from trunkline import durations, settings
     from trunkline.settings import Settings
-    from trunkline.workflow import durations
 else:
     settings = lazy_module("trunkline.settings")
     pydantic_settings = lazy_module("pydantic_settings")
-    durations = lazy_module("trunkline.workflow.durations")
+    durations = lazy_module("trunkline.durations")
 
 
-app = App(name="config", help="See the settings.", version_flags=[])
+app = App(name="config", help="Show the settings.", version_flags=[])
 
 
-@app.command(name="view")
-def view(*, json: JsonFlag = False) -> int:
+@app.command(name="show")
+def show(*, json: JsonFlag = False) -> int:
     """
     Show the settings that `up` would use here.
 
-    Each is an environment variable, a key in trunkline.toml, and a flag of `up`. Secrets are not shown.
+    Each setting is an environment variable, a key in trunkline.toml, and a flag of `up`. Secrets are masked.
     """
     with explained():
         current = settings.load_settings({})
@@ -57,6 +56,10 @@ def view(*, json: JsonFlag = False) -> int:
     return Exit.OK
 
 
+# The verb of earlier versions.
+app.command(show, name="view", show=False)
+
+
 def _sources(current: Settings) -> Mapping[str, str]:
     """Which of the places that settings come from has each one; the strongest wins."""
     kind, toml = type(current), settings.config_file()
@@ -69,7 +72,7 @@ def _sources(current: Settings) -> Mapping[str, str]:
 
 
 def _shown_setting(current: Settings, name: str) -> str | None:
-    # Its address tells where the data is; only the password in it is nobody's business.
+    # Its URL says where the data is; the password in it is masked.
     return current.shown_store if name == "store" else _shown(getattr(current, name))
 
 

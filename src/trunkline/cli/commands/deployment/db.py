@@ -1,5 +1,5 @@
 """
-`trunkline db`: the schema of the store, without a server.
+`trunkline db`: the database schema, without a server.
 
 PostgreSQL's tables can be upgraded while the servers run; a SQLite file must not be in use.
 """
@@ -26,35 +26,37 @@ else:
 
 _SQLITE = "sqlite:///"
 
-app = App(name="db", help="Upgrade and check the store's tables.", version_flags=[])
+app = App(name="db", help="Upgrade, downgrade and check the database schema.", version_flags=[])
 
 
 @app.command(name="upgrade")
 def upgrade(*, place: StorePlace = STORE_HERE) -> int:
     """
-    Bring the tables up to what this version of Trunkline needs, in one transaction.
+    Upgrade the database schema for this version of Trunkline.
 
-    Nothing is lost, and servers of the version before go on meanwhile. A second upgrade changes nothing.
+    Runs in one transaction and loses no data. Servers of the previous version keep working. If the schema is up to
+    date, nothing changes.
     """
     state = _carried_out(place, schema.upgrade_schema)
     _show(state, place)
-    note(f"The tables at {state.place} are up to date.")
+    note(f"The schema at {state.place} is up to date.")
     return Exit.OK
 
 
 @app.command(name="downgrade")
 def downgrade(
     to: Annotated[
-        str, Parameter(name="REVISION", help="Where to go back to, e.g. 0002; base: no tables at all.")
+        str, Parameter(name="REVISION", help="Revision to go back to, such as 0002. base removes all tables.")
     ],
     /,
     *,
     place: StorePlace = STORE_HERE,
 ) -> int:
     """
-    Bring the tables back to an older revision. What only newer ones can hold is lost.
+    Downgrade the database schema to an older revision.
 
-    Stop every server first. Tables that are at this revision or below stay as they are.
+    Data that the older schema cannot hold is lost. Stop every server first. If the schema is already at this revision
+    or older, nothing changes.
     """
     state = _carried_out(place, lambda url: schema.downgrade_schema(url, to))
     _show(state, place)
@@ -64,9 +66,9 @@ def downgrade(
 @app.command(name="check")
 def check(*, place: StorePlace = STORE_HERE) -> int:
     """
-    Check that the store can be reached, and that its tables are those that this version of Trunkline needs.
+    Check the database and its schema.
 
-    Changes nothing. Exits with 6 when the store cannot be reached, with 7 when its tables are older, newer or missing.
+    Changes nothing. Exits with 6 if the database is unreachable, and with 7 if its schema is older, newer or missing.
     """
     state = _carried_out(place, schema.schema_state)
     _show(state, place)

@@ -1,7 +1,7 @@
 """
-`trunkline doctor`: is this machine fit, and does the server answer?
+`trunkline doctor`: checks of this machine and of the server.
 
-A check says what it found and, when that is not right, the command that puts it right. It changes nothing.
+A check says what it found and, if that is wrong, the command that fixes it. It changes nothing.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def doctor(*, data: str | None = None, server: Server = HERE) -> int:
     """
     Check this machine and the server.
 
-    Exits with 6 when the server does not answer, with 7 when another check fails.
+    Exits with 6 if the server is unreachable, and with 7 if another check fails.
 
     Parameters
     ----------
     data
-        The data folder to look at. Default: the one that `up` would use here.
+        Data folder to check. Default: the folder that `up` would use here.
     """
     with explained():
         found = settings.load_settings({} if data is None else {"data": data})
@@ -101,29 +101,33 @@ def check_sqlite(apsw_version: str | None = None) -> DoctorCheck:
 
 
 def check_data_folder(folder: Path) -> DoctorCheck:
-    """It can be written to, or can be made."""
+    """Whether it can be written to, or created."""
     existing = folder
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
     usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    found = f"{folder} is writable" if folder.is_dir() else f"{folder} will be made by: trunkline up"
+    found = (
+        f"{folder} is writable"
+        if folder.is_dir()
+        else f"{folder} does not exist yet; trunkline up creates it"
+    )
     if usable:
         return DoctorCheck("data folder", ok=True, found=found)
     reason = f"{existing} is not writable" if existing.is_dir() else f"{existing} is not a folder"
     return DoctorCheck(
-        "data folder", ok=False, found=reason, fix="Choose another one with --data or TRUNKLINE_DATA"
+        "data folder", ok=False, found=reason, fix="Choose another folder with --data or TRUNKLINE_DATA"
     )
 
 
 def check_key_file(key_file: Path) -> DoctorCheck:
-    """Nobody but the owner can read it."""
+    """Only the owner can read it."""
     try:
         mode = stat.S_IMODE(key_file.stat().st_mode)
     except FileNotFoundError:
-        return DoctorCheck("key file", ok=True, found="none yet; it is made on the first start")
+        return DoctorCheck("key file", ok=True, found="does not exist yet; the first start creates it")
     except OSError as error:
         return DoctorCheck(
-            "key file", ok=False, found=str(error.strerror), fix=f"Check the rights of {key_file.parent}"
+            "key file", ok=False, found=str(error.strerror), fix=f"Check the permissions of {key_file.parent}"
         )
     return DoctorCheck(
         "key file", not mode & _OTHERS, f"{key_file} has mode {mode:o}", f"chmod 600 {key_file}"
@@ -131,7 +135,7 @@ def check_key_file(key_file: Path) -> DoctorCheck:
 
 
 def check_server(client: Client) -> list[DoctorCheck]:
-    """It answers, and it is ready to take work; the second is asked only of one that answers."""
+    """Whether it responds, and if so, whether it accepts work."""
     try:
         client.get("/livez")
     except CliError as error:
@@ -141,7 +145,7 @@ def check_server(client: Client) -> list[DoctorCheck]:
         client.get("/readyz")
     except ApiError as error:
         return [reachable, DoctorCheck("ready", ok=False, found=error.what, fix=error.fix or "")]
-    return [reachable, DoctorCheck("ready", ok=True, found="it takes work")]
+    return [reachable, DoctorCheck("ready", ok=True, found="accepts work")]
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:

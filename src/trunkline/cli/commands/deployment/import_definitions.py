@@ -1,4 +1,4 @@
-"""`trunkline import --from SYSTEM`: definitions of another system, written or saved, and what came of them."""
+"""`trunkline import --from SYSTEM`: definitions of another system, converted, and written or saved."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def findings_of_agent(agent: JsonObject) -> Sequence[Finding]:
     config = agent.get("auth_config")
     document: JsonObject = {**agent}
     if isinstance(config, dict):
-        # What stands in an environment variable is not looked at: the agents may be applied elsewhere.
+        # Environment variables are not read, because the agents may be applied elsewhere.
         document["auth_config"] = {
             name: _STAND_IN if isinstance(value, dict) else value for name, value in config.items()
         }
@@ -90,7 +90,7 @@ def _document(content: str | bytes, file: str) -> Json:
     if document.problems:
         problem = document.problems[0]
         raise CliError(
-            f"{file} cannot be read: {problem.message} ({problem.path})",
+            f"Cannot read {file}: {problem.message} ({problem.path})",
             fix="Correct the file.",
             exit_code=Exit.INVALID,
         )
@@ -111,7 +111,7 @@ def _texts(imported: ImportedDefinitions) -> dict[str, str]:
 
 def _free_name(workflow: ImportedWorkflow, taken: dict[str, str]) -> str:
     base = file_name(workflow.name)
-    # Some file systems tell no capitals apart.
+    # Some file systems ignore case.
     lower = {name.lower() for name in taken}
     name, number = f"workflows/{base}.yaml", 1
     while name.lower() in lower:
@@ -125,7 +125,7 @@ def _comments(workflow: ImportedWorkflow, remarks: Iterable[ImportRemark]) -> st
     missing = [
         r for r in remarks if r.kind == "lost" and r.about == workflow.name and r.file == workflow.file
     ]
-    lines = (f"# Not carried over: {_sentence(remark)}" for remark in missing)
+    lines = (f"# Not converted: {_sentence(remark)}" for remark in missing)
     return "".join(f"{' '.join(line.split())}\n" for line in lines)
 
 
@@ -144,8 +144,8 @@ def _write(texts: dict[str, str], out: Path) -> dict[str, str]:
         for name, target in targets.items():
             if target.exists() and target.read_text(encoding="utf-8") != texts[name]:
                 raise CliError(
-                    f"{target} exists already, with other content; nothing was written",
-                    fix="Name another folder, or remove the file.",
+                    f"{target} already exists with other content, so nothing was written",
+                    fix="Choose another folder, or remove the file.",
                     exit_code=Exit.CONFLICT,
                 )
         for name, target in targets.items():
@@ -153,7 +153,7 @@ def _write(texts: dict[str, str], out: Path) -> dict[str, str]:
             target.write_text(texts[name], encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CliError(
-            f"Cannot write into {out}: {error}", fix="Check the folder.", exit_code=Exit.USAGE
+            f"Cannot write to {out}: {error}", fix="Check the folder.", exit_code=Exit.USAGE
         ) from error
     return {str(target): "written" for target in targets.values()}
 
@@ -195,15 +195,15 @@ def _tell(imported: ImportedDefinitions, done: dict[str, str]) -> None:
     for what, change in done.items():
         note(f"{what}: {change}")
     for remark in imported.remarks:
-        mark = "note" if remark.kind == "note" else "NOT CARRIED OVER"
+        mark = "note" if remark.kind == "note" else "NOT CONVERTED"
         note(f"{mark}: {_sentence(remark)}")
     if imported.dropped:
-        note(f"…and {imported.dropped:,} more remarks.")
+        note(f"… and {imported.dropped:,} more remarks.")
     found = f"{_count(len(imported.workflows), 'workflow')} and {_count(len(imported.agents), 'agent')}"
     if imported.lost:
-        note(f"Imported {found}; {_count(imported.lost, 'thing')} could not be carried over.")
+        note(f"Imported {found}; {_count(imported.lost, 'thing')} could not be converted.")
     else:
-        note(f"Imported {found}; everything was carried over.")
+        note(f"Imported {found}; everything was converted.")
 
 
 def _sentence(remark: ImportRemark) -> str:

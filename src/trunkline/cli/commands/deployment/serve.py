@@ -21,9 +21,10 @@ def up(*, flags: SettingFlags = NO_FLAGS) -> int:
     """
     Run everything in one process.
 
-    Prints the base URL, alone on one line of stdout, when it is ready to take work. SIGTERM and Ctrl-C stop
-    it gracefully. Each flag is also an environment variable (TRUNKLINE_PORT) and a key in trunkline.toml; secrets
-    (TRUNKLINE_SECRET_KEY, TRUNKLINE_KAFKA_SASL_PASSWORD) are no flags, since a command line is no place for one.
+    Prints the base URL, alone on one line of stdout, when it is ready to accept work. SIGTERM and Ctrl-C stop it
+    gracefully. Each flag is also an environment variable (TRUNKLINE_PORT) and a key in trunkline.toml. The secrets
+    TRUNKLINE_SECRET_KEY and TRUNKLINE_KAFKA_SASL_PASSWORD have no flag, because other processes can read the command
+    line.
     """
     with explained():
         return wiring.run_up(flags.settings())
@@ -35,23 +36,23 @@ def serve(
     flags: SettingFlags = NO_FLAGS,
 ) -> int:
     """
-    Run some roles of the system in this process.
+    Run one or more roles in this process.
 
-    Start as many processes of each role as you need, on as many machines, all with the same TRUNKLINE_STORE
-    (PostgreSQL), TRUNKLINE_BROKER (Kafka) and TRUNKLINE_SECRET_KEY. Prints the base URL, alone on one line of
-    stdout, when it is ready to take work; a process without the API answers /livez, /readyz and /metrics there.
-    Until the database and the broker can be used it waits, and says on stderr and at /readyz for what.
+    Start as many processes of each role as you need, on any number of machines, with the same TRUNKLINE_STORE
+    (PostgreSQL), TRUNKLINE_BROKER (Kafka) and TRUNKLINE_SECRET_KEY. Prints the base URL, alone on one line of stdout,
+    when it is ready to accept work. A process without the API serves only /livez, /readyz and /metrics there. While
+    the database or the broker is unavailable, the process waits, and stderr and /readyz say what it waits for.
 
     Parameters
     ----------
     role
-        What this process does: api, executor, bridge. May be given several times.
+        Role of this process. Can be repeated.
     """
     with explained():
         settings = flags.settings()
         if not settings.uses_kafka:
             raise ConfigurationError(
-                "Roles in processes of their own need PostgreSQL and Kafka between them.",
+                "Roles in separate processes need PostgreSQL and Kafka.",
                 fix="Set TRUNKLINE_STORE=postgresql://… and TRUNKLINE_BROKER=kafka://host:port, or run everything"
                 " in one process: trunkline up.",
             )

@@ -1,5 +1,5 @@
 """
-`trunkline topics`: Kafka's topics, created and checked without a server.
+`trunkline topics`: Kafka topics, created and checked without a server.
 
 The topics have to exist before the first server starts.
 """
@@ -31,19 +31,19 @@ Broker = Annotated[
 ]
 Pools = Annotated[
     tuple[str, ...],
-    Parameter(name="--pool", negative="", help="Also the topic of this pool; may be repeated."),
+    Parameter(name="--pool", negative="", help="Include the topic of this pool. Can be repeated."),
 ]
 
-app = App(name="topics", help="Make and check Kafka's topics.", version_flags=[])
+app = App(name="topics", help="Create and check Kafka topics.", version_flags=[])
 
 
 @app.command(name="create")
 def create(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) -> int:
     """
-    Make the topics that are missing, and add partitions to those that have too few.
+    Create missing topics, and add missing partitions.
 
-    Names, partitions, replication and retention are settings (TRUNKLINE_TASKS_TOPIC, TRUNKLINE_TOPIC_PARTITIONS and
-    so on). What exists is never made smaller.
+    Names, partitions, replication and retention are settings, such as TRUNKLINE_TASKS_TOPIC and
+    TRUNKLINE_TOPIC_PARTITIONS. Existing topics never shrink.
     """
     with explained():
         loaded = _settings(broker)
@@ -59,9 +59,9 @@ def create(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) -
 @app.command(name="check")
 def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) -> int:
     """
-    Check that Kafka can be reached, and that the topics are there and have their partitions.
+    Check that Kafka is reachable, and that the topics exist with enough partitions.
 
-    Changes nothing. Exits with 6 when Kafka cannot be reached, with 7 when something else is wrong.
+    Changes nothing. Exits with 6 if Kafka is unreachable, and with 7 if another check fails.
     """
     with explained():
         loaded = _settings(broker)
@@ -74,7 +74,7 @@ def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) ->
         ]
         print_table(("TOPIC", "PROBLEM", "WHY", "FIX"), rows)
     else:
-        note(f"All is well with {', '.join(kafka_topics.topic_names(loaded, pool))}.")
+        note(f"Topics are ready: {', '.join(kafka_topics.topic_names(loaded, pool))}.")
     if any(trouble.problem == "unreachable" for trouble in found):
         return Exit.UNREACHABLE
     return Exit.INVALID if found else Exit.OK
@@ -86,6 +86,6 @@ def _settings(broker: str | None) -> Settings:
     loaded = settings.load_settings({name: value for name, value in flags.items() if value is not None})
     if not loaded.uses_kafka:
         raise errors.ConfigurationError(
-            "There are no topics without Kafka.", fix="Set TRUNKLINE_BROKER=kafka://host:port."
+            "Topics need Kafka, which is not configured.", fix="Set TRUNKLINE_BROKER=kafka://host:port."
         )
     return loaded

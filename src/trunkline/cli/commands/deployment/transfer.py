@@ -38,15 +38,15 @@ SourceSystem = Literal["litecone"]
 
 def export_(file: FileArgument, /, *, place: StorePlace = STORE_HERE) -> int:
     """
-    Write everything into a file, to be imported into another store.
+    Write everything to a file, to import it into another store.
 
-    Stop Trunkline first. Afterwards this store is for reading only: whatever is unfinished goes on where the file is
-    imported. Secrets of agents and keys of the API are not in the file.
+    Stop Trunkline first. Afterwards this store is read-only, and unfinished runs continue where you import the file.
+    The file contains no secrets of agents and no API keys.
 
     Parameters
     ----------
     file
-        The file to write; it must not exist. Only its owner can read it: what agents have said is in it.
+        File to write. It must not exist. Only its owner can read it, because it contains the outputs of agents.
     """
     settings = place.settings()
     with explained():
@@ -55,12 +55,12 @@ def export_(file: FileArgument, /, *, place: StorePlace = STORE_HERE) -> int:
         print_json({"file": str(file), "at": clock.rfc3339(exported.at), "rows": dict(exported.counts)})
         return Exit.OK
     print_text(f"Exported {_summary(exported.counts)} to {file}.")
-    note("This store is for reading only from now on. Go on with: trunkline import FILE --store URL")
+    note("This store is now read-only. Continue with: trunkline import FILE --store URL")
     return Exit.OK
 
 
 def take_in(file: Path, place: StorePlace) -> int:
-    """Takes everything from a file that `export` has written."""
+    """Imports everything from a file that `export` wrote."""
     settings = place.settings()
     with explained():
         imported = asyncio.run(_import(settings, file))
@@ -75,9 +75,11 @@ def take_in(file: Path, place: StorePlace) -> int:
             }
         )
         return Exit.OK
-    print_text(f"Imported {_summary(imported.counts)}; {imported.unfinished_runs} runs are unfinished.")
+    print_text(f"Imported {_summary(imported.counts)}. Unfinished runs: {imported.unfinished_runs:,}.")
     if imported.agents_without_secret:
-        note("Set the secrets of these agents again (trunkline agents apply); until then their tasks wait:")
+        note(
+            "Set the secrets of these agents again with trunkline agents update. Until then, their tasks wait:"
+        )
         for name in imported.agents_without_secret:
             note(f"  {name}")
     return Exit.OK
@@ -94,37 +96,37 @@ def import_(
     place: StorePlace = STORE_HERE,
 ) -> int:
     """
-    Take everything from a file that `export` has written, into an empty store; or definitions of another system.
+    Import an exported file into an empty store, or definitions of another system.
 
-    Of an export all comes in, or nothing. Ids stay as they are, and unfinished runs go on when Trunkline starts.
-    With --from, workflows and agents are written in our language; what could not be carried over is told with its
-    place and a way out, and the exit code is 7 then.
+    An exported file is imported completely or not at all. IDs stay the same, and unfinished runs continue when
+    Trunkline starts. With --from, workflows and agents of another system are converted. What cannot be converted is
+    reported with its position and an alternative, and the exit code is then 7.
 
     Parameters
     ----------
     files
-        The file to read; with --from as many as you like, - is stdin. With --from litecone also the URL of its
-        database, postgresql://…, which is only read. Give the password in PGPASSWORD to keep it out of the list of
-        processes.
+        File to read. With --from, one or more files. - reads stdin. With --from litecone also the URL of its database,
+        postgresql://…, which is only read. Set the password in PGPASSWORD, because other processes can read the
+        command line.
     from_
-        The system whose workflows and agents the files hold.
+        System that the workflows and agents come from.
     out
-        With --from: the folder to write into, workflows/NAME.yaml and agents.yaml. Default: print them.
+        With --from: folder to write workflows/NAME.yaml and agents.yaml to. Default: print them.
     apply
-        With --from: save them on the server instead. A workflow of which something is missing is not saved.
+        With --from: save them on the server. Workflows that could not be converted completely are not saved.
     url
-        With --apply: the address of the server.
+        With --apply: URL of the server.
     """
     if from_ is None:
         if len(files) != 1 or out is not None or apply:
             raise CliError(
-                "An export is one file, and goes into a store",
-                fix="trunkline import FILE, or say which system has written the files: --from litecone",
+                "An export is a single file, without --out and --apply",
+                fix="trunkline import FILE, or for definitions of another system: --from litecone",
                 exit_code=Exit.USAGE,
             )
         return take_in(Path(files[0]), place)
     if out is not None and apply:
-        raise CliError("--out and --apply exclude one another", fix="Use one of them.", exit_code=Exit.USAGE)
+        raise CliError("--out and --apply cannot be combined", fix="Use one of them.", exit_code=Exit.USAGE)
     return import_definitions.import_definitions(
         files, out=out, server=Server(url, place.json) if apply else None, json=place.json
     )
@@ -133,8 +135,8 @@ def import_(
 async def _export(settings: Settings, file: Path) -> StoreExport:
     if not settings.uses_postgres and not settings.sqlite_path.exists():
         raise errors.NotFound(
-            f"There is no database {settings.sqlite_path}.",
-            fix="Name its folder with --data, or use --store.",
+            f"The database {settings.sqlite_path} does not exist.",
+            fix="Set its folder with --data, or use --store.",
         )
     async with wiring.open_store(settings) as store:
         return await store_transfer.export_store(store, file, _Progress())

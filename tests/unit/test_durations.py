@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.workflow import format_duration, parse_duration
+from trunkline.durations import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,16 @@ def test_a_number_and_a_unit_are_a_duration(text: str, duration: timedelta) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "s", "5 s", "5w", "-5s", "1h30m", "PT5S", "1e3s", "५s", "5s\n", "9" * 50 + "s"]
+    "text", ["", "s", "5 s", "5w", "-5s", "1h30m", "PT5S", "1e3s", "५s", "5s\n", "9" * 50 + "s"]
 )
 def test_anything_else_is_refused_with_examples(text: str) -> None:
     with pytest.raises(ValueError, match="use a number and a unit"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize("text", ["5", "0.25", "30"])
+def test_a_number_without_a_unit_is_refused_with_the_text_to_write(text: str) -> None:
+    with pytest.raises(ValueError, match=f"'{text}' has no unit; write {text}s"):
         parse_duration(text)
 
 

@@ -19,12 +19,15 @@ _UNITS = {
     "ms": _MILLISECOND,
 }
 _FORM = re.compile(DURATION_PATTERN)
+_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,3})?")
 
 
 def parse_duration(text: str) -> timedelta:
     """The duration that a text names; raises `ValueError`, with what is wrong, when it names none."""
     match = _FORM.fullmatch(text)
     if match is None:
+        if _NUMBER.fullmatch(text):
+            raise ValueError(f"'{text}' has no unit; write {text}s for seconds")
         raise ValueError(
             f"'{text[:40]}' is not a duration; use a number and a unit, such as 100ms, 25s, 5m, 1h or 2d"
         )
