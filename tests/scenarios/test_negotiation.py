@@ -20,7 +20,7 @@ from tests.scenarios.web_sites import (
 )
 
 from trunkline.bridge.agents.negotiation import CARD_FRESH_FOR
-from trunkline.jsontypes import Json, JsonObject
+from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import FakeClock, RunningSystem, ScriptedAgent, running_system
 from trunkline.testing.agents import EndlessReply, Hangup, Script
 from trunkline.testing.system import error_of, objects_in, step_of
@@ -200,6 +200,50 @@ async def test_a_card_that_is_wrong_about_its_version_is_found_out(system: Runni
         site.speakers["/rpc"] = speaks_v03
         await register(system, f"{site.url}/rpc")
         assert await spoken(system) == "a2a-0.3"
+
+
+OPERATION = "/a2a/message:stream"
+
+
+async def test_a_card_that_names_one_operation_leads_to_the_endpoint_beside_it(system: RunningSystem) -> None:
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(card_v03(f"{site.url}{OPERATION}"))
+        site.speakers |= {OPERATION: answers(400), "/a2a": speaks_v03}
+        await register(system, site.url)
+        assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
+        dialect = await shown(system)
+    assert [seen.path for seen in site.asked("POST")] == [OPERATION, "/", "/a2a", "/a2a"]
+    assert dialect["url"] == f"{site.url}/a2a"
+    assert "one operation (/message:stream)" in str(dialect["evidence"])
+    assert (f"POST {OPERATION} in a2a-0.3", "The agent answered HTTP 400") in tried(dialect)
+
+
+def streams_alone(body: JsonObject) -> Json | web.Response:
+    """JSON-RPC at the address of the stream, and no other method."""
+    if body.get("method") != "message/stream":
+        return web.Response(status=400, text="Only message/stream")
+    event = speaks_v03({**body, "method": "message/send"})
+    return web.Response(body=b"data: " + encode(event) + b"\n\n", content_type="text/event-stream")
+
+
+async def test_an_address_that_takes_streams_alone_gets_streams_whatever_its_card_says(
+    system: RunningSystem,
+) -> None:
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(card_v03(f"{site.url}{OPERATION}"))
+        site.speakers[OPERATION] = streams_alone
+        await register(system, site.url)
+        assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
+        dialect = await shown(system)
+    methods = [(seen.path, seen.body.get("method")) for seen in site.asked("POST")]
+    assert methods == [
+        (OPERATION, "message/send"),
+        ("/", "message/send"),
+        ("/a2a", "message/send"),
+        (OPERATION, "message/stream"),
+        (OPERATION, "message/stream"),
+    ]
+    assert (dialect["url"], dialect["streams"]) == (f"{site.url}{OPERATION}", True)
 
 
 async def test_an_agent_without_a_card_is_tried_in_every_dialect_that_it_may_speak(

@@ -41,6 +41,11 @@ _GRADING: tuple[tuple[Grade, int, int | None], ...] = (
 PASSING: frozenset[Grade] = frozenset({"A", "B", "C"})
 
 
+# Checked first, in this order. If one of them fails, the agent cannot be called in this protocol, and the other checks
+# make no sense.
+GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "speaks-protocol")
+
+
 class CheckTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Another endpoint of an agent than the registered one: its url and protocol."""
 
@@ -150,6 +155,10 @@ class AgentCheckReport(msgspec.Struct, frozen=True, kw_only=True):
         if not self.is_conclusive:
             return f"Not enough evidence; run with --active: {counts}"
         return f"Grade {self.grade}: {counts}"
+
+    def failed_gates(self) -> list[AgentFinding]:
+        """Why the agent cannot be called at all."""
+        return [finding for finding in self.failures() if finding.id in GATES]
 
     def failures(self) -> list[AgentFinding]:
         return [finding for finding in self.findings if finding.verdict == "failed"]

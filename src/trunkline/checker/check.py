@@ -18,6 +18,7 @@ from time import perf_counter
 import msgspec
 
 from trunkline.agents.check_reports import (
+    GATES,
     NO_EVIDENCE,
     VERDICTS,
     AgentCheckReport,
@@ -54,8 +55,6 @@ from trunkline.transports.base import Transport
 # The dialects that have checks.
 PROTOCOLS = ("simple-a2a", *RPC_PROTOCOLS, "a2a-1.0-http")
 _MAX_SEEN_CHARACTERS = 500
-# Checked first, in this order. If one of them fails, the other checks make no sense.
-_GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "speaks-protocol")
 
 
 class Checker:
@@ -225,11 +224,11 @@ def _answered_nothing(exchanges: ProbeExchanges) -> bool:
 
 
 def _failed_gate(gates: dict[str, RuleResult]) -> str | None:
-    return next((name for name in _GATES if name in gates and gates[name].judgement == "violated"), None)
+    return next((name for name in GATES if name in gates and gates[name].judgement == "violated"), None)
 
 
 def _has_failed_gate(findings: Sequence[AgentFinding]) -> bool:
-    return any(found.id in _GATES and found.verdict == "failed" for found in findings)
+    return any(found.id in GATES and found.verdict == "failed" for found in findings)
 
 
 class _FindingBuilder:
@@ -243,7 +242,7 @@ class _FindingBuilder:
         shut = _failed_gate(gates)
         findings = [
             self._finding(PlannedCheck(id=name, rule=transport.reachable), gates[name])
-            for name in _GATES
+            for name in GATES
             if name in gates
         ]
         findings.extend(self._finding(question, self._result(question, shut)) for question in questions)

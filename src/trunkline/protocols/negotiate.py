@@ -51,6 +51,8 @@ _TRANSPORT_NAMES = {
     JSONRPC: "JSON-RPC",
     JSONRPC_PATHS: "JSON-RPC with a separate URL for each method, as in python-a2a",
 }
+# A card may name the address of one operation instead of the endpoint. With JSON-RPC, the method says which it is.
+_OPERATIONS = ("/message:send", "/message:stream", "/message/send", "/message/stream")
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1", "::"})  # noqa: S104 - to recognise it
 
 
@@ -77,6 +79,8 @@ class ProtocolOffer(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     # Why one could think so, as the end of a sentence.
     because: str
+    # Whether the message has to be sent as a stream there, whatever the card says about streams.
+    streams: bool = False
 
 
 class NegotiatedDialect(msgspec.Struct, frozen=True, kw_only=True):
@@ -288,6 +292,7 @@ def _guesses(
     if options.endpoint_override is None:
         for offer in usable:
             yield msgspec.structs.replace(offer, url=agent_url)
+        yield from _siblings(usable[0])
         yield msgspec.structs.replace(usable[0], url=_with_other_slash(usable[0].url))
     endpoint = next((offer for offer in usable if offer.protocol in _GUESSES_OVER_JSONRPC), None)
     if endpoint is not None:
@@ -299,15 +304,28 @@ def _guesses(
         )
 
 
+def _siblings(offer: ProtocolOffer) -> Iterable[ProtocolOffer]:
+    """Where else a message may be taken if the card names the address of one operation."""
+    endpoint, mark, query = offer.url.partition("?")
+    operation = next((name for name in _OPERATIONS if endpoint.rstrip("/").endswith(name)), None)
+    if operation is None:
+        return
+    because = f"its card names the address of one operation ({operation})"
+    base = endpoint.rstrip("/").removesuffix(operation)
+    yield msgspec.structs.replace(offer, url=f"{base}{mark}{query}", because=because)
+    if operation.endswith("stream"):
+        yield msgspec.structs.replace(offer, because=because, streams=True)
+
+
 def _supported(offers: Iterable[ProtocolOffer]) -> tuple[ProtocolOffer, ...]:
     supported = ProtocolAdapterFactory.supported_protocols()
     return tuple(offer for offer in offers if offer.protocol in supported)
 
 
 def _distinct(offers: Iterable[ProtocolOffer]) -> list[ProtocolOffer]:
-    distinct: dict[tuple[str, str, str | None], ProtocolOffer] = {}
+    distinct: dict[tuple[str, str, str | None, bool], ProtocolOffer] = {}
     for offer in offers:
-        distinct.setdefault((offer.protocol, offer.url, offer.tenant), offer)
+        distinct.setdefault((offer.protocol, offer.url, offer.tenant, offer.streams), offer)
     return list(distinct.values())
 
 

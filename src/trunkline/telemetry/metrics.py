@@ -91,6 +91,18 @@ class Metrics:
             ["agent_name", "reason"],
             registry=r,
         )
+        self.detached_requests = CounterFamily(
+            "agent_detached_requests_total",
+            "Requests of shadow calls and test calls, for which no run waits",
+            ["protocol", "agent_name", "kind"],
+            registry=r,
+        )
+        self.rollbacks_refused = CounterFamily(
+            "agent_rollbacks_refused_total",
+            "Automatic rollbacks that were refused because the source cannot be called",
+            ["agent_name"],
+            registry=r,
+        )
         self.rollbacks = CounterFamily(
             "agent_rollbacks_total",
             "Automatic rollbacks of agents",

@@ -91,7 +91,11 @@ class BridgeRole:
             detached, context.agent_routes, context.store, context.clock, context.metrics
         )
         self._rollback_watch = RollbackWatch(
-            context.routing, context.store.comparisons, migrations(context).roll_back_if, context.metrics
+            context.routing,
+            context.store.comparisons,
+            migrations(context).roll_back_if,
+            context.metrics,
+            context.clock,
         )
         self.answers = AnswerWriter(
             messaging.broker,

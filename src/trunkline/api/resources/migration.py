@@ -106,6 +106,7 @@ class RollbackRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True
     SCHEMA: ClassVar[JsonObject] = {"required": ["why"]}
 
     why: Annotated[str, Meta(description=_LATER, extra_json_schema=_NOT_BLANK)] = ""
+    force: Annotated[bool, Meta(description="Roll back although the source cannot be called.")] = False
 
 
 # --- responses

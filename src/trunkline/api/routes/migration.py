@@ -155,8 +155,8 @@ class MigrationRoutes:
 
     async def rollback(self, request: Request, given: AgentParameters) -> Response:
         """Roll a migration back: all new runs call the source again."""
-        _, reason = await self._asked(request, RollbackRequest)
-        return _changed(await self._migrations.roll_back(given.agent, reason))
+        form, reason = await self._asked(request, RollbackRequest)
+        return _changed(await self._migrations.roll_back(given.agent, reason, force=form.force))
 
     async def rollback_all(self, request: Request) -> Response:
         """
@@ -164,8 +164,8 @@ class MigrationRoutes:
 
         This affects all agents that still have a source. `left_alone` lists those that do not.
         """
-        _, reason = await self._asked(request, RollbackRequest)
-        return _outcome(await self._migrations.roll_back_all(reason))
+        form, reason = await self._asked(request, RollbackRequest)
+        return _outcome(await self._migrations.roll_back_all(reason, force=form.force))
 
     async def finish(self, request: Request, given: AgentParameters) -> Response:
         """

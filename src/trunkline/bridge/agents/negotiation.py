@@ -42,8 +42,8 @@ from trunkline.transports.base import Transport, TransportError
 
 log = structlog.stdlib.get_logger()
 
-# Protocol, url and tenant: two dialects that agree in all three are the same.
-_Endpoint: TypeAlias = "tuple[str, str, str | None]"
+# Protocol, url, tenant and whether messages are streamed: two dialects that agree in all four are the same.
+_Endpoint: TypeAlias = "tuple[str, str, str | None, bool]"
 # How long a card counts as unchanged: one request in this time, whatever the load.
 CARD_FRESH_FOR = timedelta(minutes=5)
 # Of the evidence; more of it does not help.
@@ -307,7 +307,7 @@ def _negotiated(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction
 
 
 def _endpoint(dialect: Dialect) -> _Endpoint:
-    return dialect.protocol, dialect.url, dialect.tenant
+    return dialect.protocol, dialect.url, dialect.tenant, dialect.streams
 
 
 def _pinned(agent: Agent, at: Instant, remark: str = "") -> Dialect:
@@ -342,6 +342,7 @@ def _alternative(fresh: Dialect, offer: ProtocolOffer, refused: Dialect) -> Dial
         protocol=offer.protocol,
         url=offer.url,
         tenant=offer.tenant,
+        streams=fresh.streams or offer.streams,
         evidence=f"The agent refused {refused.protocol}, and {offer.because}.",
     )
 

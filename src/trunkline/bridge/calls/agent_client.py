@@ -182,6 +182,7 @@ class AgentClient:
         # Of the request in progress; without our own spans, the caller's.
         self._trace = task.trace
         self._has_renewed_token = False
+        self._detached: Detached | None = detached
         self._log = task_log(task).bind(**{detached: True}) if detached else task_log(task)
         self.agent = agent
         self._translator = TaskTranslator(self._task, agent, context.metrics, self._log, task.input_data)
@@ -201,7 +202,7 @@ class AgentClient:
 
     async def exchange(self, request: AgentRequest, seconds: float, kind: ExchangeKind = "send") -> Outcome:
         """Sends the request once; what the answer means, or why there is none."""
-        self._context.metrics.protocol_requests.labels(self.agent.protocol, self.agent.agent.name).inc()
+        self._count_request()
         answer, outcome = await self._send(request, seconds, kind, self._translator.decode)
         self._translator.log_outcome(answer, outcome)
         return outcome
@@ -210,6 +211,14 @@ class AgentClient:
         """How the agent's task is asked for, so many polls after the message; the next answer is read as its answer."""
         self._task.polls = polls
         return self.agent.adapter.encode_poll(self._task, remote_task_id)
+
+    def _count_request(self) -> None:
+        metrics, protocol, name = self._context.metrics, self.agent.protocol, self.agent.agent.name
+        if self._detached is None:
+            metrics.protocol_requests.labels(protocol, name).inc()
+        else:
+            # No run waits for it, so it says nothing about the load of runs.
+            metrics.detached_requests.labels(protocol, name, self._detached).inc()
 
     async def find(self, request: AgentRequest, seconds: float) -> str | Failed | None:
         """The agent's own id of this task, if it has it; None: it says that it has not."""
@@ -378,7 +387,7 @@ class AgentClient:
         remote_task_id: str | None,
     ) -> tuple[AgentAnswer | None, StreamResult]:
         agent, context = self.agent, self._context
-        context.metrics.protocol_requests.labels(agent.protocol, agent.agent.name).inc()
+        self._count_request()
         self._log.info(log_events.HTTP_CALL, protocol=agent.protocol)
         headers = {**self._headers(request), "Accept": EVENT_STREAM}
         sent = SentRequest("POST" if request.body else "GET", agent.url(request), headers, request.body)

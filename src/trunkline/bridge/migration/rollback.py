@@ -3,13 +3,15 @@ Automatic rollback: counts how calls to source and target end, and rolls a migra
 
 The ends are noted in the transaction that writes the answers, so that all bridges judge by the same calls. The rollback
 is a separate transaction, which only one of them can win. A bridge that dies between the two leaves it to the next
-call, or to the next start.
+call, or to the next start. A migration whose source cannot be called is not rolled back: a bad target still answers
+some calls. The source is tried again at most once a minute.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Protocol
 
 import msgspec
@@ -27,8 +29,8 @@ from trunkline.agents.migration.rollback_rules import (
 from trunkline.agents.migration.routing import EndpointName, MigrationRevision
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.results import CallResult
-from trunkline.clock import seconds_between
-from trunkline.errors import NotFound, Unavailable
+from trunkline.clock import Clock, Instant, after, seconds_between
+from trunkline.errors import NotFound, NotReady, Unavailable
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.stores.base import Transaction
 from trunkline.stores.port.agent_events import ComparisonReads
@@ -40,6 +42,8 @@ log = structlog.stdlib.get_logger()
 _WHO = "trunkline"
 # Seconds until a store that is away is asked again.
 _RETRY_PAUSE = 0.5
+# Until a source that cannot be called is tried again.
+_SOURCE_PAUSE = timedelta(minutes=1)
 
 # Caused by the address and the settings of the target, though the agent was not called.
 _CAUSED_BY_ENDPOINT = frozenset(
@@ -56,7 +60,11 @@ _NOT_COUNTED = NOT_CAUSED_BY_AGENT - _CAUSED_BY_ENDPOINT
 
 class RollBack(Protocol):
     async def __call__(self, agent_id: str, *, who: str, why: str, only_if: int) -> bool:
-        """False: the last event of the migration is not `only_if` any more. Raises `Unavailable`."""
+        """
+        False: the last event of the migration is not `only_if` any more.
+
+        Raises `NotReady` where the source cannot be called, and `Unavailable`.
+        """
         ...
 
 
@@ -76,8 +84,16 @@ class _FailingTarget(msgspec.Struct, frozen=True):
 
 class RollbackWatch:
     def __init__(
-        self, routes: RoutingTable, comparisons: ComparisonReads, roll_back: RollBack, metrics: Metrics
+        self,
+        routes: RoutingTable,
+        comparisons: ComparisonReads,
+        roll_back: RollBack,
+        metrics: Metrics,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
+        # When to try the sources again that could not be called, by agent id.
+        self._refused_until: dict[str, Instant] = {}
         self._routes = routes
         self._comparisons = comparisons
         self._roll_back = roll_back
@@ -152,6 +168,8 @@ class RollbackWatch:
     def _start_rollback(self, suspect: _FailingTarget) -> None:
         if suspect.agent_id in self._rolling_back:
             return
+        if self._clock.now() < self._refused_until.get(suspect.agent_id, Instant(0)):
+            return
         task = asyncio.create_task(self._roll_back_until_done(suspect))
         self._rolling_back[suspect.agent_id] = task
         task.add_done_callback(lambda _: self._rolling_back.pop(suspect.agent_id, None))
@@ -163,6 +181,17 @@ class RollbackWatch:
                     return
             except NotFound:
                 # Deleted, with its migration.
+                return
+            except NotReady as exc:
+                self._refused_until[suspect.agent_id] = after(self._clock.now(), _SOURCE_PAUSE)
+                self._metrics.rollbacks_refused.labels(suspect.agent).inc()
+                log.error(
+                    log_events.MIGRATION_NOT_ROLLED_BACK,
+                    agent_name=suspect.agent,
+                    reason=suspect.reason,
+                    error=exc.message,
+                    fix=exc.fix,
+                )
                 return
             except Unavailable as exc:
                 log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)

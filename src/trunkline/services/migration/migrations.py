@@ -30,7 +30,7 @@ from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.checks import CheckAgent
 from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.agents.specs import raise_if_any
-from trunkline.services.migration.readiness import CutoverReadiness, refuse_unready
+from trunkline.services.migration.readiness import CutoverReadiness, refuse_unready, refuse_unusable
 from trunkline.services.migration.repository import (
     MAX_TEXT_CHARACTERS,
     AgentMigration,
@@ -209,9 +209,15 @@ class Migrations:
 
     # --- roll back, finish
 
-    async def roll_back(self, name: str, reason: ChangeReason) -> StageChange:
-        """Runs that start from now on call the source again; runs in progress keep their endpoint."""
+    async def roll_back(self, name: str, reason: ChangeReason, *, force: bool = False) -> StageChange:
+        """
+        Runs that start from now on call the source again; runs in progress keep their endpoint.
+
+        Raises `NotReady` where the source cannot be called, unless forced.
+        """
         _check_why(reason)
+        if not force:
+            await self._refuse_dead_sources([await self._repository.get(name)])
         async with self._store.transaction() as tx:
             await tx.agent_events.lock()
             migration = await self._repository.get(name, tx)
@@ -230,7 +236,9 @@ class Migrations:
         Rolls back because the target is not good enough.
 
         False: the last event of the agent's migration is no longer `only_if`, or its stage cannot be rolled back.
+        Raises `NotReady` where the source cannot be called: a bad target is better than none.
         """
+        await self._refuse_dead_sources([await self._repository.get(agent_id)])
         async with self._store.transaction() as tx:
             await tx.agent_events.lock()
             migration = await self._repository.get(agent_id, tx)
@@ -248,9 +256,15 @@ class Migrations:
         await self._repository.report(changes)
         return True
 
-    async def roll_back_all(self, reason: ChangeReason) -> BulkChangeResult:
-        """Rolls back every agent that still has a source, and names those that have none."""
+    async def roll_back_all(self, reason: ChangeReason, *, force: bool = False) -> BulkChangeResult:
+        """
+        Rolls back every agent that still has a source, and names those that have none.
+
+        All of them, or none: raises `NotReady` where a source cannot be called, unless forced.
+        """
         _check_why(reason)
+        if not force:
+            await self._refuse_dead_sources(await self._repository.all())
         async with self._store.transaction() as tx:
             await tx.agent_events.lock()
             migrations = await self._repository.all(tx)
@@ -270,6 +284,23 @@ class Migrations:
                 _refusal(migration.agent, _cannot_roll_back(migration))
                 for migration in _at(migrations, "finished")
             ],
+        )
+
+    async def _refuse_dead_sources(self, migrations: Iterable[AgentMigration]) -> None:
+        # While it is shadowed, all runs call the source anyway.
+        leaving = [
+            migration
+            for migration in migrations
+            if migration.state is not None and migration.state.stage in {"canary", "cut_over"}
+        ]
+        unusable = await self._readiness.check_sources(leaving)
+        refuse_unusable(
+            {
+                migration.agent.name: unusable[migration.agent.id]
+                for migration in leaving
+                if migration.agent.id in unusable
+            },
+            len(leaving),
         )
 
     async def finish(self, name: str, reason: ChangeReason) -> StageChange:

@@ -83,6 +83,31 @@ class CutoverReadiness:
             return TargetCheck(passed=report.passed, summary=summary_of(report))
         return target_check(await checks_of(self._store.checks, agent), state)
 
+    async def check_sources(self, migrations: Iterable[AgentMigration]) -> dict[str, str]:
+        """Why sources cannot be called, by the agent's id, without those that can."""
+        room = asyncio.Semaphore(_CHECKS_AT_A_TIME)
+        found: dict[str, str] = {}
+
+        async def look(agent: Agent) -> None:
+            async with room:
+                reason = await self._unusable(agent)
+                if reason is not None:
+                    found[agent.id] = reason
+
+        async with asyncio.TaskGroup() as group:
+            for migration in migrations:
+                group.create_task(look(migration.agent))
+        return found
+
+    async def _unusable(self, agent: Agent) -> str | None:
+        try:
+            _, report = await self.check_endpoint(agent, None)
+        except TrunklineError as exc:
+            return exc.message.rstrip(".")
+        # What else a check may find was so before the migration, and is better than no way back.
+        failed = report.failed_gates()
+        return f"{failed[0].title}: {failed[0].seen}".rstrip(".") if failed else None
+
     async def blockers(self, migration: AgentMigration, checks: Checks) -> list[CutoverBlocker]:
         state = migration.state
         if state is not None and state.stage == "cut_over":
@@ -136,6 +161,27 @@ def target_check(checks: Sequence[CheckRecord], state: MigrationState) -> Target
         passed=False,
         summary="it answers only messages, so there is not enough evidence without --active",
         needs_messages=True,
+    )
+
+
+def refuse_unusable(unusable: Mapping[str, str], asked: int) -> None:
+    """Raises `NotReady` unless every source can be called; `unusable` is by the agent's name."""
+    if not unusable:
+        return
+    names = list(unusable)
+    findings = [
+        Finding(path=name, message=f"The source cannot be called: {reason}.")
+        for name, reason in unusable.items()
+    ]
+    log.info(log_events.MIGRATION_REFUSED, agents=names, reasons=[finding.message for finding in findings])
+    raise NotReady(
+        f"The sources of {len(names)} of {asked} agents cannot be called, so no agent was rolled back: "
+        f"{', '.join(names)}."
+        if asked > 1
+        else f"The agent {names[0]!r} was not rolled back, because its source cannot be called: "
+        f"{unusable[names[0]]}.",
+        findings=findings,
+        fix="Start the source again, in the protocol that it is registered with; or override the refusal: --force",
     )
 
 

@@ -45,6 +45,14 @@ MIGRATION_STAGES: Sequence[Rule] = (
         caught_by=(f"{_SERVICE}::test_the_target_of_an_agent_that_got_the_whole_input_gets_it_too[nothing]",),
     ),
     Rule(
+        name="rollback-refused-to-a-dead-source",
+        breaks="New runs are sent to a source that no longer answers in its protocol, and all of them fail.",
+        symbol="trunkline.services.migration.readiness:refuse_unusable",
+        change=Change("condition", 1, of=2, becomes="True"),
+        caught_by=(f"{_SERVICE}::test_a_rollback_to_a_source_that_cannot_be_called_is_refused",),
+        shows="DID NOT RAISE",
+    ),
+    Rule(
         name="shadow-only-what-may-be-repeated",
         breaks="An agent that must not do the same work twice gets it twice.",
         symbol="trunkline.services.migration.migrations:Migrations.shadow.decide",

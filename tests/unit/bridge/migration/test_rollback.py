@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 
 import pytest
 from tests.unit.bridge.migrating_agent import MigratingAgent, migrating_agent
@@ -14,7 +15,7 @@ from trunkline.agents.migration.routing import EndpointName
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.results import CallResult
 from trunkline.bridge.migration.rollback import RollbackWatch
-from trunkline.errors import Unavailable
+from trunkline.errors import NotReady, Unavailable
 from trunkline.messages import ERROR_CODES, ResultStatus
 from trunkline.stores.base import Store
 from trunkline.telemetry.metrics import Metrics
@@ -28,11 +29,13 @@ LIMITS = RolloutLimits(calls=4, window=10, error_rate=0.25)
 class RollbackSetup:
     """One bridge's watch, and the way back as it was asked for."""
 
-    def __init__(self, migrating: MigratingAgent) -> None:
+    def __init__(self, migrating: MigratingAgent, clock: FakeClock) -> None:
+        self.clock = clock
+        self.source_is_gone = False
         self.migrating = migrating
         self.metrics = Metrics()
         self.watch = RollbackWatch(
-            migrating.routes, migrating.store.comparisons, self._roll_back, self.metrics
+            migrating.routes, migrating.store.comparisons, self._roll_back, self.metrics, clock
         )
         self.asked: list[tuple[str, str, int]] = []
         self.is_away = False
@@ -42,6 +45,8 @@ class RollbackSetup:
         if self.is_away:
             self.is_away = False
             raise Unavailable("The store is away.")
+        if self.source_is_gone:
+            raise NotReady("The source cannot be called.")
         assert agent_id == self.migrating.agent.id
         return bool(await self.migrating.set_stage("rolled_back", limits=LIMITS, only_if=only_if))
 
@@ -64,7 +69,7 @@ class RollbackSetup:
 @pytest.fixture
 async def setup(store: Store, clock: FakeClock) -> AsyncIterator[RollbackSetup]:
     async with migrating_agent(store, clock) as migrating:
-        yield RollbackSetup(migrating)
+        yield RollbackSetup(migrating, clock)
 
 
 async def failures(migrating: MigratingAgent, routing_version: int, number: int) -> list[CallResult]:
@@ -208,3 +213,21 @@ async def test_a_question_of_the_agent_is_a_good_end(setup: RollbackSetup) -> No
     routing_version = await setup.migrating.set_stage("cut_over", limits=LIMITS)
     await setup.ends([await setup.migrating.call_result(routing_version, "interrupted", ms=70)])
     assert [tuple(end) for end in (await setup.window()).ends] == [(False, 70)]
+
+
+async def test_a_source_that_is_gone_is_not_gone_back_to_and_tried_again_after_a_minute(
+    setup: RollbackSetup,
+) -> None:
+    version = await setup.migrating.set_stage("canary", limits=LIMITS)
+    setup.source_is_gone = True
+    await setup.ends(await failures(setup.migrating, version, 4))
+    await setup.ends(await failures(setup.migrating, version, 1))
+    assert len(setup.asked) == 1
+    assert b'agent_rollbacks_refused_total{agent_name="A"} 1.0' in setup.metrics.render()
+    setup.source_is_gone = False
+    setup.clock.advance(timedelta(minutes=1))
+    await setup.ends(await failures(setup.migrating, version, 1))
+    assert len(setup.asked) == 2
+    latest = setup.migrating.routes.latest(setup.migrating.agent.id)
+    assert latest is not None
+    assert latest.state.stage == "rolled_back"

@@ -13,6 +13,7 @@ from trunkline.agents import Agent
 from trunkline.agents.check_reports import (
     DEFAULT_SAMPLE,
     AgentCheckReport,
+    AgentFinding,
     CheckedInputMode,
     CheckSample,
     CheckTarget,
@@ -44,12 +45,27 @@ AS_BEFORE = LimitChanges()
 DEFAULT = RequestedTarget()
 
 
+SPEAKS_ANOTHER = AgentFinding(
+    id="speaks-protocol",
+    title="The agent speaks the protocol",
+    group="Transport",
+    level="required",
+    verdict="failed",
+    expected="",
+    seen="JSON-RPC",
+    fix="",
+    guide="",
+)
+
+
 class Checks:
     """Every side passes, but for those that are listed."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, CheckTarget | None]] = []
         self.failing: set[str] = set()
+        # Their sources speak the new protocol by now.
+        self.gone: set[str] = set()
         # They answer only messages.
         self.silent: set[str] = set()
         self.impossible = False
@@ -67,7 +83,8 @@ class Checks:
         if self.impossible:
             raise Invalid("It cannot be checked.")
         unheard = agent.name in self.silent and not active
-        passed = agent.name not in self.failing and not unheard
+        gone = target is None and agent.name in self.gone
+        passed = agent.name not in self.failing and not unheard and not gone
         return AgentCheckReport(
             url=agent.url if target is None else target.url,
             protocol="simple-a2a" if target is None else target.protocol,
@@ -77,7 +94,7 @@ class Checks:
             duration_ms=1,
             grade="?" if unheard else "A" if passed else "F",
             passed=passed,
-            findings=[],
+            findings=[SPEAKS_ANOTHER] if gone else [],
             attestations=[],
         )
 
@@ -473,6 +490,35 @@ async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
     assert (state.stage, state.ready) == ("rolled_back", None)
     assert not await go_back(_event(attested).id)
     assert not await go_back(last.id)
+
+
+async def test_a_rollback_to_a_source_that_cannot_be_called_is_refused(
+    registry: AgentRegistry, migrations: Migrations, checks: Checks, store: Store
+) -> None:
+    await register(registry, "a")
+    change = await cut_over(migrations)
+    checks.gone.add("a")
+    with pytest.raises(NotReady, match=r"was not rolled back.*speaks the protocol: JSON-RPC") as refused:
+        await migrations.roll_back("a", ANN)
+    assert "--force" in refused.value.fix
+    with pytest.raises(NotReady):
+        await migrations.roll_back_if("a", who="trunkline", why="slow", only_if=_event(change).id)
+    assert [stage for _, stage, _, _ in await history(store)] == ["planned", "cut_over"]
+    back = await migrations.roll_back("a", ANN, force=True)
+    assert back.state.stage == "rolled_back"
+
+
+async def test_all_agents_are_rolled_back_or_none(
+    registry: AgentRegistry, migrations: Migrations, checks: Checks
+) -> None:
+    await register(registry, "a", "b")
+    for name in ("a", "b"):
+        await cut_over(migrations, name)
+    checks.gone.add("b")
+    with pytest.raises(NotReady, match="1 of 2 agents cannot be called, so no agent was rolled back: b"):
+        await migrations.roll_back_all(ANN)
+    outcome = await migrations.roll_back_all(ANN, force=True)
+    assert {change.agent for change in outcome.changed} == {"a", "b"}
 
 
 async def test_a_finished_migration_is_not_rolled_back(

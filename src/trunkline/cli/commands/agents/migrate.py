@@ -351,6 +351,7 @@ def rollback(
     /,
     *,
     all_: All = False,
+    force: Flag = False,
     note: Note = "",
     why: Why = "",
     server: Server = HERE,
@@ -359,19 +360,21 @@ def rollback(
     Send all new runs to the old side again.
 
     Runs in progress keep their side. Before the next cutover, confirm the new side again with agents migrate ready.
-    Exits with 4 if the migration is finished, because the old side no longer exists.
+    Exits with 4 if the old side cannot be called, or no longer exists because the migration is finished.
 
     Parameters
     ----------
     all_
         Roll back every agent that still has an old side. Finished migrations are listed and not changed. Exits with 4
-        if all migrations are finished.
+        if all migrations are finished. If an old side cannot be called, no agent is rolled back.
+    force
+        Roll back without checking whether the old side can be called.
     """
     if not (note or why):
         raise CliError(
             "A rollback needs a reason", fix="Add it: --note 'Responses are wrong'", exit_code=Exit.USAGE
         )
-    return _one_or_all("rollback", agent, _signed(note or why), server, all_=all_)
+    return _one_or_all("rollback", agent, {"force": force, **_signed(note or why)}, server, all_=all_)
 
 
 @app.command(name="finish")
