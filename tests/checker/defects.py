@@ -23,7 +23,7 @@ from tests.checker.good_agents import (
     seed_agent,
 )
 
-from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 Twist = Callable[[AgentRequest, Reply], Reaction]
 
@@ -446,8 +446,31 @@ DEFECTS: Mapping[str, Defect] = {
     ),
 }
 
+
+def says(answer: Callable[[AgentRequest], str]) -> Twist:
+    """Another output."""
+
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+        if good.is_result:
+            _first(_first(good.result["artifacts"])["parts"])["text"] = answer(asked)
+        return good
+
+    return twist
+
+
+def _query_of_json(asked: AgentRequest) -> str:
+    """What the migration guide's own agents do: a text that is not JSON has no query."""
+    try:
+        found = decode(asked.text.encode())
+    except msgspec.DecodeError:
+        return "Processed: "
+    return f"Processed: {found.get('query', '') if isinstance(found, dict) else ''}"
+
+
 # What is recommended only.
 WARNED: Mapping[str, Defect] = {
+    "reads-only-json": Defect("input-form", says(_query_of_json), active=True),
+    "ignores-its-input": Defect("input-used", says(lambda _: "Hello!"), active=True),
     "bad-params-are-internal-errors": Defect("params-checked", codes({-32602: -32603})),
     "bad-params-crash-it": Defect("refusals-whole", when(has_bad_params, ClosesConnection())),
     "page-for-broken-json": Defect(

@@ -17,6 +17,7 @@ from tests.services import shared
 from trunkline.agents.check_reports import AgentCheckReport
 from trunkline.checker import CheckedAgent, Checker, CheckLimits
 from trunkline.cli.exit_codes import Exit
+from trunkline.jsontypes import JsonObject
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
@@ -64,6 +65,21 @@ async def test_the_guides_own_agents_pass_with_messages(request: pytest.FixtureR
     report = await check(subject, active=True)
     assert report.failures() == []
     assert verdicts(report)["works-in-workflow"] == "passed"
+    assert (verdicts(report)["input-form"], report.input_modes) == ("passed", ["json"])
+
+
+@pytest.mark.parametrize("name", GUIDE_AGENTS)
+async def test_an_agent_that_would_miss_its_input_is_found_out(
+    request: pytest.FixtureRequest, name: str
+) -> None:
+    url = str(shared(name, request.config)["after"])
+    cases: list[tuple[JsonObject, str]] = [({}, "warning"), ({"input_mode": "text"}, "failed")]
+    for config, verdict in cases:
+        subject = CheckedAgent(url=url, protocol="jsonrpc-2.0", protocol_config=config)
+        report = await check(subject, active=True)
+        (found,) = [finding for finding in report.findings if finding.id == "input-form"]
+        assert (found.verdict, report.input_modes) == (verdict, ["json"])
+        assert "whole input as JSON text (input_mode: json), but not" in found.seen
 
 
 async def test_a_failure_does_not_hide_that_the_agent_works_in_a_workflow(

@@ -23,6 +23,7 @@ from trunkline.agents.check_reports import (
     VERDICTS,
     AgentCheckReport,
     AgentFinding,
+    CheckedInputMode,
     CheckSample,
     grade_of,
 )
@@ -77,7 +78,7 @@ class Checker:
         _validate_agent(subject)
         started_at, started = self._clock.now(), perf_counter()
         session = CheckSession(self._transport, self._limits, subject, on_progress)
-        dialect, found = await _run_check(session, subject, active=active)
+        dialect, found, input_modes = await _run_check(session, subject, active=active)
         findings = sorted(found, key=lambda finding: VERDICTS.index(finding.verdict))
         has_failed = any(finding.verdict == "failed" for finding in findings)
         is_unheard = not has_failed and _answered_nothing(session.exchanges)
@@ -96,6 +97,7 @@ class Checker:
             attestations=attestations(subject.agent),
             agent=subject.agent,
             card_digest=session.card_digest,
+            input_modes=input_modes,
         )
 
 
@@ -121,7 +123,7 @@ def _validate_agent(subject: CheckedAgent) -> None:
 
 async def _run_check(
     session: CheckSession, subject: CheckedAgent, *, active: bool
-) -> tuple[ChosenDialect, list[AgentFinding]]:
+) -> tuple[ChosenDialect, list[AgentFinding], list[CheckedInputMode]]:
     chosen = await choose_dialect(session, subject)
     if isinstance(chosen, RuleResult):
         dialect = ChosenDialect(protocol=subject.protocol, url=subject.url, config={}, chosen=chosen.seen)
@@ -136,12 +138,13 @@ async def _run_check(
             "protocol-clear": clear,
             "allowed": allowed,
         }
-        return dialect, _FindingBuilder(session, active=active).build(gates, [])
+        return dialect, _FindingBuilder(session, active=active).build(gates, []), []
     plan = plan_for(chosen, token_hex(4), subject.sample)
     gates = await _send(session, chosen, plan, active=active)
     findings = _FindingBuilder(session, active=active)
     beside = cards.planned_checks(chosen.protocol, chosen.url, subject.options)
-    return chosen, findings.build(gates, [*transport.planned_checks(plan.levels), *beside, *plan.checks])
+    made = findings.build(gates, [*transport.planned_checks(plan.levels), *beside, *plan.checks])
+    return chosen, made, [] if plan.input_modes is None else plan.input_modes(session.exchanges)
 
 
 def plan_for(dialect: ChosenDialect, nonce: str, sample: CheckSample) -> CheckPlan:

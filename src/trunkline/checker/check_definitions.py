@@ -6,46 +6,7 @@ docs/reference/checks.md is generated from this table. Ids never change: scripts
 
 from __future__ import annotations
 
-from typing import Literal
-
-import msgspec
-
-GUIDE = "docs/guides/migrating-agents.md"
-REFERENCE = "docs/reference/checks.md"
-
-CheckGroup = Literal[
-    "Transport", "Agent card", "Request handling", "Response format", "Error handling", "Input", "Tasks"
-]
-
-# The headings of the eight common issues in the guide.
-ISSUES = {
-    1: "issue-1-input-extraction-fails",
-    2: "issue-2-response-missing-required-fields",
-    3: "issue-3-empty-artifacts-array",
-    4: "issue-4-status-state-not-recognized",
-    5: "issue-5-error-responses-not-formatted-correctly",
-    6: "issue-6-history-array-format-issues",
-    7: "issue-7-content-type-header-issues",
-    8: "issue-8-id-mismatch",
-}
-
-
-class CheckDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    group: CheckGroup
-    title: str
-    expected: str
-    why: str
-    fix: str
-    # Whether it sends messages that the agent treats as work: --active.
-    active: bool = False
-    # The number of the common issue that it finds.
-    issue: int | None = None
-
-    @property
-    def guide(self) -> str:
-        return f"{REFERENCE}#{self.id}" if self.issue is None else f"{GUIDE}#{ISSUES[self.issue]}"
-
+from trunkline.checker.check_definition import CheckDefinition
 
 _ALL_CHECKS = (
     # --- Transport
@@ -501,6 +462,26 @@ _ALL_CHECKS = (
         expected="A result for a part whose text is a sentence.",
         why="If an input has a text or a query, only that text is sent.",
         fix="If the text is not JSON, use it unchanged: {'text': text}.",
+        active=True,
+        issue=1,
+    ),
+    CheckDefinition(
+        id="input-form",
+        group="Input",
+        title="The agent reads the form in which it gets its input",
+        expected="The content of an input comes back, or changes the answer, with the agent's input_mode.",
+        why="An agent that looks for its input in another form can miss it and still answer, and no run fails.",
+        fix="Set the agent's input_mode to the mode that it reads, or read the input in both forms.",
+        active=True,
+        issue=1,
+    ),
+    CheckDefinition(
+        id="input-used",
+        group="Input",
+        title="The answer depends on the input",
+        expected="Another answer for another input, in at least one form.",
+        why="An agent that answers every input in the same way may not find its input.",
+        fix="Read the input from params.message.parts. Ignore this warning if the agent needs no input.",
         active=True,
         issue=1,
     ),

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agents.check_reports import AgentFinding, Level, Verdict
+from trunkline.agents.check_reports import AgentFinding, CheckedInputMode, Level, Verdict
 from trunkline.checker.check_definitions import CHECKS
 from trunkline.checker.exchanges import ProbeExchange, ProbeExchanges, ProbeRequest
 
@@ -49,6 +49,8 @@ class CheckPlan(msgspec.Struct, frozen=True, kw_only=True):
     levels: Mapping[str, Level] = {}
     # A last request that depends on the answers and may be treated as work; None: no request.
     follow_up: Callable[[ProbeExchanges], ProbeRequest | None]
+    # In which modes the answers show that the agent reads its input; None: the dialect has only one form.
+    input_modes: Callable[[ProbeExchanges], list[CheckedInputMode]] | None = None
 
 
 def met(seen: str, *exchanges: ProbeExchange) -> RuleResult:

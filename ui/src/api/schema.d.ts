@@ -2062,6 +2062,8 @@ export interface components {
             /** @enum {string} */
             grade: "?" | "A" | "B" | "C" | "D" | "F";
             id: string;
+            /** @description Modes in which the agent read its input. Empty if unknown, or without `active`. */
+            input_modes: ("data" | "json" | "text")[];
             /** @description Whether all required checks passed. */
             passed: boolean;
             /** @description The protocol that was checked. */
@@ -3050,6 +3052,11 @@ export interface components {
         };
         /** RollbackRequest */
         RollbackRequest: {
+            /**
+             * @description Roll back although the source cannot be called.
+             * @default false
+             */
+            force: boolean;
             /**
              * @description Name of the person who makes the change. Used only without API keys; otherwise, the key's name is recorded.
              * @default null

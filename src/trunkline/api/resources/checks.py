@@ -7,7 +7,15 @@ from typing import Annotated, TypedDict, cast
 import msgspec
 from msgspec import Meta
 
-from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentFinding, CheckSample, Grade, Level, Verdict
+from trunkline.agents.check_reports import (
+    DEFAULT_SAMPLE,
+    AgentFinding,
+    CheckedInputMode,
+    CheckSample,
+    Grade,
+    Level,
+    Verdict,
+)
 from trunkline.api.resources.common import JsonMapping, NextCursor, Timestamp
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import JsonObject, decode
@@ -93,6 +101,10 @@ class CheckReport(TypedDict):
     findings: list[CheckFinding]
     attestations: list[CheckAttestation]
     agent: str | None
+    input_modes: Annotated[
+        list[CheckedInputMode],
+        Meta(description="Modes in which the agent read its input. Empty if unknown, or without `active`."),
+    ]
     card_digest: Annotated[str | None, Meta(description="Digest of the card. Null if the agent has no card.")]
 
 
@@ -125,7 +137,7 @@ _reports = msgspec.json.Decoder(_Findings)
 def check_report(record: CheckRecord) -> CheckReport:
     # The checker encoded it; only the id is not in it.
     report = cast("JsonObject", decode(record.report))
-    return cast("CheckReport", {"id": record.id, **report})
+    return cast("CheckReport", {"id": record.id, "input_modes": [], **report})
 
 
 def check_summary(record: CheckRecord) -> CheckSummary:

@@ -8,6 +8,7 @@ from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample, Level
 from trunkline.checker.check_plan import CheckPlan
 from trunkline.checker.exchanges import ProbeRequest
 from trunkline.checker.plans import jsonrpc_envelope, message_results, step_call
+from trunkline.checker.plans.input_forms import InputForms
 from trunkline.checker.plans.jsonrpc_envelope import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -230,18 +231,22 @@ def rpc_plan(
     known = _dialect_of(protocol, config)
     if known is not None:
         dialect, message_format = known
+        forms = InputForms(protocol, config, nonce, sample)
         return CheckPlan(
             probes=[
                 *jsonrpc_envelope.probes(dialect, nonce),
                 *message_results.probes(dialect, message_format, nonce, adapter, sample),
+                *forms.probes(),
             ],
             checks=[
                 *jsonrpc_envelope.planned_checks(dialect, message_results.MESSAGES),
                 *message_results.planned_checks(dialect, message_format, nonce, adapter, sample),
+                *forms.planned_checks(),
             ],
             speaks=jsonrpc_envelope.is_rpc,
             levels=dialect.levels,
             follow_up=step_call.step_poll(adapter, nonce, sample),
+            input_modes=forms.understood,
         )
     if protocol == "jsonrpc-2.0":
         alone: RpcDialect | None = RpcDialect(protocol=protocol, send="", levels=_RECOMMENDED)

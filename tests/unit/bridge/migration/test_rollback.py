@@ -169,7 +169,7 @@ async def test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start(setup:
     migrating = setup.migrating
     routing_version = await migrating.set_stage("cut_over", limits=LIMITS)
     await setup.ends(await failures(migrating, routing_version, 5), commits=False)
-    next_one = RollbackSetup(migrating)
+    next_one = RollbackSetup(migrating, setup.clock)
     await next_one.watch.begin()
     await next_one.settle()
     assert await migrating.stages() == ["cut_over", "rolled_back"]
@@ -178,7 +178,7 @@ async def test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start(setup:
 async def test_of_two_bridges_that_judge_alike_one_rolls_back(setup: RollbackSetup) -> None:
     migrating = setup.migrating
     routing_version = await migrating.set_stage("cut_over", limits=LIMITS)
-    other = RollbackSetup(migrating)
+    other = RollbackSetup(migrating, setup.clock)
     results = await failures(migrating, routing_version, 5)
     await asyncio.gather(setup.ends(results), other.ends(results))
     assert await migrating.stages() == ["cut_over", "rolled_back"]
