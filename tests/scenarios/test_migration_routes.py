@@ -43,7 +43,9 @@ class TwoDialectAgent:
         return script(call) if callable(script) else script
 
     def spoken(self) -> list[str]:
-        return ["new" if is_new(call) else "old" for call in self.agent.calls]
+        """Without the checks of the old side before a rollback, which give it no work."""
+        calls = (call for call in self.agent.calls if is_new(call) or "input" in call.body)
+        return ["new" if is_new(call) else "old" for call in calls]
 
     async def called_on(self, side: str, times: int = 1) -> None:
         calls = len(self.agent.calls)

@@ -98,7 +98,7 @@ async def test_everything_that_is_in_the_way_of_all_is_listed_and_nothing_is_cha
             await agents.migrate("ready", name, "--to", "jsonrpc-2.0", "--note", "deployed")
         refused = await agents.migrate("cutover", "--all")
         assert refused.code == Exit.CONFLICT
-        assert "The check of the new side fails" in refused.err
+        assert "The check of the target failed" in refused.err
         assert "(Old)" in refused.err
         assert "--force --note" in refused.err
         forced = await agents.migrate("cutover", "--all", "--force", "--note", "a drill")

@@ -30,7 +30,7 @@ from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.checks import CheckAgent
 from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.agents.specs import raise_if_any
-from trunkline.services.migration.readiness import CutoverReadiness, refuse_unready, refuse_unusable
+from trunkline.services.migration.readiness import CutoverReadiness, refuse_unready
 from trunkline.services.migration.repository import (
     MAX_TEXT_CHARACTERS,
     AgentMigration,
@@ -88,7 +88,7 @@ class Migrations:
             message = f"must describe what was done, in at most {MAX_TEXT_CHARACTERS} characters"
             raise_if_any([Finding(path="note", message=message)])
 
-        checks = await self._checks(name)
+        checks = await checks_of(self._store.checks, (await self._repository.get(name)).agent)
 
         def decide(tx: Transaction, migration: AgentMigration, event: int) -> MigrationState:
             del event
@@ -102,7 +102,7 @@ class Migrations:
         self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, reason: ChangeReason
     ) -> StageChange:
         """Sends the same input to the target as well; its answers are compared and otherwise dropped."""
-        checks = await self._checks(name)
+        checks = await checks_of(self._store.checks, (await self._repository.get(name)).agent)
 
         def decide(tx: Transaction, migration: AgentMigration, event: int) -> MigrationState:
             if not migration.agent.options.repeatable:
@@ -123,7 +123,7 @@ class Migrations:
         self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, reason: ChangeReason
     ) -> StageChange:
         """A share of the runs that start from now on calls the target."""
-        checks = await self._checks(name)
+        checks = await checks_of(self._store.checks, (await self._repository.get(name)).agent)
 
         def decide(tx: Transaction, migration: AgentMigration, event: int) -> MigrationState:
             del event
@@ -210,14 +210,10 @@ class Migrations:
     # --- roll back, finish
 
     async def roll_back(self, name: str, reason: ChangeReason, *, force: bool = False) -> StageChange:
-        """
-        Runs that start from now on call the source again; runs in progress keep their endpoint.
-
-        Raises `NotReady` where the source cannot be called, unless forced.
-        """
+        """New runs call the source again, running ones keep their endpoint. Raises `NotReady` for a dead source."""
         _check_why(reason)
         if not force:
-            await self._refuse_dead_sources([await self._repository.get(name)])
+            await self._readiness.refuse_dead_sources([await self._repository.get(name)])
         async with self._store.transaction() as tx:
             await tx.agent_events.lock()
             migration = await self._repository.get(name, tx)
@@ -238,7 +234,7 @@ class Migrations:
         False: the last event of the agent's migration is no longer `only_if`, or its stage cannot be rolled back.
         Raises `NotReady` where the source cannot be called: a bad target is better than none.
         """
-        await self._refuse_dead_sources([await self._repository.get(agent_id)])
+        await self._readiness.refuse_dead_sources([await self._repository.get(agent_id)])
         async with self._store.transaction() as tx:
             await tx.agent_events.lock()
             migration = await self._repository.get(agent_id, tx)
@@ -257,14 +253,10 @@ class Migrations:
         return True
 
     async def roll_back_all(self, reason: ChangeReason, *, force: bool = False) -> BulkChangeResult:
-        """
-        Rolls back every agent that still has a source, and names those that have none.
-
-        All of them, or none: raises `NotReady` where a source cannot be called, unless forced.
-        """
+        """Rolls back every agent that still has a source, or none, as `roll_back`; names those that have none."""
         _check_why(reason)
         if not force:
-            await self._refuse_dead_sources(await self._repository.all())
+            await self._readiness.refuse_dead_sources(await self._repository.all())
         async with self._store.transaction() as tx:
             await tx.agent_events.lock()
             migrations = await self._repository.all(tx)
@@ -284,23 +276,6 @@ class Migrations:
                 _refusal(migration.agent, _cannot_roll_back(migration))
                 for migration in _at(migrations, "finished")
             ],
-        )
-
-    async def _refuse_dead_sources(self, migrations: Iterable[AgentMigration]) -> None:
-        # While it is shadowed, all runs call the source anyway.
-        leaving = [
-            migration
-            for migration in migrations
-            if migration.state is not None and migration.state.stage in {"canary", "cut_over"}
-        ]
-        unusable = await self._readiness.check_sources(leaving)
-        refuse_unusable(
-            {
-                migration.agent.name: unusable[migration.agent.id]
-                for migration in leaving
-                if migration.agent.id in unusable
-            },
-            len(leaving),
         )
 
     async def finish(self, name: str, reason: ChangeReason) -> StageChange:
@@ -369,10 +344,6 @@ class Migrations:
                 fix="Wait for them to finish, or cancel them: trunkline runs list --status RUNNING "
                 "(and WAITING, PAUSED).",
             )
-
-    async def _checks(self, name: str) -> Sequence[CheckRecord]:
-        """Which form of input a target reads is known from its checks."""
-        return await checks_of(self._store.checks, (await self._repository.get(name)).agent)
 
     # --- one change
 

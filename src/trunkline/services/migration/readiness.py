@@ -83,7 +83,25 @@ class CutoverReadiness:
             return TargetCheck(passed=report.passed, summary=summary_of(report))
         return target_check(await checks_of(self._store.checks, agent), state)
 
-    async def check_sources(self, migrations: Iterable[AgentMigration]) -> dict[str, str]:
+    async def refuse_dead_sources(self, migrations: Iterable[AgentMigration]) -> None:
+        """Raises `NotReady` if a source that runs would go back to cannot be called."""
+        # While an agent is shadowed, all runs call the source anyway.
+        leaving = [
+            migration
+            for migration in migrations
+            if migration.state is not None and migration.state.stage in {"canary", "cut_over"}
+        ]
+        unusable = await self._check_sources(leaving)
+        refuse_unusable(
+            {
+                migration.agent.name: unusable[migration.agent.id]
+                for migration in leaving
+                if migration.agent.id in unusable
+            },
+            len(leaving),
+        )
+
+    async def _check_sources(self, migrations: Iterable[AgentMigration]) -> dict[str, str]:
         """Why sources cannot be called, by the agent's id, without those that can."""
         room = asyncio.Semaphore(_CHECKS_AT_A_TIME)
         found: dict[str, str] = {}
