@@ -202,7 +202,7 @@ class AgentClient:
 
     async def exchange(self, request: AgentRequest, seconds: float, kind: ExchangeKind = "send") -> Outcome:
         """Sends the request once; what the answer means, or why there is none."""
-        self._count_request()
+        _count_request(self._context, self.agent, self._detached)
         answer, outcome = await self._send(request, seconds, kind, self._translator.decode)
         self._translator.log_outcome(answer, outcome)
         return outcome
@@ -211,14 +211,6 @@ class AgentClient:
         """How the agent's task is asked for, so many polls after the message; the next answer is read as its answer."""
         self._task.polls = polls
         return self.agent.adapter.encode_poll(self._task, remote_task_id)
-
-    def _count_request(self) -> None:
-        metrics, protocol, name = self._context.metrics, self.agent.protocol, self.agent.agent.name
-        if self._detached is None:
-            metrics.protocol_requests.labels(protocol, name).inc()
-        else:
-            # No run waits for it, so it says nothing about the load of runs.
-            metrics.detached_requests.labels(protocol, name, self._detached).inc()
 
     async def find(self, request: AgentRequest, seconds: float) -> str | Failed | None:
         """The agent's own id of this task, if it has it; None: it says that it has not."""
@@ -387,7 +379,7 @@ class AgentClient:
         remote_task_id: str | None,
     ) -> tuple[AgentAnswer | None, StreamResult]:
         agent, context = self.agent, self._context
-        self._count_request()
+        _count_request(self._context, self.agent, self._detached)
         self._log.info(log_events.HTTP_CALL, protocol=agent.protocol)
         headers = {**self._headers(request), "Accept": EVENT_STREAM}
         sent = SentRequest("POST" if request.body else "GET", agent.url(request), headers, request.body)
@@ -505,3 +497,12 @@ class _LoggedBody:
         # The edge of a piece may hold half a secret, and what was redacted before has moved it forward.
         whole = text if len(piece) == len(self._body) else text[: len(text) - margin]
         return whole[:_LOGGED_BYTES]
+
+
+def _count_request(context: CallContext, agent: ResolvedAgent, detached: Detached | None) -> None:
+    metrics, name = context.metrics, agent.agent.name
+    if detached is None:
+        metrics.protocol_requests.labels(agent.protocol, name).inc()
+    else:
+        # No run waits for it, so it says nothing about the load of runs.
+        metrics.detached_requests.labels(agent.protocol, name, detached).inc()
