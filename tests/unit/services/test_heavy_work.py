@@ -18,9 +18,11 @@ async def test_a_full_queue_refuses_more_and_takes_work_again_later() -> None:
     work, go_on = HeavyWork(max_queued=3), threading.Event()
     queued = [asyncio.create_task(work.run(go_on.wait)) for _ in range(3)]
     await asyncio.sleep(0)
-    with pytest.raises(Overloaded, match="3 requests that take long are in progress"):
-        await work.run(int)
+    refused = asyncio.create_task(work.run(int))
+    await asyncio.sleep(0)
     go_on.set()
+    with pytest.raises(Overloaded, match="3 requests that take long are in progress"):
+        await refused
     assert await asyncio.gather(*queued) == [True] * 3
     assert await work.run(int, "17") == 17
 
@@ -30,11 +32,13 @@ async def test_one_caller_does_not_fill_the_queue() -> None:
     with acting("alice"):
         queued = [asyncio.create_task(work.run(go_on.wait)) for _ in range(2)]
         await asyncio.sleep(0)
-        with pytest.raises(TooManyRequests, match="of the API key alice"):
-            await work.run(int)
+        refused = asyncio.create_task(work.run(int))
     with acting("bob"):
         other = asyncio.create_task(work.run(int, "1"))
+    await asyncio.sleep(0)
     go_on.set()
+    with pytest.raises(TooManyRequests, match="of the API key alice"):
+        await refused
     assert await other == 1
     await asyncio.gather(*queued)
 
@@ -52,6 +56,8 @@ async def test_a_request_that_is_given_up_keeps_its_place_while_its_thread_works
     left.cancel()
     with pytest.raises(asyncio.CancelledError):
         await left
-    with pytest.raises(Overloaded):
-        await work.run(int)
+    refused = asyncio.create_task(work.run(int))
+    await asyncio.sleep(0)
     go_on.set()
+    with pytest.raises(Overloaded):
+        await refused
