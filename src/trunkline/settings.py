@@ -223,7 +223,8 @@ class Settings(BaseSettings):
     )
     secret_key: SecretStr | None = Field(
         None,
-        description="Key that encrypts stored secrets. If not set, a key file in the data folder is used.",
+        description="Key that encrypts stored secrets. With several keys, separated by commas, the first one encrypts, "
+        "and all of them decrypt. If not set, a key file in the data folder is used.",
     )
     require_keys: bool = Field(
         False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from trunkline.clock import Clock
 from trunkline.errors import ConfigurationError
+from trunkline.services.security.vault import load_keys
 from trunkline.settings import Settings
 from trunkline.stores.base import Store
 from trunkline.stores.blobs import BlobStore
@@ -57,6 +58,12 @@ async def read_litecone_database(url: str) -> LiteconeRows:
     from trunkline.stores.postgres.litecone_database import read_litecone  # noqa: PLC0415 - needs the driver
 
     return await read_litecone(url)
+
+
+def vault_keys(settings: Settings, *, make: bool = True) -> tuple[bytes, ...]:
+    """The first one encrypts. `make`: if there is no key, create the key file. Raises `ConfigurationError`."""
+    configured = None if settings.secret_key is None else settings.secret_key.get_secret_value()
+    return load_keys(configured, settings.key_file, make=make)
 
 
 def open_blobs(settings: Settings) -> BlobStore | None:

@@ -25,7 +25,7 @@ from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
-from trunkline.services.security.vault import Vault, load_key
+from trunkline.services.security.vault import Vault
 from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings
 from trunkline.stores.base import Store
@@ -36,7 +36,7 @@ from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport
-from trunkline.wiring.backends import open_blobs, open_store, open_transports
+from trunkline.wiring.backends import open_blobs, open_store, open_transports, vault_keys
 from trunkline.wiring.exported_store import read_only_if_exported
 from trunkline.wiring.interceptors import Interceptors
 from trunkline.wiring.trace_export import open_traces
@@ -90,10 +90,9 @@ async def open_process_context(
         transport = interceptors.transport(transports)
         clock = clock or SystemClock()
         agent_cache = AgentCache(store.agents, clock)
-        configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
-        key = load_key(configured, settings.key_file)
+        keys = vault_keys(settings)
         metrics = Metrics()
-        vault = Vault(key)
+        vault = Vault(*keys)
         drift_recorder = DriftRecorder(store, metrics)
         registry = AgentRegistry(store, vault, agent_cache, drift_recorder)
         tokens = TokenProvider(transport, clock)
@@ -129,7 +128,7 @@ async def open_process_context(
                 routing=routes,
                 agent_routes=agent_routes,
                 push_notifications=PushNotifications(
-                    PushTokenKey(key), store, metrics, public_url=settings.public_url
+                    PushTokenKey(*keys), store, metrics, public_url=settings.public_url
                 ),
             )
 

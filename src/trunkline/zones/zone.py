@@ -31,7 +31,7 @@ import structlog
 
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject, encode
-from trunkline.services.security.vault import KEY_BYTES, Vault, load_key
+from trunkline.services.security.vault import KEY_BYTES, Vault, load_keys
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.stores.zones.file import open_zone_file, zone_in_memory
 from trunkline.system_clock import SystemClock
@@ -403,4 +403,4 @@ def _open_store(folder: Path | None, secret_key: str | None) -> Generator[tuple[
             yield store, Vault(os.urandom(KEY_BYTES))
         return
     with open_zone_file(zone_file(folder)) as store:
-        yield store, Vault(load_key(secret_key, folder / "secret.key"))
+        yield store, Vault(*load_keys(secret_key, folder / "secret.key"))

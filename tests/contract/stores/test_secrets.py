@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from tests.contract.samples import NOW
 
@@ -78,3 +79,14 @@ async def test_secrets_do_not_travel_to_another_store(store: Store) -> None:
     async with store.transaction() as tx:
         dumped = [row for table in TABLES async for rows in tx.transfer.dump(table) for row in rows]
     assert dumped == []
+
+
+async def test_a_secret_is_sealed_again_only_if_it_is_still_the_same(store: Store, clock: FakeClock) -> None:
+    kept = await put(store, "a", b"old key")
+    clock.advance(timedelta(hours=1))
+    async with store.transaction() as tx:
+        assert not await tx.secrets.reseal("a", b"lost", expected=b"what was there before")
+        assert not await tx.secrets.reseal("b", b"lost", expected=b"old key")
+        assert await tx.secrets.reseal("a", b"new key", expected=b"old key")
+    # The value is the same: neither its version nor its time changes.
+    assert await store.secrets.get("a") == msgspec.structs.replace(kept, sealed=b"new key")

@@ -6,16 +6,28 @@ A value is never an argument: every process on the machine can read the command 
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import CliError
+from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import STDIN, secret_from_env, secret_from_file
-from trunkline.cli.options import HERE, Cursor, LimitOrAll, Server
+from trunkline.cli.lazy_imports import lazy_module
+from trunkline.cli.options import HERE, STORE_HERE, Cursor, LimitOrAll, Server, StorePlace
 from trunkline.cli.rendering.output import note, note_next_page, print_json, print_table
+
+if TYPE_CHECKING:
+    from trunkline import wiring
+    from trunkline.services.security import rekey as rekeying
+    from trunkline.services.security import vault as vaults
+    from trunkline.services.security.rekey import RekeyReport
+else:
+    rekeying = lazy_module("trunkline.services.security.rekey")
+    vaults = lazy_module("trunkline.services.security.vault")
+    wiring = lazy_module("trunkline.wiring")
 
 NameArgument = Annotated[str, Parameter(name="NAME", help="Name of the secret in workflows.")]
 
@@ -92,6 +104,52 @@ def delete(name: NameArgument, /, *, server: Server = HERE) -> int:
 
 # The verb of earlier versions.
 app.command(delete, name="remove", show=False)
+
+
+@app.command(name="rekey")
+def rekey(*, place: StorePlace = STORE_HERE) -> int:
+    """
+    Encrypt all stored secrets with the current key: named secrets, and the credentials of agents.
+
+    Run it after you have put a new key before the old one in TRUNKLINE_SECRET_KEY or the key file, and restarted every
+    process. It works on the store itself, while the system runs. If it is interrupted, run it again: it continues
+    where it stopped. When it succeeds, no secret needs the old key any more, and you can remove it.
+    """
+    settings = place.settings()
+
+    async def work() -> RekeyReport:
+        vault = vaults.Vault(*wiring.vault_keys(settings, make=False))
+        async with wiring.open_store(settings, allow_in_use=True) as store:
+            return await rekeying.Rekeying(store, vault, progress=_show_progress).run()
+
+    with explained():
+        report = asyncio.run(work())
+    if report.unreadable:
+        more = ", …" if report.unreadable > len(report.unreadable_names) else ""
+        raise CliError(
+            f"{report.unreadable} secrets cannot be decrypted with any of the keys: "
+            f"{', '.join(report.unreadable_names)}{more}",
+            fix="Add the key that encrypted them to TRUNKLINE_SECRET_KEY or the key file and run this again, or set "
+            "them again.",
+            exit_code=Exit.CONFLICT,
+        )
+    if report.left:
+        raise CliError(
+            f"{report.left} secrets were encrypted with another key while this command ran",
+            fix="Restart every process with the new key first, then run this again.",
+            exit_code=Exit.CONFLICT,
+        )
+    if place.json:
+        print_json({"key_id": report.key_id, "secrets": report.checked, "rekeyed": report.rekeyed})
+    else:
+        note(
+            f"All {report.checked} secrets are encrypted with the key {report.key_id}. The other keys can be removed."
+        )
+    return Exit.OK
+
+
+def _show_progress(report: RekeyReport) -> None:
+    note(f"{report.checked} secrets checked, {report.rekeyed} encrypted again")
 
 
 def _value(name: str, env: str | None, file: str | None) -> str:

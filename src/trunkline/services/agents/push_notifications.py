@@ -54,33 +54,39 @@ PushResult = Literal["asked", "over", "refused"]
 
 
 class PushTokenKey:
-    """Signs the addresses of tasks; the vault's own key never leaves this constructor."""
+    """Signs the addresses of tasks; the vault's own keys never leave this constructor."""
 
-    def __init__(self, vault_key: bytes) -> None:
+    def __init__(self, vault_key: bytes, *previous: bytes) -> None:
+        """`previous`: addresses that were signed with these are still accepted."""
         self._key = hmac.digest(vault_key, _DERIVED, sha256)
+        self._accepted = [self._key, *(hmac.digest(key, _DERIVED, sha256) for key in previous)]
 
     def address_of(self, key: TaskKey) -> str:
         """The part of the path that names the task."""
         named = _named(key)
-        return f"{_text(named)}.{_text(self._signed(_FOR_THE_PATH, named))}"
+        return f"{_text(named)}.{_text(_signed(self._key, _FOR_THE_PATH, named))}"
 
     def token_of(self, key: TaskKey) -> str:
-        return _text(self._signed(_FOR_THE_HEADER, _named(key)))
+        return _text(_signed(self._key, _FOR_THE_HEADER, _named(key)))
 
     def opened(self, address: str, token: str) -> TaskKey | None:
         """The task, if both are ours. Takes as long whichever of the two is wrong."""
         named_text, _, signature = address.partition(".")
         named = _bytes(named_text)
-        is_ours = hmac.compare_digest(_text(self._signed(_FOR_THE_PATH, named)), _ascii(signature))
-        has_token = hmac.compare_digest(_text(self._signed(_FOR_THE_HEADER, named)), _ascii(token))
+        ours = False
+        for key in self._accepted:
+            has_path = hmac.compare_digest(_text(_signed(key, _FOR_THE_PATH, named)), _ascii(signature))
+            has_token = hmac.compare_digest(_text(_signed(key, _FOR_THE_HEADER, named)), _ascii(token))
+            ours |= has_path & has_token
         # Each task has exactly one valid text. Another text that decodes to the same bytes is rejected.
-        if not (is_ours & has_token) or _text(named) != named_text:
+        if not ours or _text(named) != named_text:
             return None
         task_id, _, attempt = named.decode().partition("\x00")
         return TaskKey(task_id, int(attempt))
 
-    def _signed(self, purpose: bytes, named: bytes) -> bytes:
-        return hmac.digest(self._key, purpose + named, sha256)
+
+def _signed(key: bytes, purpose: bytes, named: bytes) -> bytes:
+    return hmac.digest(key, purpose + named, sha256)
 
 
 def _named(key: TaskKey) -> bytes:

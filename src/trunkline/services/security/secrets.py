@@ -71,7 +71,7 @@ class Secrets:
         before: list[Json] = [text for text in hidden if text != value]
         content: JsonObject = {"value": value, "before": before[:1]}
         async with self._store.transaction() as tx:
-            secret = await tx.secrets.put(name, self._vault.seal(content, owner=_owner(name)))
+            secret = await tx.secrets.put(name, self._vault.seal(content, owner=secret_owner(name)))
             await tx.audit.put([audit_entry("secret", "set", name, version=secret.version)])
         self._forget(name)
         log.info(log_events.SECRET_SET, secret=name, version=secret.version)
@@ -127,13 +127,14 @@ class Secrets:
             return ()
 
     def _opened(self, secret: Secret) -> OpenedSecret:
-        content = self._vault.open(secret.sealed, owner=_owner(secret.name))
+        content = self._vault.open(secret.sealed, owner=secret_owner(secret.name))
         value, before = str(content["value"]), content.get("before")
         earlier = (str(text) for text in before) if isinstance(before, list) else ()
         return OpenedSecret(value, (value, *earlier))
 
 
-def _owner(name: str) -> str:
+def secret_owner(name: str) -> str:
+    """What its sealed value is bound to."""
     return f"secret:{name}"
 
 

@@ -1,13 +1,18 @@
 """
-Secrets at rest: AES-256-GCM under one key, and where that key comes from.
+Secrets at rest: AES-256-GCM, and where the keys come from.
 
-A secret is bound to its owner: moved to another agent's row it cannot be opened. No message and no repr contains a
-secret or a key.
+    version 2   0x02, key id (8 bytes), nonce (12 bytes), ciphertext
+    version 1   0x01, nonce, ciphertext: written by older programs, and read with whichever key fits
+
+The first key encrypts, and every key decrypts: this is how a key is rotated (`rekey.py` encrypts what is stored
+again). A secret is bound to its owner: moved to another agent's row it cannot be opened. No message and no repr
+contains a secret or a key.
 """
 
 from __future__ import annotations
 
 import binascii
+import hashlib
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import cached_property
@@ -22,8 +27,13 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_BYTES = 32
-# Tells one way to seal from the next, should there ever be another.
-_FORMAT = b"\x01"
+# A rotation needs two. More would only be keys that were forgotten there.
+MAX_KEYS = 8
+_WITHOUT_KEY_ID = b"\x01"
+_WITH_KEY_ID = b"\x02"
+# Enough to tell a few keys apart.
+_KEY_ID_BYTES = 8
+_KEY_ID_OF = b"trunkline vault key id, version 1"
 _NONCE_BYTES = 12
 _OTHERS = 0o077
 
@@ -31,51 +41,79 @@ _OTHERS = 0o077
 class Vault:
     """Seals and opens secrets."""
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, *previous: bytes) -> None:
+        """`previous`: keys that only decrypt."""
+        # Their order is the order of the arguments: the first one encrypts.
+        self._keys = {_key_id(each): each for each in (key, *previous)}
+        self._current = _key_id(key)
+
+    @property
+    def key_id(self) -> str:
+        """Tells the key that encrypts from others. It says nothing about the key."""
+        return self._current.hex()
 
     @cached_property
-    def _cipher(self) -> AESGCM:
+    def _ciphers(self) -> dict[bytes, AESGCM]:
         # 6 MB of a library that a registry without secrets does without.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
-        return AESGCM(self._key)
+        return {key_id: AESGCM(key) for key_id, key in self._keys.items()}
 
     def seal(self, secret: JsonObject, *, owner: str) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
-        return _FORMAT + nonce + self._cipher.encrypt(nonce, encode(secret), owner.encode())
+        text = self._ciphers[self._current].encrypt(nonce, encode(secret), owner.encode())
+        return _WITH_KEY_ID + self._current + nonce + text
 
     def open(self, sealed: bytes, *, owner: str) -> JsonObject:
-        """Raises `ConfigurationError` when it was sealed with another key, or for another owner."""
+        """Raises `ConfigurationError` when it was sealed with a key that is not here, or for another owner."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as the cipher
 
-        start = len(_FORMAT) + _NONCE_BYTES
-        try:
-            text = self._cipher.decrypt(sealed[len(_FORMAT) : start], sealed[start:], owner.encode())
-        # ValueError: too short to hold a nonce.
-        except (InvalidTag, ValueError) as exc:
-            raise ConfigurationError(
-                "A stored secret cannot be decrypted with the current key.",
-                fix="Start Trunkline with the key that encrypted it (TRUNKLINE_SECRET_KEY or the key "
-                "file), or set the agent's auth_config again.",
-            ) from exc
-        return cast("JsonObject", decode(text))
+        for key_id, start in self._candidates(sealed):
+            nonce, text = sealed[start : start + _NONCE_BYTES], sealed[start + _NONCE_BYTES :]
+            try:
+                return cast("JsonObject", decode(self._ciphers[key_id].decrypt(nonce, text, owner.encode())))
+            # ValueError: too short to hold a nonce.
+            except (InvalidTag, ValueError):
+                continue
+        raise ConfigurationError(
+            "A stored secret cannot be decrypted with the current key.",
+            fix="Start Trunkline with the key that encrypted it (TRUNKLINE_SECRET_KEY or the key "
+            "file), or set the agent's auth_config again.",
+        )
+
+    def is_current(self, sealed: bytes) -> bool:
+        """Whether it was sealed with the key that encrypts."""
+        return sealed.startswith(_WITH_KEY_ID + self._current)
+
+    def _candidates(self, sealed: bytes) -> list[tuple[bytes, int]]:
+        """The keys that it may have been sealed with, and where its nonce begins."""
+        after_id = len(_WITH_KEY_ID) + _KEY_ID_BYTES
+        if sealed.startswith(_WITH_KEY_ID):
+            key_id = sealed[len(_WITH_KEY_ID) : after_id]
+            return [(key_id, after_id)] if key_id in self._keys else []
+        return [(key_id, len(_WITHOUT_KEY_ID)) for key_id in self._keys]
 
 
-def load_key(configured: str | None, key_file: Path) -> bytes:
+def _key_id(key: bytes) -> bytes:
+    return hashlib.sha256(_KEY_ID_OF + key).digest()[:_KEY_ID_BYTES]
+
+
+def load_keys(configured: str | None, key_file: Path, *, make: bool = True) -> tuple[bytes, ...]:
     """
-    The key from the configuration, or else from the key file, which is made when there is none.
+    The keys from the configuration, or else from the key file, which is made when there is none (unless not `make`).
 
-    A key that is made here is on the disk before it is used: a secret sealed with it survives a power cut.
+    They are separated by white space or commas, and the first one encrypts. A key that is made here is on the disk
+    before it is used: a secret sealed with it survives a power cut.
     """
     if configured is not None:
         return _decoded(
             configured,
-            f"TRUNKLINE_SECRET_KEY is not a valid key: it must be {KEY_BYTES} bytes in base64.",
+            f"TRUNKLINE_SECRET_KEY is not a valid key: it must be {KEY_BYTES} bytes in base64, or at most "
+            f"{MAX_KEYS} such keys separated by commas.",
             "Create one: openssl rand -base64 32",
         )
     try:
-        if not key_file.exists():
+        if make and not key_file.exists():
             _make_key_file(key_file)
         return _read_key_file(key_file)
     except OSError as exc:
@@ -85,7 +123,7 @@ def load_key(configured: str | None, key_file: Path) -> bytes:
         ) from exc
 
 
-def _read_key_file(key_file: Path) -> bytes:
+def _read_key_file(key_file: Path) -> tuple[bytes, ...]:
     if key_file.stat().st_mode & _OTHERS:
         raise ConfigurationError(
             f"Other users can read the key file {key_file}.", fix=f"chmod 600 {key_file}"
@@ -126,13 +164,16 @@ def _write_durably(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _decoded(text: str, wrong: str, fix: str) -> bytes:
+def _decoded(text: str, wrong: str, fix: str) -> tuple[bytes, ...]:
     try:
         # The standard alphabet is taken too: it is what `openssl rand -base64 32` prints.
-        key = urlsafe_b64decode(text.strip().replace("+", "-").replace("/", "_"))
+        keys = tuple(
+            urlsafe_b64decode(word.replace("+", "-").replace("/", "_"))
+            for word in text.replace(",", " ").split()
+        )
     except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != KEY_BYTES:
+        keys = ()
+    if not 1 <= len(keys) <= MAX_KEYS or any(len(key) != KEY_BYTES for key in keys):
         # Not chained: the cause's text could repeat a part of the key.
         raise ConfigurationError(wrong, fix=fix)
-    return key
+    return keys

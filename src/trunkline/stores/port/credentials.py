@@ -65,6 +65,10 @@ class SecretWrites(Protocol):
         """Create it, or replace the value."""
         ...
 
+    async def reseal(self, name: str, sealed: bytes, *, expected: bytes) -> bool:
+        """Replace what was sealed as `expected` by the same value, sealed with another key; False if it differs."""
+        ...
+
     async def delete(self, name: str) -> bool:
         """False when there is no such secret."""
         ...

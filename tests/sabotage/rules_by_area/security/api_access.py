@@ -93,14 +93,14 @@ API_ACCESS: Sequence[Rule] = (
         name="push-address-is-verified",
         breaks="A caller with one push token can have any task polled.",
         symbol="trunkline.services.agents.push_notifications:PushTokenKey.opened",
-        change=Change("operand", 1, of=2, becomes="not it.operand.right"),
+        change=Change("assigned value", 4, of=7, becomes="True"),
         caught_by=(f"{_HOOKS}::test_a_forged_address_opens_nothing[cut]",),
     ),
     Rule(
         name="push-token-is-required",
         breaks="A caller that found a push address in a log can trigger polls.",
         symbol="trunkline.services.agents.push_notifications:PushTokenKey.opened",
-        change=Change("operand", 1, of=2, becomes="not it.operand.left"),
+        change=Change("assigned value", 5, of=7, becomes="True"),
         caught_by=(f"{_HOOKS}::test_a_wrong_token_opens_nothing[x]",),
     ),
     Rule(

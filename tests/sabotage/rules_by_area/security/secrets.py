@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.sabotage.mutation import Change, Drop
+from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _MACHINE = "tests/unit/machine/test_secrets.py"
 _PLACES = "tests/unit/bridge/calls/test_task_secrets.py"
 _SERVICE = "tests/unit/services/security/test_secrets.py"
+_REKEY = "tests/unit/services/security/test_rekey.py"
+_VAULT = "tests/unit/services/security/test_vault.py"
 _RUNS = "tests/scenarios/test_named_secrets.py"
 _HIDDEN = "tests/scenarios/test_named_secrets_hidden.py"
 _REPEATS = f"{_HIDDEN}::test_an_agent_that_repeats_a_named_secret_does_not_make_it_readable"
@@ -120,9 +122,40 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-bound-to-its-name",
         breaks="A person with write access to the database can replace one secret with another.",
-        symbol="trunkline.services.security.secrets:_owner",
+        symbol="trunkline.services.security.secrets:secret_owner",
         change=Change("return value", becomes="f'secret:{it.values[1].value[:0]}'"),
         caught_by=(f"{_SERVICE}::test_a_secret_is_kept_sealed_and_bound_to_its_name",),
         shows="DID NOT RAISE",
+    ),
+    Rule(
+        name="rekey-keeps-a-change",
+        breaks="A secret that is set during a rekey is replaced by its old value.",
+        symbol="trunkline.stores.sqlite.tables.credentials:_RESEAL",
+        change=ReplaceText("AND sealed = ?", "AND ? IS NOT NULL"),
+        caught_by=(
+            "tests/contract/stores/test_secrets.py::test_a_secret_is_sealed_again_only_if_it_is_still_the_same[sqlite]",
+        ),
+    ),
+    Rule(
+        name="rekey-stops-stale-agent-changes",
+        breaks="A change of an agent that began before the rekey writes back what the old key encrypted.",
+        symbol="trunkline.services.security.rekey:_replace",
+        change=Change("keyword", 3, of=3, becomes="row.version"),
+        caught_by=(f"{_REKEY}::test_an_agents_change_that_began_before_does_not_bring_the_old_key_back",),
+    ),
+    Rule(
+        name="rekey-looks-again",
+        breaks="A secret that was set during a rekey keeps the old key, and is lost with it.",
+        symbol="trunkline.services.security.rekey:Rekeying.run",
+        change=Change("condition", 1, of=1, becomes="True"),
+        caught_by=(f"{_REKEY}::test_a_change_during_the_rekey_wins_and_is_rekeyed_in_the_next_pass",),
+    ),
+    Rule(
+        name="previous-keys-decrypt",
+        breaks="After the first restart with a new key, nothing that was stored before can be read.",
+        symbol="trunkline.services.security.vault:Vault.__init__",
+        change=Change("iterable", 1, of=1, becomes="(key,)"),
+        caught_by=(f"{_VAULT}::test_previous_keys_decrypt_and_the_first_one_encrypts",),
+        shows="cannot be decrypted",
     ),
 )

@@ -125,3 +125,12 @@ async def test_a_ring_for_a_task_that_is_gone_is_taken_and_wakes_nobody(
     text = metrics.render().decode()
     assert 'agent_pushes_total{result="over"} 1.0' in text
     assert 'agent_pushes_total{result="refused"} 1.0' in text
+
+
+def test_addresses_that_a_previous_key_signed_are_accepted_during_a_rotation() -> None:
+    before, rotated = PushTokenKey(VAULT_KEY), PushTokenKey(bytes(KEY_BYTES), VAULT_KEY)
+    assert rotated.opened(before.address_of(TASK), before.token_of(TASK)) == TASK
+    assert rotated.opened(rotated.address_of(TASK), rotated.token_of(TASK)) == TASK
+    assert rotated.address_of(TASK) != before.address_of(TASK)
+    # Both parts have to be of the same key.
+    assert rotated.opened(before.address_of(TASK), rotated.token_of(TASK)) is None

@@ -28,6 +28,7 @@ _PUT = """
     ON CONFLICT (name) DO UPDATE SET sealed = $2, version = secrets.version + 1, updated_at = $3
     RETURNING name, sealed, version, created_at, updated_at
 """
+_RESEAL = "UPDATE secrets SET sealed = $1 WHERE name = $2 AND sealed = $3"
 
 
 class PostgresKeyReads(PostgresReads):
@@ -74,6 +75,9 @@ class PostgresSecretWrites(PostgresWrites):
     async def put(self, name: str, sealed: bytes) -> Secret:
         (row,) = await self._db.rows(_PUT, name, sealed, self._now)
         return secret_record(restored_row(row))
+
+    async def reseal(self, name: str, sealed: bytes, *, expected: bytes) -> bool:
+        return await self._db.execute(_RESEAL, sealed, name, expected) == 1
 
     async def delete(self, name: str) -> bool:
         return await self._db.execute("DELETE FROM secrets WHERE name = $1", name) > 0

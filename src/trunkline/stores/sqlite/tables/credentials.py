@@ -26,6 +26,7 @@ _PUT = f"""
     ON CONFLICT (name) DO UPDATE SET sealed = ?2, version = version + 1, updated_at = ?3
     RETURNING {_SEALED_COLUMNS}
 """  # noqa: S608 - as above
+_RESEAL = "UPDATE secrets SET sealed = ? WHERE name = ? AND sealed = ?"
 
 
 class SqliteKeyReads(SqliteReads):
@@ -70,6 +71,9 @@ class SqliteSecretWrites(SqliteWrites):
     async def put(self, name: str, sealed: bytes) -> Secret:
         (row,) = rows(self._db, _PUT, (name, sealed, self._now))
         return secret_record(row)
+
+    async def reseal(self, name: str, sealed: bytes, *, expected: bytes) -> bool:
+        return execute(self._db, _RESEAL, (sealed, name, expected)) == 1
 
     async def delete(self, name: str) -> bool:
         return execute(self._db, "DELETE FROM secrets WHERE name = ?", (name,)) > 0
