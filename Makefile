@@ -9,7 +9,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Tests often wait, mostly for Kafka, so run two more test processes than there are cores.
 JOBS ?= $(shell expr $(CORES) + 2)
 
-.PHONY: help setup ui ui-types ui-lint demo demo-zones up up-distributed services interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
+.PHONY: help setup ui ui-types ui-lint demo demo-zones up up-distributed services image interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -51,9 +51,14 @@ up-distributed: setup services  ## run each role as a process with PostgreSQL an
 	@$(BIN)/python -m deploy.local.up
 
 # What the tests and up-distributed need in addition to Python. up and demo don't need it.
-services:  ## download Kafka; where apt-get is available, also install PostgreSQL, Java, Maven and Chromium
+services:  ## download Kafka; where apt-get is available, also install PostgreSQL, Java, Maven, Chromium and buildah
 	@deploy/local/install.sh
 	@$(PYTHON) -m deploy.local.jars
+	@$(PYTHON) -m deploy.local.buildah
+
+# IMAGE_FLAGS=--publish pins the base image by its digest.
+image: $(VENV)/.ready-dev  ## build the container image and its SBOM, with Docker or buildah
+	@$(BIN)/python -m deploy.image $(IMAGE_FLAGS)
 
 interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and languages that the tests call
 	@$(BIN)/python -m tests.interop.environments
@@ -149,6 +154,7 @@ lock:  ## resolve the dependencies again and write the lock files
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra aws --extra kafka --extra otel --extra postgres --extra s3 -o requirements.lock pyproject.toml
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements-dev.lock requirements-dev.in
+	cd deploy/sbom && ../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock requirements.in
 	cd tests/interop/servers && for set in v0.3 v1 go; do \
 	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements-$$set.lock requirements-$$set.in; done
 	for example in python-flask python-fastapi; do (cd examples/agents/$$example && \

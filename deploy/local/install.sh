@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Kafka, PostgreSQL and the tests of the web UI need on a Debian-like machine, if it is not there: make services.
+# Installs what Kafka, PostgreSQL and the tests of the web UI and of the container image need on a Debian-like machine, if it is not there: make services.
 # Elsewhere it says what is missing. Tests that need it are then skipped, or fail where CI is set.
 set -eu
 
@@ -33,6 +33,8 @@ has java || [ -x "${JAVA_HOME:-/nowhere}/bin/java" ] || packages="$packages defa
 has mvn || packages="$packages maven"
 has_initdb || packages="$packages postgresql"
 has chromium-headless-shell || has chromium || packages="$packages chromium-headless-shell fonts-dejavu-core"
+has buildah || packages="$packages buildah"
+has mmdebstrap || packages="$packages mmdebstrap"
 [ -n "$packages" ] || exit 0
 
 if ! has apt-get; then
