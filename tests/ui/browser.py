@@ -85,7 +85,7 @@ def watched_page(
     assert not wrong, "\n".join(wrong)
 
 
-def look_at(page: Page, name: str) -> None:
+def check_appearance(page: Page, name: str) -> None:
     """What is shown breaks no rule of accessibility, light and dark."""
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

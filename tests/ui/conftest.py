@@ -42,8 +42,8 @@ def browser() -> Generator[Browser]:
 
 @pytest.fixture(scope="module")
 def agents() -> Generator[ThreadedAgents]:
-    with threaded_agents() as beside:
-        yield beside
+    with threaded_agents() as started:
+        yield started
 
 
 @dataclass(frozen=True)

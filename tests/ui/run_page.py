@@ -39,15 +39,15 @@ def show(page: Page, run: str) -> None:
     expect(page.get_by_test_id("connection")).not_to_have_attribute("data-connection", "connecting")
 
 
-def open_waiting(page: Page, sea: SampleRuns, *, legs: int = LEGS) -> str:
+def open_waiting(page: Page, samples: SampleRuns, *, legs: int = LEGS) -> str:
     """The page of a voyage that waits for an answer."""
-    run = sea.start("voyage", legs=legs)
+    run = samples.start("voyage", legs=legs)
     show(page, run)
     expect_status(page, "WAITING")
     return run
 
 
-def sight(page: Page) -> list[float]:
+def viewport_of(page: Page) -> list[float]:
     """Where the graph is in its frame, and how large."""
     return page.locator(".react-flow__viewport").evaluate(
         "each => { const {e, f, a} = new DOMMatrix(getComputedStyle(each).transform); return [e, f, a]; }"
@@ -60,7 +60,7 @@ def corner(place: Locator) -> tuple[int, int]:
     return round(box["x"]), round(box["y"])
 
 
-def see_all(page: Page) -> None:
+def fit_view(page: Page) -> None:
     page.get_by_test_id("graph").get_by_role("button", name="Fit View").click()
 
 
@@ -84,7 +84,7 @@ def moment(text: str | None) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def assert_apart(page: Page) -> None:
+def assert_no_overlap(page: Page) -> None:
     """Nothing that lies upon the graph covers what is seen of a step or an item of it."""
     page.wait_for_function(
         """() => {
@@ -125,7 +125,7 @@ def assert_inside(page: Page, inner: str, outer: str) -> None:
         assert bar["right"] <= outer_bar["right"] + SEEN
 
 
-def assert_uncut(step: Locator) -> None:
+def assert_not_truncated(step: Locator) -> None:
     """All that the head of a step says can be read."""
     spans = step.get_by_role("button").first.locator("span")
     assert (
@@ -134,7 +134,7 @@ def assert_uncut(step: Locator) -> None:
     )
 
 
-def held_back(page: Page, run: str) -> list[Route]:
+def delay_events(page: Page, run: str) -> list[Route]:
     """The page of a run whose history is asked for, and does not come; each state that is shown is written down."""
     held: list[Route] = []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.conftest import DemoSystem
 from tests.ui.wheel_install import trunkline_up
 
@@ -76,7 +76,7 @@ def row(page: Page, agent: str) -> Locator:
     return page.locator(f'[data-testid=agent][data-agent="{agent}"]')
 
 
-def state_of_breaker(demo: DemoSystem, agent: str) -> str | None:
+def breaker_state(demo: DemoSystem, agent: str) -> str | None:
     found, _ = demo.client.agent(agent)
     limits = found.get("limits")
     breaker = None if limits is None else limits["breaker"]
@@ -90,11 +90,11 @@ def test_the_list_shows_how_each_agent_stands(listed: Page) -> None:
     fragile, researcher = row(listed, "fragile"), row(listed, "Researcher")
     expect(fragile.get_by_test_id("standing")).to_have_text("Failing")
     expect(fragile.get_by_test_id("breaker")).to_have_text("Breaker open")
-    expect(fragile.get_by_role("img", name=re.compile("2 in all, 2 failed"))).to_be_visible()
+    expect(fragile.get_by_role("img", name=re.compile("2 in total, 2 failed"))).to_be_visible()
     expect(researcher.get_by_test_id("standing")).to_have_text("Healthy")
-    expect(researcher.get_by_role("img", name=re.compile("^Latency of the last hour"))).to_be_visible()
-    expect(row(listed, "holder").get_by_test_id("standing")).to_have_text("Not called yet")
-    look_at(listed, "agents")
+    expect(researcher.get_by_role("img", name=re.compile("^Latency per minute"))).to_be_visible()
+    expect(row(listed, "holder").get_by_test_id("standing")).to_have_text("Never called")
+    check_appearance(listed, "agents")
 
 
 def test_search_and_filters_are_in_the_address(listed: Page, demo: DemoSystem) -> None:
@@ -109,13 +109,13 @@ def test_search_and_filters_are_in_the_address(listed: Page, demo: DemoSystem) -
     expect(row(listed, "fragile")).to_be_visible()
     listed.goto("/agents?q=nobody+has+this+name")
     expect(listed.get_by_test_id("no-agents")).to_be_visible()
-    listed.get_by_role("link", name="Show all").click()
+    listed.get_by_role("link", name="Clear filters").click()
     expect(row(listed, "fragile")).to_be_visible()
 
 
 def test_a_choice_of_state_leaves_the_others_out(listed: Page) -> None:
     listed.get_by_test_id("filter-state").click()
-    listed.get_by_role("option", name="Not called yet").click()
+    listed.get_by_role("option", name="Never called").click()
     expect(row(listed, "holder")).to_be_visible()
     expect(row(listed, "fragile")).to_have_count(0)
     expect(listed).to_have_url(re.compile("state=unused"))
@@ -142,7 +142,7 @@ def test_the_list_is_readable_on_a_phone(narrow: Page) -> None:
     assert beyond == 0
     wider = narrow.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wider <= 0
-    look_at(narrow, "agents-phone")
+    check_appearance(narrow, "agents-phone")
 
 
 def test_an_empty_list_shows_the_command_to_copy(
@@ -151,7 +151,7 @@ def test_an_empty_list_shows_the_command_to_copy(
     with trunkline_up(session_folder, tmp_path) as url, watched_page(browser, url) as page:
         page.goto("/agents")
         expect(page.get_by_test_id("no-agents")).to_contain_text("trunkline agents add")
-        look_at(page, "agents-empty")
+        check_appearance(page, "agents-empty")
         page.get_by_test_id("copy-register").click()
         expect(page.get_by_text("Copied")).to_be_visible()
         assert page.evaluate("navigator.clipboard.readText()").startswith("trunkline agents add ")
@@ -167,10 +167,10 @@ def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(
     page.goto("/agents/fragile")
     expect(page.get_by_test_id("agent-name")).to_have_text("fragile")
     expect(page.get_by_test_id("calls-total")).to_contain_text("2 calls, 2 failed")
-    expect(page.get_by_role("img", name=re.compile("^Calls by the minute: 2 in all"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Calls per minute: 2 in total"))).to_be_visible()
     expect(page.get_by_test_id("limits")).to_contain_text("2 consecutive failures")
     expect(page.get_by_test_id("registration")).to_contain_text("simple-a2a")
-    look_at(page, "agent")
+    check_appearance(page, "agent")
     page.get_by_text("24 h", exact=True).click()
     expect(page).to_have_url(re.compile("minutes=1440"))
     expect(page.get_by_test_id("calls-total")).to_contain_text("2 calls, 2 failed")
@@ -188,7 +188,7 @@ def test_the_last_calls_lead_to_their_attempts(
     calls = page.get_by_test_id("agent-call")
     expect(calls).to_have_count(2)
     expect(calls.first).to_contain_text("agent_http_error")
-    look_at(page, "agent-calls")
+    check_appearance(page, "agent-calls")
     page.set_viewport_size({"width": 390, "height": 800})
     to_run = calls.first.get_by_role(
         "link", name=re.compile(f"…({'|'.join(run[-12:] for run in agents_system.failing_runs)})$")
@@ -197,8 +197,8 @@ def test_the_last_calls_lead_to_their_attempts(
     # On one line, as is everything in the row; nothing lies beyond the edge.
     assert to_run.evaluate("link => link.getClientRects().length") == 1
     assert calls.first.evaluate("row => row.closest('table').scrollWidth <= innerWidth")
-    expect(calls.first.get_by_text("took").filter(visible=True)).to_be_in_viewport(ratio=0.99)
-    look_at(page, "agent-calls-phone")
+    expect(calls.first.get_by_text("attempt 1").filter(visible=True)).to_be_in_viewport(ratio=0.99)
+    check_appearance(page, "agent-calls-phone")
     calls.first.get_by_role("link", name="first").click()
     expect(page).to_have_url(
         re.compile(f"{demo.url}/runs/({'|'.join(agents_system.failing_runs)}).*step=first")
@@ -211,7 +211,7 @@ def test_a_breaker_is_closed_by_hand(page: Page, agents_system: AgentsSystem, de
     expect(page.get_by_test_id("breaker").first).to_have_text("Breaker open")
     page.get_by_test_id("reset-breaker").click()
     expect(page.get_by_test_id("breaker").first).to_have_text("Breaker closed")
-    assert state_of_breaker(demo, "fragile") == "closed"
+    assert breaker_state(demo, "fragile") == "closed"
 
 
 def test_an_agent_is_asked_whether_it_is_there(page: Page, agents_system: AgentsSystem) -> None:
@@ -219,21 +219,21 @@ def test_an_agent_is_asked_whether_it_is_there(page: Page, agents_system: Agents
     page.goto("/agents/holder")
     page.get_by_test_id("ask-health").click()
     expect(page.get_by_test_id("health")).to_have_attribute("data-value", "healthy")
-    look_at(page, "agent-health")
+    check_appearance(page, "agent-health")
 
 
 def test_what_a_look_has_found_is_shown_beside_how_the_agent_stands(page: Page, demo: DemoSystem) -> None:
     demo.client.create_agent({"name": "nobody-there", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"})
     page.goto("/agents/nobody-there")
-    expect(page.get_by_test_id("standing")).to_have_text("Not called yet")
+    expect(page.get_by_test_id("standing")).to_have_text("Never called")
     expect(page.get_by_test_id("health-check")).to_have_count(0)
     page.get_by_test_id("ask-health").click()
     expect(page.get_by_test_id("health")).to_have_attribute("data-value", "unhealthy")
     page.keyboard.press("Escape")
-    expect(page.get_by_test_id("health-check")).to_contain_text("No answer")
-    look_at(page, "agent-looked-at")
+    expect(page.get_by_test_id("health-check")).to_contain_text("Not healthy")
+    check_appearance(page, "agent-looked-at")
     page.get_by_test_id("nav-agents").click()
-    expect(row(page, "nobody-there").get_by_test_id("health-check")).to_contain_text("No answer")
+    expect(row(page, "nobody-there").get_by_test_id("health-check")).to_contain_text("Not healthy")
 
 
 def test_a_card_is_shown_as_text_whatever_it_says(page: Page, agents_system: AgentsSystem) -> None:
@@ -248,7 +248,7 @@ def test_a_card_is_shown_as_text_whatever_it_says(page: Page, agents_system: Age
         "rel", re.compile("noopener")
     )
     expect(page.get_by_test_id("raw-card")).to_contain_text("protocolVersion")
-    look_at(page, "agent-card")
+    check_appearance(page, "agent-card")
 
 
 def test_what_an_agent_speaks_is_decided_again_with_its_evidence(
@@ -276,9 +276,9 @@ def test_a_check_is_made_and_says_what_to_mend(page: Page, agents_system: Agents
     expect(report.get_by_test_id("grade")).to_contain_text("failed")
     failed = report.get_by_test_id("finding").first
     expect(failed.get_by_test_id("verdict")).to_have_text("Failed")
-    expect(failed).to_contain_text("Mend it")
+    expect(failed).to_contain_text("Fix")
     expect(page).to_have_url(re.compile("check="))
-    look_at(page, "agent-check")
+    check_appearance(page, "agent-check")
     page.get_by_test_id("show-all-findings").check()
     expect(report.get_by_test_id("verdict").filter(has_text="Skipped").first).to_be_visible()
     page.goto("/agents")
@@ -300,22 +300,22 @@ def test_a_message_is_sent_and_its_answer_is_shown_with_the_wire(
     expect(trial).to_have_attribute("data-outcome", "success")
     expect(trial.get_by_role("heading", name="Output")).to_be_visible()
     expect(trial).to_contain_text("trunk line")
-    expect(trial.get_by_role("heading", name="On the wire")).to_be_visible()
+    expect(trial.get_by_role("heading", name="Exchanges")).to_be_visible()
     expect(trial).to_contain_text("POST")
-    look_at(page, "agent-try")
+    check_appearance(page, "agent-try")
     assert len(demo.client.runs().items) == runs
 
 
 def test_an_error_of_a_trial_says_what_to_do(page: Page, agents_system: AgentsSystem) -> None:
     del agents_system
     page.goto("/agents/fragile?tab=try")
-    page.get_by_text("Input as JSON").click()
+    page.get_by_text("JSON input").click()
     editor = page.get_by_test_id("try-input").get_by_role("textbox")
     editor.fill('{"anything": 1}')
     page.get_by_test_id("try-send").click()
     expect(page.get_by_test_id("trial-error")).to_contain_text("agent_http_error")
     expect(page.get_by_test_id("trial")).to_contain_text("503")
-    look_at(page, "agent-try-error")
+    check_appearance(page, "agent-try-error")
 
 
 # --- registering, changing, removing
@@ -330,7 +330,7 @@ def test_an_agent_is_registered_changed_and_removed(
     page.get_by_test_id("field-url").fill("nowhere")
     page.get_by_test_id("save-agent").click()
     expect(page.get_by_test_id("problem")).to_be_visible()
-    look_at(page, "agent-form")
+    check_appearance(page, "agent-form")
     page.get_by_test_id("field-url").fill(agents_system.holder.url)
     page.get_by_test_id("save-agent").click()
     expect(page).to_have_url(f"{demo.url}/agents/by%20hand")
@@ -340,7 +340,7 @@ def test_an_agent_is_registered_changed_and_removed(
     page.get_by_test_id("save-agent").click()
     expect(page.get_by_text("Changed in the browser")).to_be_visible()
     page.get_by_test_id("remove-agent").click()
-    look_at(page, "agent-removal")
+    check_appearance(page, "agent-removal")
     page.get_by_test_id("confirm-remove").click()
     expect(page).to_have_url(f"{demo.url}/agents")
     expect(row(page, "by hand")).to_have_count(0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
@@ -60,17 +60,17 @@ def test_a_lost_connection_shows_and_heals_itself(page: Page, trunkline: Stoppab
     banner = page.get_by_test_id("connection-lost")
     expect(banner).to_have_count(0)
     trunkline.stop()
-    expect(banner).to_contain_text("Trunkline does not answer")
+    expect(banner).to_contain_text("Trunkline is not responding")
     # What was there stays, and nothing claims to have failed.
     expect(page.get_by_test_id("run")).to_have_count(1)
     expect(page.get_by_test_id("problem")).to_have_count(0)
-    look_at(page, "connection-lost")
+    check_appearance(page, "connection-lost")
     with page.expect_request("**/livez"):
         page.get_by_test_id("ask-again").click()
     expect(banner).to_be_visible()
     trunkline.start()
     expect(banner).to_have_count(0)
-    expect(page.get_by_text("Trunkline answers again.")).to_be_attached()
+    expect(page.get_by_text("Connection restored.")).to_be_attached()
     trunkline.client.execute("one", {})
     expect(page.get_by_test_id("run")).to_have_count(2)
 

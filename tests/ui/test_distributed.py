@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.scenarios.distributed.topic_records import TopicReader
 from tests.services import PARTITIONS, backend_variables, fresh_database, fresh_topics, wait_for_futures
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_role
 
 from trunkline.cli.client import Client
@@ -103,7 +103,7 @@ def test_it_shows_every_process_and_what_they_need(page: Page, fleet: RoleProces
         group = page.locator(f"[data-testid=consumer-group][data-topic='{topic}']")
         expect(group).to_contain_text(takers)
         expect(group.get_by_test_id("waiting")).to_have_text("0")
-    look_at(page, "system-distributed")
+    check_appearance(page, "system-distributed")
 
 
 def test_what_waits_in_kafka_is_shown_until_somebody_takes_it(
@@ -116,18 +116,18 @@ def test_what_waits_in_kafka_is_shown_until_somebody_takes_it(
         f"Kafka has no topic {topic}. Create it with: trunkline topics create --pool gpu"
     )
     row = page.locator(f"[data-testid=consumer-group][data-topic='{topic}']")
-    expect(row).to_contain_text("Bridges of the pool gpu")
+    expect(row).to_contain_text("Bridges in pool gpu")
     expect(row.get_by_test_id("waiting")).to_have_text("unknown")
-    look_at(page, "system-lag-unknown")
+    check_appearance(page, "system-lag-unknown")
     wait_for_futures(kafka_admin.create_topics([NewTopic(topic, PARTITIONS)]))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
     for number in range(3):
         fleet.write(topic, b"{}", b"%d" % number)
     expect(row.get_by_test_id("waiting")).to_have_text("3")
     expect(page.get_by_test_id("consumers-trouble")).to_have_count(0)
     expect(page.get_by_test_id("warnings")).to_contain_text("no bridge of the pool gpu is running")
-    look_at(page, "system-lag")
+    check_appearance(page, "system-lag")
     page.set_viewport_size({"width": 390, "height": 800})
-    look_at(page, "system-lag-phone")
+    check_appearance(page, "system-lag-phone")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     fleet.take_all(group, topic)
     expect(row.get_by_test_id("waiting")).to_have_text("0")
@@ -145,7 +145,7 @@ def test_an_order_that_came_too_early_is_replayed_and_its_run_followed(
     fleet.client.save_workflow(WORKFLOW)
     page.get_by_test_id("replay").click()
     page.get_by_test_id("confirm-replay").click()
-    expect(page.get_by_test_id("toast")).to_contain_text("Sent on")
+    expect(page.get_by_test_id("toast")).to_contain_text("replayed")
     expect(page.get_by_test_id("no-letters")).to_be_visible()
     page.goto("/runs")
     row = page.get_by_test_id("run")

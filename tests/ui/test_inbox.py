@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at
+from tests.ui.browser import check_appearance
 from tests.ui.conftest import DemoSystem
 
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -85,9 +85,9 @@ def waiting(demo: DemoSystem, agents: ThreadedAgents) -> WaitingSystem:
 
 def test_an_empty_inbox_says_what_would_be_in_it(page: Page) -> None:
     page.goto("/inbox")
-    expect(page.get_by_test_id("inbox-empty")).to_contain_text("Nothing waits")
+    expect(page.get_by_test_id("inbox-empty")).to_contain_text("No steps are waiting")
     expect(page.get_by_test_id("inbox-count")).to_have_count(0)
-    look_at(page, "inbox-empty")
+    check_appearance(page, "inbox-empty")
 
 
 def test_a_question_is_counted_on_every_page_and_answered_in_words(
@@ -100,14 +100,14 @@ def test_a_question_is_counted_on_every_page_and_answered_in_words(
     expect(page.get_by_test_id("inbox-count")).to_have_text("1")
     expect(page).to_have_title("(1) Runs · Trunkline")
     page.get_by_test_id("inbox-count").click()
-    expect(page.get_by_test_id("inbox-item")).to_contain_text("Guide asks")
+    expect(page.get_by_test_id("inbox-item")).to_contain_text("Question from Guide")
     expect(page.get_by_test_id("question")).to_have_text(QUESTION)
-    expect(page.get_by_test_id("what-next")).to_contain_text("goes to Guide")
+    expect(page.get_by_test_id("what-next")).to_contain_text("sent to Guide")
     expect(page.get_by_test_id("send-answer")).to_be_disabled()
-    look_at(page, "inbox")
+    check_appearance(page, "inbox")
     page.get_by_test_id("answer-text").fill("Rome")
     page.get_by_test_id("send-answer").click()
-    expect(page.get_by_test_id("toast")).to_contain_text("Answered")
+    expect(page.get_by_test_id("toast")).to_contain_text("Reply sent")
     expect(page.get_by_test_id("inbox-empty")).to_be_visible()
     expect(page.get_by_test_id("inbox-count")).to_have_count(0)
     expect(page).to_have_title("Inbox · Trunkline")
@@ -119,11 +119,11 @@ def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: Wai
     run, agent = waiting.start("Clerk", asking("Fill this in.", FORM), jsonrpc_task("Paid."))
     page.goto("/inbox")
     page.get_by_test_id("send-answer").click()
-    expect(page.get_by_label("Amount")).to_have_accessible_description("This is needed.")
+    expect(page.get_by_label("Amount")).to_have_accessible_description("This field is required.")
     page.get_by_label("Amount").fill("12.5")
     expect(page.get_by_label("Amount")).not_to_have_attribute("aria-invalid", "true")
     page.get_by_label("urgent").check()
-    look_at(page, "inbox-form")
+    check_appearance(page, "inbox-form")
     page.get_by_test_id("send-answer").click()
     assert waiting.end(run) == "COMPLETED"
     assert agent.calls[1].message["parts"] == [{"kind": "data", "data": {"amount": 12.5, "urgent": True}}]
@@ -137,14 +137,14 @@ def test_a_wish_to_log_in_is_told_apart(page: Page, waiting: WaitingSystem) -> N
     )
     page.goto("/inbox?kind=input")
     expect(page.get_by_test_id("inbox-empty")).to_be_visible()
-    page.get_by_test_id("inbox-kind").get_by_text("Log-ins").click()
+    page.get_by_test_id("inbox-kind").get_by_text("Login requests").click()
     expect(page).to_have_url(re.compile(r"kind=auth"))
-    expect(page.get_by_test_id("inbox-item")).to_contain_text("Vault wants somebody to log in")
-    expect(page.get_by_test_id("what-next")).to_contain_text("no passwords")
+    expect(page.get_by_test_id("inbox-item")).to_contain_text("Login required by Vault")
+    expect(page.get_by_test_id("what-next")).to_contain_text("enter passwords")
     expect(page.get_by_role("link", name="https://example.com/login")).to_have_attribute(
         "rel", "noopener noreferrer"
     )
-    look_at(page, "inbox-auth")
+    check_appearance(page, "inbox-auth")
     page.get_by_test_id("send-answer").click()
     assert waiting.end(run) == "COMPLETED"
 
@@ -153,9 +153,9 @@ def test_an_unknown_outcome_is_resolved_by_who_has_found_it_out(page: Page, wait
     run, agent = waiting.start("Bank", Hangup(), delivery="at_most_once")
     page.goto("/inbox")
     expect(page.get_by_test_id("send-outcome")).to_be_disabled()
-    page.get_by_label("It did the work").check()
-    page.get_by_role("textbox", name="Output of the step").fill('{"paid": true}')
-    look_at(page, "inbox-outcome")
+    page.get_by_label("The call succeeded").check()
+    page.get_by_role("textbox", name="Step output").fill('{"paid": true}')
+    check_appearance(page, "inbox-outcome")
     page.get_by_test_id("send-outcome").click()
     assert waiting.end(run) == "COMPLETED"
     assert waiting.client.run(run)["output"] == {"paid": True}
@@ -177,8 +177,8 @@ def test_who_comes_second_is_told_that_somebody_else_was_first(page: Page, waiti
     )
     page.unroute_all(behavior="ignoreErrors")
     page.goto(f"/inbox?item={item}")
-    expect(page.get_by_test_id("inbox-gone")).to_contain_text("answered meanwhile")
-    look_at(page, "inbox-gone")
+    expect(page.get_by_test_id("inbox-gone")).to_contain_text("Someone else has responded")
+    check_appearance(page, "inbox-gone")
     waiting.client.act(run, "cancel")
 
 
@@ -196,11 +196,11 @@ def test_what_one_has_written_stays_when_somebody_else_answers_and_leads_to_the_
     page.get_by_test_id("answer-text").fill("Left, by the old mill")
     waiting.client.reply(run, "only", {"text": "theirs"})
     gone = page.get_by_test_id("inbox-gone")
-    expect(gone).to_contain_text("was not sent; it is still here")
+    expect(gone).to_contain_text("was not sent. You can still copy it")
     expect(page.get_by_test_id("answer-text")).to_have_value("Left, by the old mill")
     expect(page.get_by_test_id("send-answer")).to_be_disabled()
-    expect(gone).to_contain_text("The step asks again: “And then?”")
-    look_at(page, "inbox-overtaken")
+    expect(gone).to_contain_text("The step has a new question: “And then?”")
+    check_appearance(page, "inbox-overtaken")
     page.get_by_test_id("next-question").click()
     expect(page.get_by_test_id("question")).to_have_text("And then?")
     expect(page.get_by_test_id("answer-text")).to_have_value("")
@@ -218,7 +218,7 @@ def test_many_questions_are_a_list_with_one_chosen_in_the_address(page: Page, wa
     ]
     page.goto("/inbox")
     expect(page.get_by_test_id("inbox-item")).to_have_count(2)
-    page.get_by_test_id("inbox-item").filter(has_text="Two asks").click()
+    page.get_by_test_id("inbox-item").filter(has_text="Question from Two").click()
     expect(page).to_have_url(re.compile(rf"item={runs[1]}"))
     expect(page.get_by_test_id("question")).to_have_text("Two?")
     page.get_by_test_id("to-run").click()
@@ -240,7 +240,7 @@ def test_runs_of_one_workflow_that_ask_the_same_are_told_apart(page: Page, waiti
     expect(page.get_by_test_id("value")).to_have_count(0)
     page.get_by_test_id("show-input").click()
     expect(page.get_by_test_id("value")).to_contain_text('ship"Argo"')
-    look_at(page, "inbox-alike")
+    check_appearance(page, "inbox-alike")
     # A search in the input is no answer: nothing is said of one when somebody else answers.
     page.get_by_test_id("json-search").fill("Argo")
     waiting.client.act(second, "cancel")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.inspected_run import (
     DRAWING,
     HARM,
@@ -55,24 +55,24 @@ def page(inspected_page: Page) -> Page:
     return inspected_page
 
 
-def look_into(page: Page, inspected: InspectedRun, query: str = "") -> None:
+def open_inspector(page: Page, inspected: InspectedRun, query: str = "") -> None:
     page.goto(f"/runs/{inspected.run}{query}")
     expect(page.get_by_test_id("inspector")).to_be_visible()
 
 
 def test_without_a_step_the_run_itself_is_shown(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected)
+    open_inspector(page, inspected)
     panel = page.get_by_test_id("panel-error")
     expect(panel.get_by_test_id("error-code")).to_have_text("agent_jsonrpc_error")
     expect(panel.get_by_test_id("error-message")).to_contain_text(HARM)
-    expect(panel.get_by_test_id("error-reached")).to_contain_text("The agent has answered.")
+    expect(panel.get_by_test_id("error-reached")).to_contain_text("The agent responded.")
     panel.get_by_role("button", name="broken").click()
     expect(page.get_by_test_id("inspected")).to_have_text("broken")
     expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}?step=broken&attempt=1")
 
 
 def test_a_tab_and_its_form_are_in_the_address(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?step=files")
+    open_inspector(page, inspected, "?step=files")
     expect(page.get_by_test_id("text")).to_contain_text("Four files")
     page.get_by_test_id("value").get_by_text("JSON", exact=True).click()
     expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}?step=files&tab=output.json")
@@ -85,7 +85,7 @@ def test_a_tab_and_its_form_are_in_the_address(page: Page, inspected: InspectedR
 def test_megabytes_of_json_are_searched_and_only_what_is_in_sight_is_drawn(
     page: Page, inspected: InspectedRun
 ) -> None:
-    look_into(page, inspected, "?step=long&tab=output.json")
+    open_inspector(page, inspected, "?step=long&tab=output.json")
     rows = page.get_by_test_id("json-row")
     expect(rows).to_have_count(3)
     rows.filter(has_text=f"[{ROWS:,} items]").click()
@@ -102,11 +102,11 @@ def test_megabytes_of_json_are_searched_and_only_what_is_in_sight_is_drawn(
     expect(page.get_by_test_id("copy-value")).to_have_text("Copied")
     assert clipboard(page) == f"gauge {ROWS - 1}"
     page.get_by_test_id("json-search").fill("nowhere")
-    expect(page.get_by_test_id("json-found")).to_have_text("Not found")
+    expect(page.get_by_test_id("json-found")).to_have_text("No matches")
 
 
 def test_a_tree_is_walked_through_with_the_keyboard(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?step=long&tab=output.json")
+    open_inspector(page, inspected, "?step=long&tab=output.json")
     tree = page.get_by_test_id("json-rows")
     path = page.get_by_test_id("json-path")
     tree.focus()
@@ -122,11 +122,11 @@ def test_a_tree_is_walked_through_with_the_keyboard(page: Page, inspected: Inspe
         page.keyboard.press(key)
         expect(path).to_have_text(expected)
     expect(page.get_by_test_id("json-row")).to_have_count(2)
-    look_at(page, "inspector-json")
+    check_appearance(page, "inspector-json")
 
 
 def test_a_number_is_shown_found_and_copied_in_all_its_digits(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?step=files&tab=output.json")
+    open_inspector(page, inspected, "?step=files&tab=output.json")
     for number, row in [("12.0", "depth12.0"), (f"{SERIAL}", f"serial{SERIAL}")]:
         page.get_by_test_id("json-search").fill(number)
         expect(page.get_by_test_id("json-found")).to_have_text(re.compile("^1 of "))
@@ -139,14 +139,14 @@ def test_a_number_is_shown_found_and_copied_in_all_its_digits(page: Page, inspec
 def test_pictures_are_shown_and_every_file_is_downloaded_as_it_is(
     page: Page, inspected: InspectedRun, tmp_path: Path
 ) -> None:
-    look_into(page, inspected, "?step=files&tab=output.files")
+    open_inspector(page, inspected, "?step=files&tab=output.files")
     files = page.get_by_test_id("file")
     expect(files).to_have_count(4)
     picture = page.get_by_test_id("picture")
     expect(picture).to_have_count(1)
     expect(picture).to_have_js_property("naturalWidth", 1)
     assert str(picture.get_attribute("src")).startswith("blob:")
-    expect(files.nth(1)).to_contain_text("An SVG can hold a program, so it is not shown here.")
+    expect(files.nth(1)).to_contain_text("SVG files can contain scripts")
     expect(files.nth(3)).to_contain_text("application/octet-stream · 307.2 kB · Readings")
     contents = [PICTURE, DRAWING, HARM.encode(), LONG_FILE]
     names = ["gauge.png", "map.svg", "report.html", "readings.bin"]
@@ -156,43 +156,43 @@ def test_pictures_are_shown_and_every_file_is_downloaded_as_it_is(
         assert download.value.suggested_filename == name
         download.value.save_as(tmp_path / name)
         assert (tmp_path / name).read_bytes() == content
-    look_at(page, "inspector-files")
+    check_appearance(page, "inspector-files")
 
 
 def test_each_attempt_says_why_it_failed_and_what_followed(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?step=flaky&tab=error")
+    open_inspector(page, inspected, "?step=flaky&tab=error")
     failures = page.get_by_test_id("failure")
     expect(failures).to_have_count(2)
-    expect(failures.nth(0)).to_contain_text("Attempt 2 has failed")
-    expect(failures.nth(0).get_by_test_id("error-reached")).to_contain_text("no answer came")
+    expect(failures.nth(0)).to_contain_text("Attempt 2 failed")
+    expect(failures.nth(0).get_by_test_id("error-reached")).to_contain_text("no response arrived")
     expect(failures.nth(0).get_by_test_id("error-next")).to_have_text("Attempt 3 followed.")
     expect(failures.nth(1).get_by_test_id("error-code")).to_have_text("agent_http_error")
     expect(failures.nth(1).get_by_test_id("error-fix")).to_have_text(
         f"See the request and the response: trunkline runs wire {inspected.run} flaky."
     )
-    look_at(page, "inspector-errors")
+    check_appearance(page, "inspector-errors")
     page.get_by_test_id("attempts").get_by_text("1", exact=True).click()
     expect(page).to_have_url(re.compile("[?&]attempt=1"))
     expect(failures).to_have_count(1)
     page.get_by_test_id("tab-output").click()
-    expect(page.get_by_test_id("no-value")).to_have_text("Attempt 1 gave no output; attempt 2 followed it.")
+    expect(page.get_by_test_id("no-value")).to_have_text("Attempt 1 has no output. Attempt 2 followed.")
 
 
 def test_the_last_failure_says_that_no_attempt_follows(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?step=broken")
+    open_inspector(page, inspected, "?step=broken")
     expect(page.get_by_test_id("error-next")).to_have_text(
-        "No attempt follows. Retry the run from this step once the cause is gone."
+        "There are no more attempts. Fix the cause, then retry the run from this step."
     )
     page.get_by_test_id("to-wire").click()
     expect(page.get_by_test_id("wire-count")).to_have_text("1 exchange")
 
 
 def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?tab=events")
+    open_inspector(page, inspected, "?tab=events")
     listed = page.get_by_test_id("events")
     expect(listed.get_by_test_id("event").first).to_contain_text("RunStarted")
     assert listed.get_by_test_id("event").count() < 80
-    look_at(page, "inspector-events")
+    check_appearance(page, "inspector-events")
     # As many as were looked at, and those that follow them.
     expect(listed).to_have_attribute("data-count", "100")
     listed.evaluate("(list) => list.scrollTo(0, list.scrollHeight)")
@@ -201,7 +201,7 @@ def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspecte
     expect(listed.locator("[data-type=RunFailed]")).to_be_visible()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/events?" in request.url else None)
-    look_into(page, inspected, "?step=flaky&attempt=2&tab=events")
+    open_inspector(page, inspected, "?step=flaky&attempt=2&tab=events")
     expect(listed.get_by_test_id("event")).to_have_count(2)
     assert asked
     assert all("step=flaky" in url for url in asked)
@@ -213,28 +213,28 @@ def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspecte
 
 
 def test_the_log_is_read_line_by_line_and_downloaded_whole(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?step=flaky&tab=logs")
+    open_inspector(page, inspected, "?step=flaky&tab=logs")
     lines = page.get_by_test_id("log-line")
     expect(lines.first).to_contain_text("Attempt 1 started: calling Flaky.")
     expect(page.locator("[data-testid=log-line][data-level=warning]")).to_have_count(4)
-    look_at(page, "inspector-logs")
+    check_appearance(page, "inspector-logs")
     with page.expect_download() as download:
         page.get_by_test_id("download-logs").click()
     assert download.value.suggested_filename == f"{inspected.run}-flaky.jsonl"
     whole = [decode(line) for line in Path(download.value.path()).read_bytes().splitlines()]
     assert len(whole) == lines.count()
-    look_into(page, inspected, "?tab=logs")
+    open_inspector(page, inspected, "?tab=logs")
     expect(lines).to_have_count(200)
-    page.get_by_role("button", name="More lines").click()
+    page.get_by_role("button", name="Load more lines").click()
     expect(lines.last).to_contain_text("The run failed.")
 
 
 def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?step=each")
+    open_inspector(page, inspected, "?step=each")
     items = page.get_by_test_id("item")
     expect(items).to_have_count(50)
     expect(page.get_by_test_id("items")).to_contain_text(f"{ITEMS - 1} completed")
-    page.get_by_role("button", name="More items").click()
+    page.get_by_role("button", name="Load more items").click()
     expect(items).to_have_count(ITEMS)
     expect(items.last).to_contain_text("Too deep: 60")
     # The one that failed is found without reading the rest, also by whoever is given the address.
@@ -245,12 +245,12 @@ def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspec
     page.reload()
     expect(items).to_have_count(1)
     expect(failed).to_have_attribute("aria-pressed", "true")
-    look_at(page, "inspector-items")
+    check_appearance(page, "inspector-items")
     items.last.click()
     expect(page.get_by_test_id("inspected")).to_have_text(f"each[{ITEMS - 1}]")
     expect(page.get_by_test_id("error-message")).to_contain_text("Too deep: 60")
     expect(page.get_by_test_id("error-next")).to_have_text(
-        "The step each has completed all the same (on_error of its for_each)."
+        "The step each completed despite this failure (on_error of its for_each)."
     )
     page.get_by_test_id("tab-input").click()
     expect(page.get_by_test_id("json-row").last).to_have_text(f"number{ITEMS}")
@@ -261,7 +261,7 @@ def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspec
     expect(page).not_to_have_url(re.compile("items=failed"))
     page.get_by_test_id("tab-wire").click()
     expect(page.get_by_test_id("panel-wire")).to_have_text(
-        "Each item has its own exchanges: choose one in Items."
+        "Each item has its own exchanges. Select one on the tab Items."
     )
     page.get_by_test_id("wire-of-items").get_by_role("button", name="Items").click()
     expect(items.first).to_be_visible()
@@ -294,16 +294,16 @@ def test_the_failure_of_another_run_leads_there_and_to_the_item_that_failed_it(
     expect(failure.get_by_test_id("error-in-general")).to_have_count(0)
     expect(failure.get_by_test_id("error-reached")).to_have_count(0)
     expect(page.get_by_test_id("run-notice").get_by_test_id("child-run")).to_be_visible()
-    look_at(page, "inspector-child")
+    check_appearance(page, "inspector-child")
     failure.get_by_test_id("child-run").click()
     expect(page).not_to_have_url(re.compile(nested))
     child = page.url.rsplit("/", 1)[-1]
     page.goto(f"/runs/{child}?step=each[0]")
     expect(page.get_by_test_id("error-next")).to_have_text(
-        "No attempt follows. With it the step each has failed."
-        " Retry the run from that step once the cause is gone."
+        "There are no more attempts. This failure made the step each fail."
+        " Fix the cause, then retry the run from that step."
     )
-    look_at(page, "inspector-item-error")
+    check_appearance(page, "inspector-item-error")
 
 
 def test_pictures_that_begin_alike_are_each_shown_as_they_are(
@@ -319,32 +319,30 @@ def test_pictures_that_begin_alike_are_each_shown_as_they_are(
 
 def test_what_agents_say_is_text_wherever_it_is_shown(page: Page, inspected: InspectedRun) -> None:
     for query in ("?step=files&tab=output.text", "?step=files&tab=output.json", "?step=files&tab=input"):
-        look_into(page, inspected, query)
+        open_inspector(page, inspected, query)
         expect(page.get_by_test_id("inspector").get_by_text(HARM).first).to_be_visible()
-    look_into(page, inspected, "?step=broken&tab=error")
+    open_inspector(page, inspected, "?step=broken&tab=error")
     expect(page.get_by_test_id("error-message")).to_contain_text(HARM)
     assert page.get_by_test_id("inspector").locator("img, script, iframe, a[href^=javascript]").count() == 0
 
 
 def test_a_step_and_an_attempt_that_are_none_say_which_there_are(page: Page, inspected: InspectedRun) -> None:
-    look_into(page, inspected, "?step=nobody")
+    open_inspector(page, inspected, "?step=nobody")
     problem = page.get_by_test_id("inspector").get_by_test_id("problem")
     expect(problem).to_contain_text("has no step nobody")
     expect(problem).to_contain_text("Its steps: flaky, stream, files")
-    look_at(page, "inspector-no-step")
+    check_appearance(page, "inspector-no-step")
     page.get_by_test_id("instead").click()
     expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}")
     expect(page.get_by_test_id("tab-input")).to_be_visible()
-    look_into(page, inspected, "?step=flaky&attempt=9&tab=wire")
-    expect(page.get_by_test_id("no-attempt")).to_have_text("There is no attempt 9: flaky has had 3 attempts.")
+    open_inspector(page, inspected, "?step=flaky&attempt=9&tab=wire")
+    expect(page.get_by_test_id("no-attempt")).to_have_text("There is no attempt 9: flaky has 3 attempts.")
     expect(page.get_by_test_id("tab-wire")).to_have_count(0)
-    look_at(page, "inspector-no-attempt")
+    check_appearance(page, "inspector-no-attempt")
     page.get_by_test_id("instead").click()
     expect(page.get_by_test_id("wire-count")).to_have_text("6 exchanges")
-    look_into(page, inspected, "?step=broken&attempt=2")
-    expect(page.get_by_test_id("no-attempt")).to_have_text(
-        "There is no attempt 2: broken has had one attempt."
-    )
+    open_inspector(page, inspected, "?step=broken&attempt=2")
+    expect(page.get_by_test_id("no-attempt")).to_have_text("There is no attempt 2: broken has one attempt.")
 
 
 def test_a_run_is_looked_into_while_it_goes_on(
@@ -352,9 +350,9 @@ def test_a_run_is_looked_into_while_it_goes_on(
 ) -> None:
     run = begin_slow_run(inspected, agents)
     page.goto(f"/runs/{run.id}?step=only&tab=output")
-    expect(page.get_by_test_id("no-value")).to_have_text("The output comes when the step is done.")
+    expect(page.get_by_test_id("no-value")).to_have_text("The output is available when the step completes.")
     page.get_by_test_id("tab-wire").click()
-    expect(page.get_by_test_id("no-exchanges")).to_contain_text("Nothing has gone over the wire yet.")
+    expect(page.get_by_test_id("no-exchanges")).to_contain_text("No exchanges yet.")
     run.let_answer()
     expect(page.get_by_test_id("exchange")).to_have_count(1)
     page.get_by_test_id("tab-output").click()
@@ -365,7 +363,7 @@ def test_a_run_is_looked_into_while_it_goes_on(
     loop = inspected.client.execute("slowly", {"numbers": [1, 2]})["id"]
     page.goto(f"/runs/{loop}?step=each&items=completed")
     items = page.get_by_test_id("items")
-    expect(items).to_contain_text("No item is completed.")
+    expect(items).to_contain_text("No completed items.")
     expect(items.get_by_role("button", name="2 running")).to_be_visible()
     run.let_answer()
     expect(items.get_by_role("button", name="1 completed")).to_have_attribute("aria-pressed", "true")
@@ -376,23 +374,23 @@ def test_a_run_is_looked_into_while_it_goes_on(
 
 def test_it_is_read_on_a_narrow_screen_too(browser: Browser, inspected: InspectedRun) -> None:
     with watched_page(browser, inspected.url, width=1024, height=768) as page:
-        look_into(page, inspected, "?step=flaky&tab=wire")
+        open_inspector(page, inspected, "?step=flaky&tab=wire")
         expect(page.get_by_test_id("exchanges")).to_be_visible()
         assert not page.evaluate(
             "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         )
         # Why an item failed is read whole, and the tabs stand in one line, all of them.
-        look_into(page, inspected, "?step=each&items=failed")
+        open_inspector(page, inspected, "?step=each&items=failed")
         why = page.get_by_test_id("item").get_by_text("Too deep: 60")
         expect(why).to_be_visible()
         assert why.evaluate("it => it.scrollWidth <= it.clientWidth && it.scrollHeight <= it.clientHeight")
         tabs = page.get_by_role("tab")
         assert len(set(tabs.evaluate_all("tabs => tabs.map((each) => each.offsetTop)"))) == 1
         expect(tabs.last).to_be_in_viewport(ratio=0.99)
-        look_at(page, "inspector-items-1024")
-        # Where there is no room for all of them the chosen one is in sight.
+        check_appearance(page, "inspector-items-1024")
+        # Where there is no room for all of them the chosen one is in viewport_of.
         page.set_viewport_size({"width": 320, "height": 768})
-        look_into(page, inspected, "?step=each&tab=wire")
+        open_inspector(page, inspected, "?step=each&tab=wire")
         page.get_by_role("tablist").evaluate("tabs => tabs.scrollIntoView({block: 'center'})")
         expect(tabs.first).not_to_be_in_viewport(ratio=0.9)
         expect(tabs.last).to_be_in_viewport(ratio=0.99)

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.scenarios.api.test_dead_letters import put
 from tests.scenarios.api.test_keys import create_key, keys_of
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
@@ -55,7 +55,7 @@ def page(browser: Browser, guarded: GuardedServer) -> Generator[Page]:
 
 
 def enter(page: Page, key: str) -> None:
-    page.get_by_label("API key").fill(key)
+    page.get_by_label("API key", exact=True).fill(key)
     page.get_by_test_id("enter").click()
 
 
@@ -65,11 +65,11 @@ def test_every_page_asks_for_a_key_and_for_nothing_else(page: Page, path: str) -
     page.on("request", lambda request: asked.append(request.url) if "/api/" in request.url else None)
     page.goto(path)
     expect(page.get_by_test_id("key-dialog")).to_be_visible()
-    expect(page.get_by_label("API key")).to_be_focused()
+    expect(page.get_by_label("API key", exact=True)).to_be_focused()
     expect(page.get_by_test_id("account")).to_have_count(0)
     assert {url.rpartition("/")[2] for url in asked} == {"me"}
     if path == "/runs":
-        look_at(page, "key")
+        check_appearance(page, "key")
 
 
 def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
@@ -82,9 +82,9 @@ def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
     page.goto("/system?tab=audit")
     enter(page, "tl_wrong")
     expect(page.get_by_test_id("key-wrong")).to_contain_text("The API key is unknown.")
-    look_at(page, "key-wrong")
+    check_appearance(page, "key-wrong")
     enter(page, guarded.keys["admin"])
-    expect(page.get_by_test_id("audit-entry").filter(has_text="made the key vera")).to_be_visible()
+    expect(page.get_by_test_id("audit-entry").filter(has_text="Created key vera")).to_be_visible()
     expect(page).to_have_url(f"{guarded.url}/system?tab=audit")
     expect(page.get_by_test_id("account")).to_have_text("ann")
     expect(beside.get_by_test_id("inbox-empty")).to_be_visible()
@@ -96,7 +96,7 @@ def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
     assert guarded.keys["admin"] not in late.evaluate("JSON.stringify({...localStorage})")
     page.get_by_test_id("account").click()
     expect(page.get_by_test_id("account-name")).to_have_text("ann · admin")
-    look_at(page, "account")
+    check_appearance(page, "account")
     page.get_by_test_id("sign-out").click()
     expect(page.get_by_test_id("key-dialog")).to_be_visible()
     expect(page.get_by_test_id("audit-entry")).to_have_count(0)
@@ -123,8 +123,10 @@ def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guard
     discard = page.get_by_test_id("discard")
     expect(discard).to_have_attribute("aria-disabled", "true")
     discard.hover()
-    expect(page.get_by_text("The key vera has the role viewer; this takes operator.")).to_be_visible()
-    look_at(page, "role-too-low")
+    expect(
+        page.get_by_text("Requires the role operator. The API key vera has the role viewer.")
+    ).to_be_visible()
+    check_appearance(page, "role-too-low")
     page.get_by_test_id("account").click()
     page.get_by_test_id("sign-out").click()
     enter(page, guarded.keys["operator"])
@@ -132,7 +134,7 @@ def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guard
     page.get_by_test_id("confirm-discard").click()
     expect(page.get_by_test_id("no-letters")).to_be_visible()
     page.get_by_test_id("tab-audit").click()
-    entry = page.get_by_test_id("audit-entry").filter(has_text="threw the dead letter away")
+    entry = page.get_by_test_id("audit-entry").filter(has_text="Discarded dead letter")
     expect(entry).to_contain_text("otto")
 
 
@@ -146,10 +148,10 @@ def test_a_run_says_who_started_it(page: Page, guarded: GuardedServer) -> None:
     enter(page, guarded.keys["viewer"])
     shown = page.locator(f"[data-testid=run][data-run='{run}']")
     expect(shown.get_by_test_id("run-started-by")).to_have_text("by otto")
-    look_at(page, "runs-started-by")
+    check_appearance(page, "runs-started-by")
     page.goto(f"/runs/{run}")
     expect(page.get_by_test_id("started-by")).to_have_text("otto")
-    look_at(page, "run-started-by")
+    check_appearance(page, "run-started-by")
 
 
 def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(
@@ -162,13 +164,13 @@ def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(
     enter(page, guarded.keys["viewer"])
     for button, role in {"edit": "admin", "start": "operator"}.items():
         expect(page.get_by_test_id(button)).to_have_attribute("aria-disabled", "true")
-        expect(page.get_by_test_id(button)).to_have_accessible_name(re.compile(f"this takes {role}"))
+        expect(page.get_by_test_id(button)).to_have_accessible_name(re.compile(f"Requires the role {role}"))
     page.get_by_test_id("nav-workflows").click()
     expect(page.get_by_test_id("new-workflow")).to_have_attribute("aria-disabled", "true")
     page.goto("/workflows/read/edit")
-    expect(page.get_by_test_id("not-allowed")).to_contain_text("has the role viewer; this takes admin.")
+    expect(page.get_by_test_id("not-allowed")).to_contain_text("Requires the role admin.")
     expect(page.get_by_test_id("save")).to_have_attribute("aria-disabled", "true")
-    look_at(page, "editor-not-allowed")
+    check_appearance(page, "editor-not-allowed")
 
 
 def test_a_viewer_is_told_before_filling_in_the_form_of_an_agent(page: Page, guarded: GuardedServer) -> None:
@@ -183,9 +185,9 @@ def test_a_viewer_is_told_before_filling_in_the_form_of_an_agent(page: Page, gua
         ("/agents/Told?tab=try", "operator", "try-send"),
     ):
         page.goto(address)
-        expect(page.get_by_test_id("not-allowed")).to_contain_text(f"has the role viewer; this takes {role}.")
+        expect(page.get_by_test_id("not-allowed")).to_contain_text(f"Requires the role {role}.")
         expect(page.get_by_test_id(button)).to_be_disabled()
-        look_at(page, f"{button}-not-allowed")
+        check_appearance(page, f"{button}-not-allowed")
 
 
 def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded: GuardedServer) -> None:

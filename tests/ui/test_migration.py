@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.scenarios.kit_server import served
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.agentkit import Agent, Task
@@ -48,7 +48,7 @@ class MigratingSystem:
         self.client.migrate(action, {"percent": 100, "target": target, "who": "ann", **body}, name)  # pyright: ignore[reportArgumentType]
 
 
-def side(word: str) -> AbstractAsyncContextManager[str]:
+def migration_endpoint(word: str) -> AbstractAsyncContextManager[str]:
     agent = Agent("Harbour")
 
     @agent
@@ -59,10 +59,10 @@ def side(word: str) -> AbstractAsyncContextManager[str]:
 
 
 @contextmanager
-def harbour_beside(session: Path, folder: Path, agents: ThreadedAgents) -> Generator[MigratingSystem]:
+def open_migrating_system(session: Path, folder: Path, agents: ThreadedAgents) -> Generator[MigratingSystem]:
     with ExitStack() as stack:
         old, new = (
-            stack.enter_context(agents.portal.wrap_async_context_manager(side(word)))
+            stack.enter_context(agents.portal.wrap_async_context_manager(migration_endpoint(word)))
             for word in ("Good morning", "Good evening")
         )
         yield MigratingSystem(Client(stack.enter_context(trunkline_up(session, folder))), old, new)
@@ -72,8 +72,8 @@ def harbour_beside(session: Path, folder: Path, agents: ThreadedAgents) -> Gener
 def migrating_system(
     session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
 ) -> Generator[MigratingSystem]:
-    with harbour_beside(session_folder, tmp_path_factory.mktemp("harbour"), agents) as harbour:
-        yield harbour
+    with open_migrating_system(session_folder, tmp_path_factory.mktemp("harbour"), agents) as system:
+        yield system
 
 
 @pytest.fixture
@@ -101,20 +101,20 @@ def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(
     migrating_system.add("Greeter")
     page.goto("/migration?q=greeter")
     expect(page.get_by_test_id("column-planned").get_by_test_id("card")).to_have_count(1)
-    expect(card(page, "Greeter").get_by_test_id("blocker")).to_have_text("No new side named")
-    card(page, "Greeter").get_by_role("link", name=re.compile("^Shadow it")).click()
+    expect(card(page, "Greeter").get_by_test_id("blocker")).to_have_text("No target set")
+    card(page, "Greeter").get_by_role("link", name=re.compile("^Start shadowing")).click()
     dialog = page.get_by_role("dialog", name="Shadow Greeter")
     dialog.get_by_test_id("target-url").fill(migrating_system.new)
     dialog.get_by_test_id("limits").click()
     dialog.get_by_test_id("limit-comparisons").fill("1")
     dialog.get_by_test_id("why").fill("The new version is deployed")
     dialog.get_by_test_id("who").fill("ann")
-    look_at(page, "migration-shadow-dialog")
+    check_appearance(page, "migration-shadow-dialog")
     dialog.get_by_test_id("confirm").click()
     expect(stage(page)).to_have_attribute("data-stage", "shadow")
     expect(dialog).to_have_count(0)
     expect(page.get_by_test_id("last-change")).to_contain_text("by ann: The new version is deployed")
-    expect(page.get_by_test_id("new-speaks")).to_have_text("jsonrpc-2.0")
+    expect(page.get_by_test_id("target-protocol")).to_have_text("jsonrpc-2.0")
 
     run = migrating_system.run("Greeter")
     compared = page.get_by_test_id("comparison")
@@ -126,7 +126,7 @@ def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(
     expect(difference).to_have_attribute("data-path", "/data/greeting")
     expect(difference.locator("del")).to_have_text("morning")
     expect(difference.locator("ins")).to_have_text("evening")
-    look_at(page, "migration-agent")
+    check_appearance(page, "migration-agent")
     page.reload()
     expect(page.get_by_test_id("difference")).to_have_count(1)
     page.locator("[data-testid=blockers] [data-code=disagreement]").get_by_test_id("see-differences").click()
@@ -135,7 +135,7 @@ def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(
     expect(page).to_have_url(f"{migrating_system.client.url}/runs/{run}?step=ask")
 
     page.goto("/migration?q=greeter")
-    expect(card(page, "Greeter")).to_contain_text("100 % shadowed: 1 of 1 differ (100 %)")
+    expect(card(page, "Greeter")).to_contain_text("100% shadowed: 1 of 1 differ (100%)")
 
 
 def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, migrating_system: MigratingSystem) -> None:
@@ -149,17 +149,17 @@ def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, migrating_syste
     dialog.get_by_test_id("confirm").click()
     expect(stage(page)).to_have_attribute("data-stage", "canary")
     migrating_system.run("Ferry")
-    expect(page.get_by_test_id("new-last-calls")).to_have_text("1")
-    expect(page.get_by_test_id("new-failed")).to_have_text("0 (0 %)")
+    expect(page.get_by_test_id("target-recent-calls")).to_have_text("1")
+    expect(page.get_by_test_id("target-failed")).to_have_text("0 (0%)")
 
     page.get_by_test_id("fix-check_missing").click()
     expect(page.get_by_test_id("grade")).to_contain_text("Grade")
     page.get_by_test_id("act-cutover").click()
-    dialog = page.get_by_role("dialog", name="Cut Ferry over?")
+    dialog = page.get_by_role("dialog", name="Cut over Ferry?")
     expect(dialog.get_by_test_id("against")).to_contain_text("Not attested yet")
     expect(dialog.get_by_test_id("confirm")).to_be_disabled()
-    look_at(page, "migration-cutover-dialog")
-    dialog.get_by_role("button", name="Leave it as it is").click()
+    check_appearance(page, "migration-cutover-dialog")
+    dialog.get_by_role("button", name="Cancel").click()
     page.get_by_test_id("fix-not_attested").click()
     dialog = page.get_by_role("dialog", name="Attest that Ferry is ready")
     dialog.get_by_test_id("note").fill("Deployed as 2.1, the harbour master knows")
@@ -170,7 +170,7 @@ def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, migrating_syste
     expect(stage(page)).to_have_attribute("data-stage", "cut_over")
 
     page.get_by_test_id("act-rollback").click()
-    dialog = page.get_by_role("dialog", name="Roll Ferry back?")
+    dialog = page.get_by_role("dialog", name="Roll back Ferry?")
     expect(dialog.get_by_test_id("confirm")).to_be_disabled()
     dialog.get_by_test_id("why").fill("It greets in the evening only")
     dialog.get_by_test_id("confirm").click()
@@ -186,10 +186,10 @@ def test_what_cannot_be_done_says_why(page: Page, migrating_system: MigratingSys
     migrating_system.add("Pilot", repeatable=False)
     page.goto("/migration/Pilot")
     for action, reason in (
-        ("shadow", "It is not declared safe to call twice."),
+        ("shadow", "The agent is not repeatable."),
         ("cutover", "The migration has no target yet."),
-        ("rollback", "there is nothing to go back from"),
-        ("finish", "It has not been cut over."),
+        ("rollback", "there is nothing to roll back"),
+        ("finish", "The agent is not cut over."),
     ):
         button = page.get_by_test_id(f"act-{action}")
         expect(button).to_have_attribute("aria-disabled", "true")
@@ -210,7 +210,7 @@ def test_what_the_server_refuses_is_said_in_the_dialog(page: Page, migrating_sys
     dialog.get_by_test_id("target-url").fill("not an address")
     dialog.get_by_test_id("confirm").click()
     expect(dialog.get_by_test_id("problem")).to_contain_text("url")
-    look_at(page, "migration-refused")
+    check_appearance(page, "migration-refused")
 
 
 def test_an_agent_that_is_none_is_said_to_be_none(page: Page) -> None:
@@ -221,8 +221,8 @@ def test_an_agent_that_is_none_is_said_to_be_none(page: Page) -> None:
 def test_all_agents_are_a_board_and_are_rolled_back_at_once(
     browser: Browser, session_folder: Path, tmp_path: Path, agents: ThreadedAgents
 ) -> None:
-    with harbour_beside(session_folder, tmp_path, agents) as harbour:
-        with watched_page(browser, harbour.client.url) as page:
+    with open_migrating_system(session_folder, tmp_path, agents) as system:
+        with watched_page(browser, system.client.url) as page:
             page.goto("/migration")
             expect(page.get_by_test_id("no-agents")).to_be_visible()
         for name in (
@@ -234,31 +234,31 @@ def test_all_agents_are_a_board_and_are_rolled_back_at_once(
             "Tug",
             "Warehouse-of-the-old-port",
         ):
-            harbour.add(name, repeatable=name != "Pilot")
-        harbour.add("Customs", protocol="jsonrpc-2.0")
-        harbour.try_out("shadow", "Greeter")
-        harbour.try_out("canary", "Ferry", percent=25)
-        harbour.try_out("shadow", "Tug")
-        harbour.client.migrate("rollback", {"why": "Its answers come late", "who": "bob"}, "Tug")
-        harbour.try_out("canary", "Lighthouse")
-        harbour.client.migrate("cutover", {"force": True, "why": "The old one is going away"}, "Lighthouse")
-        harbour.run("Greeter")
-        harbour.run("Ferry")
-        with watched_page(browser, harbour.client.url) as page:
+            system.add(name, repeatable=name != "Pilot")
+        system.add("Customs", protocol="jsonrpc-2.0")
+        system.try_out("shadow", "Greeter")
+        system.try_out("canary", "Ferry", percent=25)
+        system.try_out("shadow", "Tug")
+        system.client.migrate("rollback", {"why": "Its answers come late", "who": "bob"}, "Tug")
+        system.try_out("canary", "Lighthouse")
+        system.client.migrate("cutover", {"force": True, "why": "The old one is going away"}, "Lighthouse")
+        system.run("Greeter")
+        system.run("Ferry")
+        with watched_page(browser, system.client.url) as page:
             page.goto("/migration")
             expect(card(page, "Greeter")).to_contain_text("1 of 1 differ")
-            expect(card(page, "Ferry")).to_contain_text("25 % of the runs")
+            expect(card(page, "Ferry")).to_contain_text("25% of runs")
             expect(card(page, "Tug")).to_contain_text("bob: Its answers come late")
-            expect(card(page, "Lighthouse")).to_contain_text("A refusal was overruled")
+            expect(card(page, "Lighthouse")).to_contain_text("Blockers were overridden")
             expect(page.get_by_test_id("settled")).to_contain_text("Customs")
-            look_at(page, "migration-board")
+            check_appearance(page, "migration-board")
             page.set_viewport_size({"width": 1024, "height": 768})
-            look_at(page, "migration-board-1024")
+            check_appearance(page, "migration-board-1024")
             assert fits(page)
             page.set_viewport_size({"width": 1280, "height": 800})
             page.get_by_test_id("fleet").click()
             page.get_by_test_id("fleet-rollback").click()
-            dialog = page.get_by_role("dialog", name="Roll all back?")
+            dialog = page.get_by_role("dialog", name="Roll back all?")
             expect(dialog.get_by_test_id("meant")).to_have_text("3 agents: Ferry, Greeter, Lighthouse")
             dialog.get_by_test_id("why").fill("Back to Simple A2A until Monday")
             dialog.get_by_test_id("confirm").click()
@@ -266,17 +266,17 @@ def test_all_agents_are_a_board_and_are_rolled_back_at_once(
             page.get_by_role("dialog").get_by_role("button", name="Close").last.click()
             expect(page.get_by_test_id("column-rolled_back").get_by_test_id("card")).to_have_count(4)
             page.get_by_test_id("fleet").click()
-            expect(page.get_by_test_id("fleet-rollback")).to_contain_text("No run calls a new side.")
+            expect(page.get_by_test_id("fleet-rollback")).to_contain_text("No agents to roll back.")
             page.get_by_test_id("fleet-cutover").click()
-            dialog = page.get_by_role("dialog", name="Cut all over?")
+            dialog = page.get_by_role("dialog", name="Cut over all?")
             dialog.get_by_test_id("confirm").click()
             expect(dialog.get_by_test_id("problem")).to_contain_text("not ready for the cutover")
-        with watched_page(browser, harbour.client.url, width=390, height=800) as page:
+        with watched_page(browser, system.client.url, width=390, height=800) as page:
             page.goto("/migration")
             expect(card(page, "Greeter")).to_be_visible()
-            look_at(page, "migration-board-phone")
+            check_appearance(page, "migration-board-phone")
             assert fits(page)
             page.goto("/migration/Greeter")
             expect(page.get_by_test_id("comparison")).to_have_count(1)
-            look_at(page, "migration-agent-phone")
+            check_appearance(page, "migration-agent-phone")
             assert fits(page)

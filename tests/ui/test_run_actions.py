@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.conftest import DemoSystem
 from tests.ui.wheel_install import trunkline_up
 
@@ -49,7 +49,7 @@ class CallGate:
 
 
 @dataclass
-class SteeredSystem:
+class ControlledSystem:
     client: Client
     agents: ThreadedAgents
     slow: ScriptedAgent
@@ -90,8 +90,8 @@ class SteeredSystem:
 
 
 @pytest.fixture(scope="module")
-def steered(demo: DemoSystem, agents: ThreadedAgents) -> SteeredSystem:
-    stage = SteeredSystem(
+def controlled(demo: DemoSystem, agents: ThreadedAgents) -> ControlledSystem:
+    stage = ControlledSystem(
         demo.client,
         agents,
         slow=agents.start(simple_success({"text": "fast"})),
@@ -124,109 +124,113 @@ def new_run(page: Page, old: str) -> str:
     return page.url.rpartition("/")[2]
 
 
-def test_a_run_is_paused_and_goes_on(page: Page, steered: SteeredSystem) -> None:
-    run, gate = steered.held()
+def test_a_run_is_paused_and_goes_on(page: Page, controlled: ControlledSystem) -> None:
+    run, gate = controlled.held()
     open_run(page, run, "RUNNING")
     page.get_by_test_id("pause").click()
     expect_status(page, "PAUSED")
     expect(page.get_by_test_id("toast")).to_contain_text("is paused")
-    steered.release(gate)
+    controlled.release(gate)
     page.get_by_test_id("resume").click()
     expect_status(page, "COMPLETED")
-    assert steered.end(run)["status"] == "COMPLETED"
+    assert controlled.end(run)["status"] == "COMPLETED"
 
 
-def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, steered: SteeredSystem) -> None:
-    run, gate = steered.held()
+def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, controlled: ControlledSystem) -> None:
+    run, gate = controlled.held()
     open_run(page, run, "RUNNING")
     page.get_by_test_id("cancel").click()
-    expect(page.get_by_test_id("cancel-dialog")).to_contain_text("does not go on")
-    look_at(page, "cancel")
-    page.get_by_role("button", name="Keep it running").click()
+    expect(page.get_by_test_id("cancel-dialog")).to_contain_text("cannot be resumed")
+    check_appearance(page, "cancel")
+    page.get_by_role("button", name="Keep running").click()
     expect(page.get_by_test_id("cancel-dialog")).to_have_count(0)
-    assert steered.client.run(run)["status"] == "RUNNING"
+    assert controlled.client.run(run)["status"] == "RUNNING"
     page.get_by_test_id("cancel").click()
     page.get_by_test_id("confirm-cancel").click()
     expect_status(page, "CANCELLED")
-    steered.release(gate)
+    controlled.release(gate)
 
 
 def test_what_got_no_answer_is_not_known_to_be_done_and_is_pressed_again(
-    browser: Browser, steered: SteeredSystem
+    browser: Browser, controlled: ControlledSystem
 ) -> None:
-    run, gate = steered.held()
-    with watched_page(browser, steered.client.url, cuts_are_expected=True) as page:
+    run, gate = controlled.held()
+    with watched_page(browser, controlled.client.url, cuts_are_expected=True) as page:
         open_run(page, run, "RUNNING")
         page.get_by_test_id("cancel").click()
         page.context.set_offline(True)
         page.get_by_test_id("confirm-cancel").click()
         problem = page.get_by_test_id("cancel-dialog").get_by_test_id("problem")
-        expect(problem).to_contain_text("Trunkline does not answer")
-        expect(problem).to_contain_text("not known whether this was done")
-        expect(problem).to_contain_text("Once it answers, look whether it was done")
-        expect(problem).not_to_contain_text("by itself")
-        look_at(page, "cancel-unanswered")
+        expect(problem).to_contain_text("Trunkline is not responding")
+        expect(problem).to_contain_text("unknown whether the change was made")
+        expect(problem).to_contain_text(
+            "When Trunkline is reachable again, check whether the change was made"
+        )
+        expect(problem).not_to_contain_text("automatically")
+        check_appearance(page, "cancel-unanswered")
         page.context.set_offline(False)
-        expect(problem).to_contain_text("It answers now: look whether it was done")
-        expect(problem).to_contain_text("Trunkline did not answer")
+        expect(problem).to_contain_text("Trunkline is reachable again: check whether the change was made")
+        expect(problem).to_contain_text("Trunkline did not respond")
         page.get_by_test_id("confirm-cancel").click()
         expect_status(page, "CANCELLED")
         expect(problem).to_have_count(0)
-    steered.release(gate)
+    controlled.release(gate)
 
 
-def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, steered: SteeredSystem) -> None:
-    run = steered.failed()
+def test_what_the_runs_state_forbids_is_disabled_and_says_why(
+    page: Page, controlled: ControlledSystem
+) -> None:
+    run = controlled.failed()
     open_run(page, run, "FAILED")
     for action in ("pause", "cancel"):
         button = page.get_by_test_id(action)
         expect(button).to_have_attribute("aria-disabled", "true")
-        expect(button).to_have_accessible_name(re.compile("The run has ended: it is failed"))
+        expect(button).to_have_accessible_name(re.compile(r"The run has ended \\(failed\\)"))
     page.get_by_test_id("pause").focus()
     expect(page.get_by_role("tooltip")).to_contain_text("The run has ended")
-    look_at(page, "run-actions")
+    check_appearance(page, "run-actions")
 
 
 def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(
-    page: Page, steered: SteeredSystem
+    page: Page, controlled: ControlledSystem
 ) -> None:
-    run, gate = steered.held()
+    run, gate = controlled.held()
     # The page hears nothing of the run's history: it does not know that the run has ended.
     page.route(f"**/runs/{run}/events**", lambda _: None)
     open_run(page, run, "RUNNING")
-    steered.release(gate)
-    assert steered.end(run)["status"] == "COMPLETED"
+    controlled.release(gate)
+    assert controlled.end(run)["status"] == "COMPLETED"
     page.get_by_test_id("cancel").click()
     page.get_by_test_id("confirm-cancel").click()
     expect(page.get_by_test_id("problem")).to_contain_text("is COMPLETED and cannot be cancelled")
-    page.get_by_role("button", name="Keep it running").click()
+    page.get_by_role("button", name="Keep running").click()
     page.get_by_test_id("pause").click()
     expect(page.get_by_test_id("toast")).to_contain_text("is COMPLETED and cannot be paused")
 
 
 def test_a_retry_says_what_it_keeps_and_calls_and_leads_to_the_new_run(
-    page: Page, steered: SteeredSystem
+    page: Page, controlled: ControlledSystem
 ) -> None:
-    old = steered.failed()
-    calls = len(steered.first.calls)
+    old = controlled.failed()
+    calls = len(controlled.first.calls)
     open_run(page, old, "FAILED")
     page.get_by_test_id("retry").click()
     dialog = page.get_by_test_id("retry-dialog")
     expect(dialog).to_contain_text("new run")
-    expect(page.get_by_test_id("retry-consequences")).to_contain_text("Agents are called again")
-    expect(page.get_by_test_id("retry-kept")).to_have_text("Kept: first")
+    expect(page.get_by_test_id("retry-consequences")).to_contain_text("Agents will be called again")
+    expect(page.get_by_test_id("retry-kept")).to_have_text("Reused: first")
     expect(page.get_by_test_id("retry-again")).to_have_text(re.compile("second.*third"))
-    look_at(page, "retry")
+    check_appearance(page, "retry")
     page.get_by_test_id("confirm-retry").click()
     new = new_run(page, old)
     expect_status(page, "COMPLETED")
-    assert steered.client.run(new).get("retry_of") == old
+    assert controlled.client.run(new).get("retry_of") == old
     # The third step is of the same agent.
-    assert len(steered.first.calls) == calls + 1
+    assert len(controlled.first.calls) == calls + 1
 
 
-def test_a_retry_from_a_step_can_give_it_another_input(page: Page, steered: SteeredSystem) -> None:
-    old = steered.failed()
+def test_a_retry_from_a_step_can_give_it_another_input(page: Page, controlled: ControlledSystem) -> None:
+    old = controlled.failed()
     page.goto(f"/runs/{old}?step=second")
     page.get_by_test_id("retry").click()
     expect(page.get_by_test_id("retry-from")).to_have_value("second")
@@ -235,12 +239,12 @@ def test_a_retry_from_a_step_can_give_it_another_input(page: Page, steered: Stee
     expect(editor).to_contain_text('"text": "one"')
     expect(editor).to_contain_text(f'"n": {MANY}')
     editor.fill('{"text": ')
-    expect(page.get_by_test_id("retry-step-input")).to_contain_text("This is not JSON")
+    expect(page.get_by_test_id("retry-step-input")).to_contain_text("Invalid JSON")
     expect(page.get_by_test_id("confirm-retry")).to_be_disabled()
     editor.fill(f'{{"text": "mine", "n": {MANY + 2}, "share": 1.0}}')
-    look_at(page, "retry-step")
+    check_appearance(page, "retry-step")
     page.get_by_test_id("confirm-retry").click()
-    run = steered.end(new_run(page, old))
+    run = controlled.end(new_run(page, old))
     assert [step.get("input") for step in run["steps"]] == [
         None,
         {"text": "mine", "n": MANY + 2, "share": 1.0},
@@ -250,42 +254,42 @@ def test_a_retry_from_a_step_can_give_it_another_input(page: Page, steered: Stee
     assert '"share":1.0' in encode(run["steps"][1].get("input")).decode()
 
 
-def test_everything_runs_again_with_another_input(page: Page, steered: SteeredSystem) -> None:
-    old = steered.failed()
+def test_everything_runs_again_with_another_input(page: Page, controlled: ControlledSystem) -> None:
+    old = controlled.failed()
     open_run(page, old, "FAILED")
     page.get_by_test_id("retry").click()
     page.get_by_test_id("retry-other-input").check()
-    expect(page.get_by_test_id("retry-consequences")).to_contain_text("made from the old input")
+    expect(page.get_by_test_id("retry-consequences")).to_contain_text("based on the old input")
     page.get_by_test_id("retry-all").check()
-    expect(page.get_by_test_id("retry-kept")).to_have_text("Kept: nothing")
-    page.get_by_role("textbox", name="Input of the run").fill('{"n": "seven"}')
+    expect(page.get_by_test_id("retry-kept")).to_have_text("Reused: none")
+    page.get_by_role("textbox", name="Run input").fill('{"n": "seven"}')
     page.get_by_test_id("confirm-retry").click()
     expect(page.get_by_test_id("problem")).to_contain_text("input.n")
-    page.get_by_role("textbox", name="Input of the run").fill('{"n": 7}')
+    page.get_by_role("textbox", name="Run input").fill('{"n": 7}')
     page.get_by_test_id("confirm-retry").click()
-    run = steered.end(new_run(page, old))
+    run = controlled.end(new_run(page, old))
     assert run["input"] == {"n": 7}
     assert run["steps"][0].get("input") == {"text": "n is 7"}
 
 
-def test_a_question_is_answered_from_the_runs_page(page: Page, steered: SteeredSystem) -> None:
-    steered.asker.script(
+def test_a_question_is_answered_from_the_runs_page(page: Page, controlled: ControlledSystem) -> None:
+    controlled.asker.script(
         jsonrpc_task("Which one?", state="input-required"),
         jsonrpc_task("And when?", state="input-required"),
         jsonrpc_task("Then."),
     )
-    run = steered.start("ask")
+    run = controlled.start("ask")
     open_run(page, run, "WAITING")
     page.get_by_test_id("answer-step").click()
     expect(page.get_by_test_id("question")).to_have_text("Which one?")
     page.get_by_test_id("answer-text").fill("The left one")
-    look_at(page, "answer-in-run")
-    steered.client.reply(run, "only", {"text": "The right one"})
+    check_appearance(page, "answer-in-run")
+    controlled.client.reply(run, "only", {"text": "The right one"})
     gone = page.get_by_test_id("inbox-gone")
-    expect(gone).to_contain_text("The step asks again: “And when?”")
+    expect(gone).to_contain_text("The step has a new question: “And when?”")
     expect(page.get_by_test_id("answer-text")).to_have_value("The left one")
     expect(page.get_by_test_id("send-answer")).to_be_disabled()
-    look_at(page, "answer-in-run-overtaken")
+    check_appearance(page, "answer-in-run-overtaken")
     page.get_by_test_id("next-question").click()
     expect(page.get_by_test_id("question")).to_have_text("And when?")
     page.get_by_test_id("answer-text").fill("Now")
@@ -294,13 +298,15 @@ def test_a_question_is_answered_from_the_runs_page(page: Page, steered: SteeredS
     expect(page.get_by_test_id("answer")).to_have_count(0)
 
 
-def test_an_unknown_outcome_is_called_again_from_the_runs_page(page: Page, steered: SteeredSystem) -> None:
-    steered.bank.script(Hangup(), simple_success({"text": "paid"}))
-    run = steered.start("once")
+def test_an_unknown_outcome_is_called_again_from_the_runs_page(
+    page: Page, controlled: ControlledSystem
+) -> None:
+    controlled.bank.script(Hangup(), simple_success({"text": "paid"}))
+    run = controlled.start("once")
     open_run(page, run, "WAITING")
     expect(page.get_by_test_id("answer-step")).to_have_text("Resolve pay")
     page.get_by_test_id("answer-step").click()
-    page.get_by_label("Call it again").check()
+    page.get_by_label("Call the agent again").check()
     page.get_by_test_id("send-outcome").click()
     expect_status(page, "COMPLETED")
 
@@ -335,16 +341,16 @@ def test_a_key_that_may_only_look_is_told_so_before_it_is_refused(
             page.add_init_script(f"sessionStorage.setItem('trunkline.key', '{viewer}')")
             open_run(page, run, "WAITING")
             for action in ("pause", "cancel", "retry"):
-                refused = re.compile("The key viewer has the role viewer; this takes operator")
+                refused = re.compile("Requires the role operator")
                 expect(page.get_by_test_id(action)).to_have_accessible_name(refused)
             page.get_by_test_id("answer-step").click()
             page.get_by_test_id("answer-text").fill("This one")
             expect(page.get_by_test_id("send-answer")).to_be_disabled()
             expect(page.get_by_test_id("answer").get_by_test_id("not-allowed")).to_contain_text(
-                "this takes operator"
+                "Requires the role operator"
             )
-            look_at(page, "answer-not-allowed")
+            check_appearance(page, "answer-not-allowed")
             page.goto("/workflows/ask/start")
             expect(page.get_by_test_id("start")).to_be_disabled()
-            expect(page.get_by_test_id("not-allowed")).to_contain_text("this takes operator")
-            look_at(page, "start-not-allowed")
+            expect(page.get_by_test_id("not-allowed")).to_contain_text("Requires the role operator")
+            check_appearance(page, "start-not-allowed")

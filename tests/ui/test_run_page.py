@@ -11,25 +11,25 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.run_page import (
     SEEN,
-    assert_apart,
     assert_inside,
-    assert_uncut,
+    assert_no_overlap,
+    assert_not_truncated,
     corner,
+    delay_events,
     expect_status,
-    held_back,
+    fit_view,
     kinds_of,
     moment,
     node,
     open_waiting,
     press,
     row,
-    see_all,
     show,
     shown_statuses,
-    sight,
+    viewport_of,
 )
 from tests.ui.sample_runs import LEGS, LOST, SUNK, SampleRuns, sample_runs
 
@@ -65,17 +65,17 @@ def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(
     expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
     assert shown_statuses(page, run) == sample_system.statuses(run)
     show(page, run)
-    # What works is in sight, and the graph stays there when the run goes on.
+    # What works is in view, and the graph stays there when the run goes on.
     expect(node(page, "harbour")).to_be_in_viewport(ratio=0.99)
-    before = sight(page)
+    before = viewport_of(page)
 
     sample_system.open_gate()
     expect_status(page, "WAITING")
     expect(page.get_by_test_id("run-notice")).to_contain_text(
-        "Step harbour waits for an answer: “Which berth?”"
+        "Step harbour is waiting for a reply: “Which berth?”"
     )
     assert shown_statuses(page, run) == sample_system.statuses(run)
-    assert sight(page) == before
+    assert viewport_of(page) == before
 
     sample_system.client.reply(run, "harbour", {"text": "The third."})
     expect_status(page, "COMPLETED")
@@ -94,11 +94,11 @@ def test_a_run_that_is_over_says_so_before_its_history_is_there(
 ) -> None:
     run = sample_system.start("coast")
     follow_run(sample_system.client, run, show="nothing")
-    held = held_back(page, run)
+    held = delay_events(page, run)
     marks = page.get_by_role("columnheader", name="Time, 0 to")
     told = [page.get_by_test_id("run-duration").inner_text(), marks.get_attribute("aria-label")]
     expect(page).to_have_title(re.compile("Failed · coast"))
-    expect(page.locator("dl").first).to_contain_text("Took")
+    expect(page.locator("dl").first).to_contain_text("Duration")
     for action in ("pause", "cancel"):
         expect(page.get_by_test_id(action)).to_have_attribute("aria-disabled", "true")
     expect(page.get_by_test_id("retry")).not_to_have_attribute("aria-disabled", "true")
@@ -120,7 +120,7 @@ def test_a_run_that_goes_on_is_shown_as_it_stands_before_its_history_is_there(
     run = open_waiting(page, sample_system)
     sample_system.client.act(run, "pause")
     expect_status(page, "PAUSED")
-    held = held_back(page, run)
+    held = delay_events(page, run)
     expect(page).to_have_title(re.compile("Paused · voyage"))
     expect(page.get_by_test_id("run-notice")).to_contain_text("The run is paused")
     expect(page.get_by_test_id("resume")).not_to_have_attribute("aria-disabled", "true")
@@ -153,7 +153,7 @@ def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(
     page.clock.resume()
     sample_system.open_gate()
     sample_system.client.act(run, "cancel")
-    expect(facts).to_contain_text("Took")
+    expect(facts).to_contain_text("Duration")
 
 
 def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(
@@ -174,9 +174,9 @@ def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(
     expect(node(page, "scout")).to_contain_text("attempt 2Completed")
     expect(node(page, "harbour")).to_contain_text("Waiting · for a person")
     for step in ("radio", "scout", "harbour"):
-        assert_uncut(node(page, step))
-    expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Back-off")
-    look_at(page, "run")
+        assert_not_truncated(node(page, step))
+    expect(page.get_by_role("list", name="Legend")).to_contain_text("Backoff")
+    check_appearance(page, "run")
 
 
 def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(
@@ -208,7 +208,7 @@ def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(
     page.clock.set_fixed_time(datetime.fromtimestamp(begin, UTC) + timedelta(hours=272, minutes=15))
     spent = row(page, "harbour").get_by_text("272 h 1")
     expect(spent).to_be_visible()
-    chart = page.get_by_role("region", name="Time of each step").bounding_box()
+    chart = page.get_by_role("region", name="Timeline").bounding_box()
     label = spent.bounding_box()
     assert chart is not None
     assert label is not None
@@ -223,7 +223,7 @@ def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sample_sy
     assert kinds_of(page, "legs[20]") == ["queued", "call"]
     # It is shown without anybody scrolling, and whoever scrolls away is left there.
     expect(row(page, "legs[20]")).to_be_in_viewport(ratio=0.9)
-    chart = page.get_by_role("region", name="Time of each step")
+    chart = page.get_by_role("region", name="Timeline")
     chart.evaluate("element => element.scrollTo(0, 0)")
     expect(row(page, "plan")).to_be_in_viewport(ratio=0.9)
     expect(page.get_by_test_id("graph-item-legs[20]")).to_be_in_viewport(ratio=0.9)
@@ -246,7 +246,7 @@ def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sample_sys
     page.go_back()
     expect(page).to_have_url(f"{sample_system.url}/runs/{run}?step=scout&attempt=1")
     expect(node(page, "scout")).to_have_attribute("data-selected", "true")
-    # Of a graph that is looked at closely, what is chosen elsewhere comes into sight.
+    # Of a graph that is looked at closely, what is chosen elsewhere comes into view.
     for _ in range(4):
         page.get_by_test_id("graph").get_by_role("button", name="Zoom In").click()
     for step in ("plan", "harbour"):
@@ -263,7 +263,7 @@ def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sample_sys
 def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sample_system: SampleRuns) -> None:
     run = open_waiting(page, sample_system)
     expect(node(page, "legs")).to_contain_text(f"{LEGS - 1}/{LEGS}Completed · 1 failed")
-    assert_uncut(node(page, "legs"))
+    assert_not_truncated(node(page, "legs"))
     row(page, "legs").get_by_role("button", name="legs").last.click()
     expect(node(page, "legs")).to_be_in_viewport(ratio=0.99)
     sign, count = (
@@ -281,21 +281,21 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sample_system:
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(LEGS)
     # The group opens where it is, and what has opened it closes it.
     assert [corner(node(page, "legs")), corner(page.get_by_test_id("graph-open-legs"))] == places
-    assert sight(page)[2] >= READABLE
+    assert viewport_of(page)[2] >= READABLE
     sunk = page.get_by_test_id(f"graph-item-legs[{SUNK}]")
     expect(sunk).to_have_attribute("data-status", "FAILED")
     sunk.click()
     expect(page).to_have_url(re.compile(rf"step=legs(\[|%5B){SUNK}(\]|%5D)&open=legs$"))
     expect(row(page, f"legs[{SUNK}]")).to_have_attribute("data-selected", "true")
-    look_at(page, "run-items")
+    check_appearance(page, "run-items")
     # Whoever is given the address sees the item, in its group.
     page.goto(f"/runs/{run}?step=legs[{SUNK}]")
     expect(page.get_by_test_id(f"graph-item-legs[{SUNK}]")).to_have_attribute("data-selected", "true")
     expect(page.get_by_test_id(f"graph-item-legs[{SUNK}]")).to_be_in_viewport(ratio=0.99)
-    assert_apart(page)
-    see_all(page)
-    assert_apart(page)
-    assert_uncut(node(page, "legs"))
+    assert_no_overlap(page)
+    fit_view(page)
+    assert_no_overlap(page)
+    assert_not_truncated(node(page, "legs"))
     # Closing the group of what is chosen chooses the group.
     press(page.get_by_test_id("graph-open-legs"))
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(0)
@@ -315,26 +315,24 @@ def test_of_very_many_items_those_that_failed_are_shown_and_the_first(
     page.get_by_test_id("gantt-open-legs").click()
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(SHOWN_ITEMS)
     expect(page.locator("[data-testid^=graph-item-][data-status=FAILED]")).to_have_count(1)
-    expect(node(page, "legs")).to_contain_text(f"{SHOWN_ITEMS} of {MANY} shown; all are under Items")
+    expect(node(page, "legs")).to_contain_text(f"{SHOWN_ITEMS} of {MANY} shown. See the Items tab for all.")
     expect(node(page, "legs").get_by_role("button").first).to_be_in_viewport()
-    assert sight(page)[2] >= READABLE
-    # The map is there while part of the graph is out of sight.
-    graph_map = page.get_by_role("img", name="Map of the graph")
+    assert viewport_of(page)[2] >= READABLE
+    # The map is there while part of the graph is out of view.
+    graph_map = page.get_by_role("img", name="Minimap")
     expect(graph_map).to_be_visible()
-    assert_apart(page)
-    look_at(page, "run-many-items")
+    assert_no_overlap(page)
+    check_appearance(page, "run-many-items")
     # Where it would cover something it comes when it is asked for.
     page.get_by_test_id("graph-item-legs[17]").hover()
     page.mouse.wheel(0, -2000)
     expect(graph_map).to_have_count(0)
     page.get_by_test_id("graph").get_by_role("button", name="Map", pressed=False).click()
     expect(graph_map).to_be_visible()
-    see_all(page)
-    assert_apart(page)
+    fit_view(page)
+    assert_no_overlap(page)
     expect(graph_map).to_have_count(0)
-    expect(page.get_by_role("table", name="Time of each step")).to_have_attribute(
-        "aria-rowcount", str(MANY + 10)
-    )
+    expect(page.get_by_role("table", name="Timeline")).to_have_attribute("aria-rowcount", str(MANY + 10))
     assert page.locator("[data-testid^=gantt-row-]").count() < SHOWN_ITEMS
 
 
@@ -342,25 +340,25 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(
     page: Page, sample_system: SampleRuns
 ) -> None:
     run = open_waiting(page, sample_system)
-    see_all(page)
+    fit_view(page)
     press(page.get_by_test_id("graph-open-provisions"))
     for step in ("water", "bread", "load"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
         assert_inside(page, f"provisions/{step}", "provisions")
         assert kinds_of(page, f"provisions/{step}")[-1] == "call"
-    look_at(page, "run-child")
+    check_appearance(page, "run-child")
     # As deep as it goes, also for whoever is given the address; opening is not what Back undoes.
-    see_all(page)
+    fit_view(page)
     press(page.get_by_test_id("graph-open-stow"))
     expect(page).to_have_url(re.compile(r"\?open=provisions(,|%2C)provisions(/|%2F)stow$"))
     page.reload()
     for step in ("sort", "lash"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
         assert_inside(page, f"provisions/stow/{step}", "provisions/stow")
-    assert_apart(page)
-    see_all(page)
-    assert_apart(page)
-    look_at(page, "run-grandchild")
+    assert_no_overlap(page)
+    fit_view(page)
+    assert_no_overlap(page)
+    check_appearance(page, "run-grandchild")
     # One control closes what the other has opened, and what was open inside is there again with it.
     page.get_by_test_id("gantt-open-provisions").click()
     expect(page.locator("[data-testid^='gantt-row-provisions/']")).to_have_count(0)
@@ -369,7 +367,7 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(
     expect(row(page, "provisions/stow/lash")).to_be_visible()
     # The graph is laid out anew for it, and only then shows all.
     expect(node(page, "lash")).to_be_attached()
-    see_all(page)
+    fit_view(page)
     press(node(page, "lash").get_by_role("button"))
     expect(page.get_by_test_id("run-title")).to_have_text("hold")
     expect(page).to_have_url(re.compile(r"\?step=lash$"))
@@ -407,7 +405,7 @@ def test_what_is_open_of_another_workflow_lives_and_is_read_once(
     expect(node(page, "harbour")).to_have_attribute("data-status", "RUNNING")
     assert [kind for kind in kinds_of(page, "ship/scout") if kind != "queued"] == ["call", "backoff", "call"]
     expect(row(page, "ship/detour")).to_have_attribute("data-status", "SKIPPED")
-    expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Back-off")
+    expect(page.get_by_role("list", name="Legend")).to_contain_text("Backoff")
     # Its items are on its own page.
     expect(row(page, "ship/legs")).to_be_attached()
     expect(page.get_by_test_id("gantt-open-ship/legs")).to_have_count(0)
@@ -431,11 +429,11 @@ def test_a_failed_run_says_why_and_what_to_do(page: Page, sample_system: SampleR
         "The agent reported a failure. Fix the cause that its message names, then retry the run: "
         f"trunkline runs retry {run}."
     )
-    expect(node(page, "land")).to_contain_text("Never began")
+    expect(node(page, "land")).to_contain_text("Not started")
     assert shown_statuses(page, run) == sample_system.statuses(run)
     notice.get_by_role("button", name="sail").click()
     expect(node(page, "sail")).to_have_attribute("data-selected", "true")
-    look_at(page, "run-failed")
+    check_appearance(page, "run-failed")
 
 
 def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
@@ -445,15 +443,15 @@ def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
     show(page, run)
     expect_status(page, "FAILED")
     show(page, run)
-    graph_map = page.get_by_role("img", name="Map of the graph")
+    graph_map = page.get_by_role("img", name="Minimap")
     expect(node(page, f"cape{LOST}")).to_be_in_viewport(ratio=0.99)
     expect(node(page, "cape0")).not_to_be_in_viewport()
     expect(graph_map).to_be_visible()
-    assert sight(page)[2] >= READABLE
+    assert viewport_of(page)[2] >= READABLE
     expect(page.get_by_test_id("run-fix")).to_have_text(
         f"See the request and the response: trunkline runs wire {run} cape{LOST}."
     )
-    look_at(page, "run-long")
+    check_appearance(page, "run-long")
     page.get_by_test_id("run-wire").click()
     expect(page.get_by_test_id("inspected")).to_have_text(f"cape{LOST}")
     expect(page.get_by_test_id("wire-count")).to_have_text("1 exchange")
@@ -466,18 +464,18 @@ def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
     assert box is not None
     assert last is not None
     assert last["x"] + last["width"] <= box["x"] + box["width"]
-    look_at(page, "retry-long")
-    page.get_by_role("button", name="Do not retry").click()
+    check_appearance(page, "retry-long")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     row(page, "cape0").get_by_role("button").click()
     expect(node(page, "cape0")).to_be_in_viewport(ratio=0.99)
-    see_all(page)
+    fit_view(page)
     for step in ("cape0", f"cape{LOST}", "cape23"):
         expect(node(page, step)).to_be_in_viewport(ratio=0.99)
     expect(graph_map).to_have_count(0)
     page.reload()
     # What is chosen matters more than what failed.
     expect(node(page, "cape0")).to_be_in_viewport(ratio=0.99)
-    assert sight(page)[2] >= READABLE
+    assert viewport_of(page)[2] >= READABLE
 
 
 def test_a_run_that_is_over_is_read_once(page: Page, sample_system: SampleRuns) -> None:
@@ -504,7 +502,7 @@ def test_a_repeated_run_shows_what_it_has_kept(page: Page, sample_system: Sample
     run = sample_system.client.act(first, "retry", {"from_step": "harbour"})["id"]
     show(page, run)
     expect_status(page, "WAITING")
-    expect(node(page, "plan")).to_contain_text("Completed · kept")
+    expect(node(page, "plan")).to_contain_text("Completed · reused")
     expect(page.get_by_test_id("retry-of")).to_have_text(first)
     assert shown_statuses(page, run) == sample_system.statuses(run)
 
@@ -514,7 +512,7 @@ def test_a_run_that_is_paused_and_one_that_is_cancelled_say_so(page: Page, sampl
     sample_system.client.act(run, "pause")
     expect_status(page, "PAUSED")
     expect(page.get_by_test_id("run-notice")).to_contain_text("The run is paused")
-    expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Paused")
+    expect(page.get_by_role("list", name="Legend")).to_contain_text("Paused")
     assert shown_statuses(page, run) == sample_system.statuses(run)
     sample_system.client.act(run, "resume")
     expect_status(page, "WAITING")
@@ -530,7 +528,7 @@ def test_a_call_whose_outcome_nobody_knows_asks_for_somebody_who_does(
     run = sample_system.start("bottle")
     show(page, run)
     expect(node(page, "throw")).to_have_attribute("data-status", "OUTCOME_UNKNOWN")
-    expect(page.get_by_test_id("run-notice")).to_contain_text("nobody knows what came of it")
+    expect(page.get_by_test_id("run-notice")).to_contain_text("has an unknown outcome")
     assert kinds_of(page, "throw")[-1] == "unknown"
     assert shown_statuses(page, run) == sample_system.statuses(run)
 
@@ -600,7 +598,7 @@ def test_the_direction_of_graphs_is_remembered(page: Page, sample_system: Sample
 
 def test_the_chart_can_be_looked_at_more_closely(page: Page, sample_system: SampleRuns) -> None:
     open_waiting(page, sample_system)
-    chart = page.get_by_role("region", name="Time of each step")
+    chart = page.get_by_role("region", name="Timeline")
     before = chart.evaluate("element => element.scrollWidth")
     wider = "([element, before]) => element.scrollWidth > 1.5 * before"
     fits = "([element, before]) => element.scrollWidth <= before"
@@ -614,7 +612,7 @@ def test_a_run_that_is_not_there_is_a_problem_with_a_way_out(page: Page) -> None
     page.goto("/runs/nobody")
     expect(page.get_by_test_id("problem")).to_contain_text("There is no run nobody.")
     expect(page.get_by_test_id("run-missing")).to_contain_text("deleted")
-    look_at(page, "run-missing")
+    check_appearance(page, "run-missing")
 
 
 @pytest.mark.parametrize("width", [1024, 390])
@@ -633,12 +631,12 @@ def test_on_a_smaller_screen_what_is_known_of_a_chosen_step_is_in_sight(
         assert chart is not None
         assert graph["y"] + graph["height"] <= chart["y"]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert sight(page)[2] >= READABLE
-        assert_apart(page)
-        look_at(page, f"run-{width}")
+        assert viewport_of(page)[2] >= READABLE
+        assert_no_overlap(page)
+        check_appearance(page, f"run-{width}")
         press(node(page, "harbour").get_by_role("button").first)
         expect(page.get_by_test_id("inspected")).to_have_text("harbour")
         expect(page.get_by_test_id("inspected")).to_be_in_viewport(ratio=0.99)
-        see_all(page)
-        assert_apart(page)
-        look_at(page, f"run-{width}-chosen")
+        fit_view(page)
+        assert_no_overlap(page)
+        check_appearance(page, f"run-{width}-chosen")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
@@ -91,12 +91,12 @@ def ids(page: Page) -> list[str]:
     return [str(each.get_attribute("data-run")) for each in page.get_by_test_id("run").all()]
 
 
-def live(page: Page) -> None:
+def wait_until_live(page: Page) -> None:
     """Waits until the list hears of changes."""
     expect(page.get_by_test_id("live")).to_have_attribute("data-live", "true")
 
 
-def away(page: Page) -> None:
+def move_pointer_away(page: Page) -> None:
     """Points at nothing in the list."""
     page.mouse.move(5, 5)
 
@@ -114,7 +114,7 @@ def test_an_empty_list_shows_the_next_command_to_copy(
         page.goto("/runs")
         command = page.get_by_test_id("next-command")
         expect(command).to_have_text(f"trunkline agents add my-agent http://localhost:8080/agent --url {url}")
-        look_at(page, "runs-empty")
+        check_appearance(page, "runs-empty")
         client.create_agent({"name": "A", "url": agents.start({}).url, "protocol": "simple-a2a"})
         page.reload()
         expect(command).to_have_text(f"trunkline workflows apply workflow.yaml --url {url}")
@@ -142,7 +142,7 @@ def test_a_run_is_shown_with_all_that_tells_it_apart(page: Page, runs_system: Ru
     expect(row(page, failed).get_by_test_id("run-error")).to_have_text("try: It cannot be done.")
     page.get_by_test_id("times").click()
     expect(shown.locator("time")).to_have_attribute("title", re.compile("UTC$"))
-    look_at(page, "runs-list")
+    check_appearance(page, "runs-list")
     shown.get_by_text("guild").click()
     expect(page).to_have_url(f"{runs_system.client.url}/runs/{run}")
 
@@ -178,7 +178,7 @@ def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, runs_syst
     expect(page.get_by_test_id("filter-agent")).to_have_value("Talker")
     expect(page.get_by_test_id("filter-workflow")).to_have_value("weather")
     expect(page.get_by_test_id("filter-time")).to_have_value("Last hour")
-    look_at(page, "runs-filtered")
+    check_appearance(page, "runs-filtered")
     page.get_by_test_id("clear-filters").click()
     expect(page).to_have_url(f"{runs_system.client.url}/runs")
     expect(row(page, failed)).to_be_visible()
@@ -201,8 +201,8 @@ def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, runs_
     expect(page).to_have_url(re.compile("q="))
     page.reload()
     expect(search).to_have_value("4711")
-    expect(page.get_by_test_id("nothing-found")).to_contain_text("No run fits these filters.")
-    look_at(page, "runs-nothing-found")
+    expect(page.get_by_test_id("nothing-found")).to_contain_text("No runs match these filters.")
+    check_appearance(page, "runs-nothing-found")
     page.get_by_test_id("show-all").click()
     expect(row(page, run)).to_be_visible()
     expect(search).to_have_value("")
@@ -215,19 +215,19 @@ def test_runs_between_two_times_are_asked_for_in_the_readers_zone(
     page.goto("/runs")
     page.get_by_test_id("times").click()
     page.get_by_test_id("filter-time").click()
-    page.get_by_role("option", name="Between…").click()
+    page.get_by_role("option", name="Custom range…").click()
     page.get_by_test_id("since").fill("2031-05-06T07:08:09")
     page.get_by_test_id("until").fill("2031-05-06T07:08:09")
-    expect(page.get_by_text("This is not after the time above.")).to_be_visible()
+    expect(page.get_by_text("Must be after the start time.")).to_be_visible()
     expect(page.get_by_test_id("apply-between")).to_be_disabled()
     page.get_by_test_id("until").fill("2031-05-06T08:00:00")
-    look_at(page, "runs-between")
+    check_appearance(page, "runs-between")
     page.get_by_test_id("apply-between").click()
     expect(page).to_have_url(re.compile(r"since=2031-05-06T07%3A08%3A09.000Z"))
     expect(page.get_by_test_id("nothing-found")).to_be_visible()
     page.goto("/runs?until=2031-05-06T08:00:00Z")
     expect(row(page, run)).to_be_visible()
-    expect(page.get_by_test_id("filter-time")).to_have_value("Between…")
+    expect(page.get_by_test_id("filter-time")).to_have_value("Custom range…")
 
 
 def test_child_runs_are_shown_when_one_wants_them(page: Page, runs_system: RunsSystem) -> None:
@@ -236,13 +236,13 @@ def test_child_runs_are_shown_when_one_wants_them(page: Page, runs_system: RunsS
     page.goto("/runs?q=above")
     expect(row(page, above)).to_be_visible()
     page.goto(f"/runs?q={child}")
-    expect(page.get_by_test_id("nothing-found")).to_contain_text("begun by other runs are left out")
+    expect(page.get_by_test_id("nothing-found")).to_contain_text("Child runs are hidden")
     page.get_by_test_id("show-children").click()
-    expect(row(page, child).get_by_test_id("run-parent")).to_contain_text(f"begun by inner of {above[-8:]}")
+    expect(row(page, child).get_by_test_id("run-parent")).to_contain_text(f"child of inner in {above[-8:]}")
     page.goto(f"/runs?parent={above}")
     expect(row(page, child)).to_be_visible()
     assert ids(page) == [child]
-    page.get_by_role("button", name="Not only children of this run").click()
+    page.get_by_role("button", name="Remove this filter").click()
     expect(row(page, above)).to_be_visible()
     expect(row(page, child)).to_have_count(0)
 
@@ -254,7 +254,7 @@ def test_a_view_is_saved_by_name_and_deleted(page: Page, runs_system: RunsSystem
     expect(page.get_by_test_id("view")).not_to_have_attribute("aria-current", "page")
     page.get_by_test_id("save-view").click()
     page.get_by_test_id("view-name").fill("What broke")
-    look_at(page, "runs-save-view")
+    check_appearance(page, "runs-save-view")
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("view")).to_have_text(["All runs", "What broke"])
     expect(page.get_by_test_id("save-view")).to_have_count(0)
@@ -266,15 +266,15 @@ def test_a_view_is_saved_by_name_and_deleted(page: Page, runs_system: RunsSystem
     expect(page).to_have_url(re.compile(r"\?status=FAILED&workflow=broken$"))
     expect(page.get_by_test_id("view").nth(1)).to_have_attribute("aria-current", "page")
     expect(page.get_by_test_id("filter-failed")).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("button", name="Delete the view What broke").click()
+    page.get_by_role("button", name="Delete view What broke").click()
     expect(page.get_by_test_id("view")).to_have_text(["All runs"])
 
 
 def test_a_run_that_begins_and_ends_is_seen_at_once(page: Page, runs_system: RunsSystem) -> None:
     runs_system.run("weather")
     page.goto("/runs")
-    away(page)
-    live(page)
+    move_pointer_away(page)
+    wait_until_live(page)
     run = runs_system.start("slow")
     expect(row(page, run).get_by_test_id("status")).to_have_text("Running")
     assert ids(page)[0] == run
@@ -286,29 +286,29 @@ def test_a_run_that_begins_and_ends_is_seen_at_once(page: Page, runs_system: Run
 def test_rows_do_not_move_while_one_points_at_them(page: Page, runs_system: RunsSystem) -> None:
     run = runs_system.start("slow")
     page.goto("/runs?status=RUNNING")
-    away(page)
-    live(page)
+    move_pointer_away(page)
+    wait_until_live(page)
     row(page, run).hover()
     place = row(page, run).bounding_box()
     fresh = runs_system.start("slow")
     expect(page.get_by_test_id("new-runs")).to_have_text("Show 1 new run")
     expect(row(page, fresh)).to_have_count(0)
     runs_system.client.act(run, "cancel")
-    expect(row(page, run)).to_contain_text("no more in this list")
+    expect(row(page, run)).to_contain_text("no longer matches")
     now = row(page, run).bounding_box()
     assert place is not None
     assert now is not None
     assert now["y"] == place["y"]
     # Whoever is on the way to it finds it still there.
     page.get_by_test_id("new-runs").hover()
-    expect(row(page, run)).to_contain_text("no more in this list")
+    expect(row(page, run)).to_contain_text("no longer matches")
     page.get_by_test_id("new-runs").click()
     expect(row(page, fresh)).to_be_visible()
     expect(row(page, run)).to_have_count(0)
     row(page, fresh).hover()
     last = runs_system.start("slow")
     expect(page.get_by_test_id("new-runs")).to_be_visible()
-    away(page)
+    move_pointer_away(page)
     expect(row(page, last)).to_be_visible()
     expect(page.get_by_test_id("new-runs")).to_have_count(0)
     for each in (fresh, last):
@@ -320,10 +320,10 @@ def test_older_runs_come_page_by_page(page: Page, runs_system: RunsSystem) -> No
         runs_system.run("weather")
     page.goto("/runs")
     expect(page.get_by_test_id("run")).to_have_count(50)
-    expect(page.get_by_test_id("shown")).to_have_text("50 runs, and older ones")
+    expect(page.get_by_test_id("shown")).to_have_text("50 runs or more")
     page.get_by_test_id("older").click()
     expect(page.get_by_test_id("run").nth(59)).to_be_attached()
-    away(page)
+    move_pointer_away(page)
     page.evaluate("scrollTo(0, 900)")
     seen = ids(page)
     assert len(seen) == len(set(seen))
@@ -389,13 +389,13 @@ def test_many_runs_are_cancelled_at_once(page: Page, runs_system: RunsSystem) ->
         row(page, run).get_by_test_id("select-run").check()
     page.get_by_test_id("bulk-cancel").click()
     dialog = page.get_by_role("dialog", name="Cancel 3 runs?")
-    expect(dialog.get_by_test_id("left-alone")).to_contain_text("1 of the 4 selected")
-    look_at(page, "runs-bulk-cancel")
+    expect(dialog.get_by_test_id("left-alone")).to_contain_text("1 of 4 selected runs will be skipped")
+    check_appearance(page, "runs-bulk-cancel")
     page.route(f"**/runs/{slow[0]}/cancel", refuse, times=1)
     dialog.get_by_test_id("confirm-bulk").click()
-    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs asked to cancel, 1 not.")
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs being cancelled, 1 failed.")
     page.get_by_test_id("bulk-again").click()
-    expect(page.get_by_test_id("bulk-progress")).to_have_text("1 run asked to cancel.")
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("1 run being cancelled.")
     # The keyboard is still in the dialog.
     page.keyboard.press("Tab")
     expect(page.get_by_test_id("close-bulk")).to_be_focused()
@@ -415,11 +415,11 @@ def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, runs_
     expect(page.get_by_test_id("bulk-cancel")).to_have_attribute("aria-disabled", "true")
     page.get_by_test_id("bulk-retry").click()
     expect(page.get_by_role("dialog", name="Retry 3 runs?")).to_be_visible()
-    expect(page.get_by_test_id("bulk-consequences")).to_contain_text("done before: Grumbler.")
+    expect(page.get_by_test_id("bulk-consequences")).to_contain_text("already done: Grumbler.")
     page.get_by_test_id("bulk-all").check()
     expect(page.get_by_role("dialog", name="Retry 4 runs?")).to_be_visible()
-    expect(page.get_by_test_id("bulk-consequences")).to_contain_text("done before: Grumbler and Talker.")
-    look_at(page, "runs-bulk-retry")
+    expect(page.get_by_test_id("bulk-consequences")).to_contain_text("already done: Grumbler and Talker.")
+    check_appearance(page, "runs-bulk-retry")
 
     def lose_the_answer(route: Route) -> None:
         route.fetch()
@@ -428,12 +428,12 @@ def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, runs_
     page.route(f"**/runs/{refused}/retry", refuse, times=1)
     page.route(f"**/runs/{lost}/retry", lose_the_answer)
     page.get_by_test_id("confirm-bulk").click()
-    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs retried, 2 not.")
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs retried, 2 failed.")
     failures = page.get_by_test_id("bulk-failure")
     expect(failures.filter(has_text=refused)).to_contain_text("Not this one. Take another.")
     expect(failures.filter(has_text=lost)).to_contain_text("Bad gateway")
-    expect(page.get_by_test_id("bulk-left")).to_contain_text("does not begin twice")
-    look_at(page, "runs-bulk-refused")
+    expect(page.get_by_test_id("bulk-left")).to_contain_text("does not start a second run")
+    check_appearance(page, "runs-bulk-refused")
     page.get_by_test_id("close-bulk").click()
     expect(page.get_by_test_id("selected")).to_have_text("2 selected")
     for run in (refused, lost):
@@ -467,8 +467,8 @@ def test_who_stops_half_way_finds_the_rest_still_selected(page: Page, runs_syste
     page.get_by_test_id("stop-bulk").click()
     for each in asked:
         each.continue_()
-    expect(page.get_by_test_id("bulk-progress")).to_have_text("4 runs retried. Stopped: 2 were not asked.")
-    expect(page.get_by_test_id("bulk-again")).to_have_text("Go on with 2 runs")
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("4 runs retried. Stopped: 2 not processed.")
+    expect(page.get_by_test_id("bulk-again")).to_have_text("Continue with 2 runs")
     page.get_by_test_id("close-bulk").click()
     expect(page.get_by_test_id("selected")).to_have_text("2 selected")
     for run in runs[4:]:
@@ -492,19 +492,19 @@ def test_a_lost_doorbell_is_told_and_heals(browser: Browser, runs_system: RunsSy
     with watched_page(browser, runs_system.client.url, cuts_are_expected=True) as page:
         page.route("**/api/v1/runs/changes", lambda route: route.abort())
         page.goto("/runs")
-        away(page)
+        move_pointer_away(page)
         expect(page.get_by_test_id("live")).to_have_attribute("data-live", "false")
         run = runs_system.run("guild")
         # Without a bell the list is read again by itself.
         expect(row(page, run)).to_be_visible()
         page.unroute("**/api/v1/runs/changes")
-        live(page)
+        wait_until_live(page)
 
 
 def test_an_error_says_what_to_do(page: Page) -> None:
     page.goto(f"/runs?q={'x' * 300}")
     expect(page.get_by_test_id("problem")).to_be_visible()
-    look_at(page, "runs-problem")
+    check_appearance(page, "runs-problem")
 
 
 @pytest.mark.parametrize("width", [390, 1024])
@@ -518,4 +518,4 @@ def test_a_small_screen_shows_all_of_it(browser: Browser, runs_system: RunsSyste
             expect(row(page, run).get_by_test_id(part)).to_be_in_viewport()
         expect(row(page, run).get_by_role("link", name=run, exact=True)).to_be_in_viewport()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        look_at(page, f"runs-{width}")
+        check_appearance(page, f"runs-{width}")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.conftest import DemoSystem
 
 PLACES = ("runs", "inbox", "workflows", "agents", "migration", "system")
@@ -17,7 +17,7 @@ def test_the_first_address_shows_the_runs(page: Page, demo: DemoSystem) -> None:
     expect(page).to_have_url(f"{demo.url}/runs")
     expect(page.get_by_test_id("run")).to_have_count(1)
     expect(page).to_have_title("Runs · Trunkline")
-    look_at(page, "runs")
+    check_appearance(page, "runs")
 
 
 def test_colours_are_as_the_system_has_them_until_one_chooses(page: Page) -> None:
@@ -46,8 +46,8 @@ def test_the_chosen_colours_are_there_before_anything_is_painted(page: Page) -> 
 @pytest.mark.parametrize("address", ["/nowhere", "/runs/one/two"])
 def test_an_address_that_is_none_says_so(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_role("heading", name="There is no page at this address")).to_be_visible()
-    look_at(page, "no-page")
+    expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
+    check_appearance(page, "no-page")
 
 
 def test_a_place_is_current_has_its_title_and_gives_its_heading_the_focus(page: Page) -> None:
@@ -67,9 +67,9 @@ def test_a_page_that_fails_says_so_and_leaves_the_rest_working(page: Page, demo:
         lambda route: route.fulfill(body="throw new Error('a broken page')", content_type="text/javascript"),
     )
     page.goto("/migration")
-    expect(page.get_by_role("heading", name="This page cannot be shown")).to_be_visible()
+    expect(page.get_by_role("heading", name="This page can't be displayed")).to_be_visible()
     expect(page.get_by_test_id("problem")).to_contain_text("a broken page")
-    look_at(page, "page-failed")
+    check_appearance(page, "page-failed")
     page.get_by_test_id("nav-runs").click()
     expect(page).to_have_url(f"{demo.url}/runs")
     expect(page.get_by_test_id("run")).to_have_count(1)
@@ -79,7 +79,7 @@ def test_the_content_can_be_reached_without_the_navigation(page: Page) -> None:
     page.goto("/runs")
     expect(page.get_by_test_id("nav-runs")).to_be_visible()
     page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="Skip to the content")
+    skip = page.get_by_role("link", name="Skip to content")
     expect(skip).to_be_focused()
     expect(skip).to_be_in_viewport()
     page.keyboard.press("Enter")
@@ -113,8 +113,8 @@ def test_a_question_mark_lists_what_keys_do_here(page: Page) -> None:
     expect(dialog).to_be_visible()
     expect(dialog.get_by_test_id("shortcut").filter(has_text="Go to migration")).to_be_visible()
     expect(dialog.get_by_role("table", name="On this page")).to_be_visible()
-    expect(dialog.get_by_test_id("shortcut").filter(has_text="Open the run")).to_contain_text("Enter")
-    look_at(page, "shortcuts")
+    expect(dialog.get_by_test_id("shortcut").filter(has_text="Open run")).to_contain_text("Enter")
+    check_appearance(page, "shortcuts")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
 
@@ -125,7 +125,7 @@ def test_the_palette_finds_pages_agents_workflows_and_runs(page: Page, demo: Dem
     page.keyboard.press("Control+k")
     typed = page.get_by_role("combobox", name=re.compile("^Search pages"))
     expect(typed).to_be_focused()
-    look_at(page, "palette")
+    check_appearance(page, "palette")
     for text, command in (
         ("migr", "page-migration"),
         ("researcher", "agent-Researcher"),
@@ -135,7 +135,7 @@ def test_the_palette_finds_pages_agents_workflows_and_runs(page: Page, demo: Dem
         typed.fill(text)
         expect(page.locator(f'[data-command="{command}"]')).to_be_visible()
     typed.fill("no such thing at all")
-    expect(page.get_by_text("Nothing has this name.")).to_be_visible()
+    expect(page.get_by_text("No matches.")).to_be_visible()
     typed.fill(demo.run[:12])
     expect(page.locator(f'[data-command="run-{demo.run}"]')).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Enter")
@@ -210,7 +210,7 @@ def test_the_palette_is_used_with_the_arrows_and_acts(page: Page) -> None:
     expect(page.get_by_test_id("palette-input")).to_have_attribute(
         "aria-activedescendant", options.nth(0).get_attribute("id") or "none"
     )
-    page.get_by_test_id("palette-option").filter(has_text="Dark colours").click()
+    page.get_by_test_id("palette-option").filter(has_text="Dark theme").click()
     expect(page.locator("html[data-mantine-color-scheme=dark]")).to_be_attached()
     expect(page.get_by_test_id("open-palette")).to_be_focused()
 
@@ -226,7 +226,7 @@ def test_a_name_cannot_turn_what_is_shown_around(page: Page, demo: DemoSystem) -
         expect(page.get_by_role("heading", name=shown, level=1)).to_be_visible()
         expect(page).to_have_title(re.compile(re.escape(shown)))
     expect(page.get_by_test_id("graph-step-only")).to_contain_text(shown)
-    look_at(page, "turned-name")
+    check_appearance(page, "turned-name")
 
 
 def test_times_are_local_or_utc_as_one_likes(page: Page) -> None:
@@ -243,12 +243,12 @@ def test_a_phone_has_the_places_behind_a_button(browser: Browser, demo: DemoSyst
         page.goto("/runs")
         expect(page.get_by_test_id("run")).to_have_count(1)
         expect(page.get_by_test_id("nav-agents")).not_to_be_in_viewport()
-        page.get_by_role("button", name="Open the menu").click()
+        page.get_by_role("button", name="Open menu").click()
         expect(page.get_by_test_id("nav-agents")).to_be_in_viewport()
-        look_at(page, "menu-phone")
+        check_appearance(page, "menu-phone")
         page.get_by_test_id("nav-agents").click()
         expect(page).to_have_url(f"{demo.url}/agents")
         expect(page.get_by_test_id("nav-agents")).not_to_be_in_viewport()
         page.get_by_role("button", name="Search or go to…").click()
         expect(page.get_by_test_id("palette-input")).to_be_focused()
-        look_at(page, "palette-phone")
+        check_appearance(page, "palette-phone")

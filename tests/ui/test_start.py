@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import Page, Request, expect
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at
+from tests.ui.browser import check_appearance
 from tests.ui.conftest import DemoSystem
 
 from trunkline.jsontypes import Json
@@ -100,7 +100,7 @@ def test_a_form_asks_for_what_the_schema_says_and_the_run_gets_it(page: Page, de
     page.get_by_label("street").fill("Main Street 1")
     page.get_by_label("floor").fill("2")
     write_json(page, "anything", [MANY, {"two": None}])
-    look_at(page, "start")
+    check_appearance(page, "start")
     page.get_by_test_id("start").click()
     assert started_input(page, demo) == {
         "item": "Soup",
@@ -112,7 +112,7 @@ def test_a_form_asks_for_what_the_schema_says_and_the_run_gets_it(page: Page, de
         "address": {"street": "Main Street 1", "floor": 2},
         "anything": [MANY, {"two": None}],
     }
-    expect(page.get_by_test_id("toast")).to_contain_text("has started")
+    expect(page.get_by_test_id("toast")).to_contain_text("Started a run")
 
 
 def test_what_the_server_refuses_is_said_at_the_field(page: Page) -> None:
@@ -122,13 +122,13 @@ def test_what_the_server_refuses_is_said_at_the_field(page: Page) -> None:
     page.get_by_label("floor").fill("12")
     page.get_by_test_id("start").click()
     expect(page.get_by_test_id("start-refused")).to_contain_text("does not match the input schema")
-    wrong = {"item": "shorter than 3", "size": "needed", "guests": "needed", "address.floor": "maximum"}
+    wrong = {"item": "shorter than 3", "size": "required", "guests": "required", "address.floor": "maximum"}
     for place, words in wrong.items():
         field = page.get_by_test_id(f"field-input.{place}")
         expect(field).to_have_attribute("aria-invalid", "true")
         expect(field).to_have_accessible_description(re.compile(words))
     expect(page.get_by_label("Dish")).to_be_focused()
-    look_at(page, "start-refused")
+    check_appearance(page, "start-refused")
 
 
 def test_a_list_that_is_needed_is_asked_for_and_adding_to_it_leads_into_the_new_field(
@@ -136,14 +136,14 @@ def test_a_list_that_is_needed_is_asked_for_and_adding_to_it_leads_into_the_new_
 ) -> None:
     page.goto("/workflows/lists/start")
     page.get_by_test_id("start").click()
-    expect(page.get_by_test_id("field-input.names")).to_contain_text("This is needed.")
+    expect(page.get_by_test_id("field-input.names")).to_contain_text("This field is required.")
     add = page.get_by_test_id("add-input.names")
     for name in ("Ann", "Ben"):
         add.click()
         page.keyboard.type(name)
     page.get_by_test_id("add-input.places").click()
     page.keyboard.type("Rome")
-    look_at(page, "start-lists")
+    check_appearance(page, "start-lists")
     field = page.get_by_label("names 1", exact=True).bounding_box()
     remove = page.get_by_role("button", name="Remove names 1").bounding_box()
     assert field is not None
@@ -179,7 +179,7 @@ def test_a_form_and_its_json_are_the_same_input(page: Page, demo: DemoSystem) ->
     editor = page.get_by_role("textbox", name="Input")
     expect(editor).to_contain_text('"item": "Bread"')
     editor.fill('{"item": "Bread",')
-    expect(page.get_by_test_id("start-json")).to_contain_text("This is not JSON")
+    expect(page.get_by_test_id("start-json")).to_contain_text("Invalid JSON")
     expect(page.get_by_test_id("start")).to_be_disabled()
     given: Json = {"item": "Cake", "size": "small", "guests": MANY, "tip": 2.5, "address": {"street": "x"}}
     write_json(page, "Input", given)
@@ -196,7 +196,7 @@ def test_a_form_and_its_json_are_the_same_input(page: Page, demo: DemoSystem) ->
 def test_a_workflow_without_a_schema_takes_any_json(page: Page, demo: DemoSystem) -> None:
     page.goto("/workflows/free/start")
     write_json(page, "Input", None)
-    look_at(page, "start-free")
+    check_appearance(page, "start-free")
     page.get_by_test_id("start").click()
     assert started_input(page, demo) is None
 
@@ -224,20 +224,20 @@ def test_what_was_filled_in_outlasts_a_reload_but_secrets_do_not(page: Page) -> 
     page.wait_for_function(f"() => {kept}.includes('a note')")
     assert "hidden" not in page.evaluate(kept)
     page.reload()
-    expect(page.get_by_test_id("start-kept")).to_contain_text("Secrets are not kept")
+    expect(page.get_by_test_id("start-kept")).to_contain_text("Secrets are not stored")
     expect(page.get_by_label("user")).to_have_value("ann")
     expect(page.get_by_label("note")).to_have_value("a note")
     expect(page.get_by_label("pin", exact=True)).to_have_value("")
-    look_at(page, "start-kept")
+    check_appearance(page, "start-kept")
     page.get_by_test_id("start-as").get_by_text("JSON").click()
     page.get_by_role("textbox", name="Input").fill(
         '{"user": "ben", "pin": "hidden-3", "deep": {"token": "hidden-4'
     )
-    expect(page.get_by_test_id("start-json")).to_contain_text("This is not JSON")
+    expect(page.get_by_test_id("start-json")).to_contain_text("Invalid JSON")
     assert "hidden" not in page.evaluate(kept)
     page.reload()
     expect(page.get_by_test_id("start-kept")).to_be_visible()
-    page.get_by_test_id("begin-anew").click()
+    page.get_by_test_id("clear-form").click()
     expect(page.get_by_test_id("start-kept")).to_have_count(0)
     assert "trunkline.start" not in page.evaluate(kept)
 

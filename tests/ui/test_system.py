@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.scenarios.api.test_dead_letters import put
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
@@ -57,7 +57,7 @@ def page(browser: Browser, system_page: SystemPageServer) -> Generator[Page]:
 
 def test_it_shows_that_all_is_well(page: Page, system_page: SystemPageServer) -> None:
     page.goto("/system")
-    expect(page.get_by_test_id("dependencies")).to_contain_text("The store is ready")
+    expect(page.get_by_test_id("dependencies")).to_contain_text("Store ready")
     expect(page.get_by_test_id("version")).to_contain_text("embedded · SQLite")
     process = page.get_by_test_id("process")
     expect(process).to_have_count(1)
@@ -66,7 +66,7 @@ def test_it_shows_that_all_is_well(page: Page, system_page: SystemPageServer) ->
     expect(page.get_by_test_id("warnings")).to_have_count(0)
     expect(page.get_by_test_id("queues").locator("[data-name=tasks_queued]")).to_contain_text("0")
     expect(page.get_by_role("heading", name="Kafka")).to_have_count(0)
-    look_at(page, "system")
+    check_appearance(page, "system")
     page.get_by_test_id("run-counts").locator("[data-name=COMPLETED]").get_by_role("link").click()
     expect(page).to_have_url(f"{system_page.client.url}/runs?status=COMPLETED&children=true")
 
@@ -79,8 +79,8 @@ def test_what_waits_changes_while_one_looks(page: Page, system_page: SystemPageS
     expect(dead).to_contain_text("1")
     expect(page.get_by_test_id("warnings")).to_contain_text("Replay or discard")
     expect(page.get_by_test_id("letters-count")).to_have_text("1")
-    look_at(page, "system-warning")
-    system_page.client.discard(letter)
+    check_appearance(page, "system-warning")
+    system_page.client.delete_dead_letter(letter)
     expect(page.get_by_test_id("warnings")).to_have_count(0)
 
 
@@ -89,7 +89,7 @@ def test_a_dead_letter_is_looked_into_and_thrown_away_after_a_question(
 ) -> None:
     page.goto("/system?tab=letters")
     expect(page.get_by_test_id("no-letters")).to_be_visible()
-    look_at(page, "letters-none")
+    check_appearance(page, "letters-none")
     kept, gone = system_page.put_letters(None, HOSTILE)
     expect(page.get_by_test_id("letter-row")).to_have_count(2)
     page.get_by_test_id("letter-row").first.get_by_role("link").click()
@@ -99,15 +99,15 @@ def test_a_dead_letter_is_looked_into_and_thrown_away_after_a_question(
     expect(page.get_by_test_id("letter")).to_contain_text("[redacted]")
     expect(page.get_by_test_id("replay")).to_have_attribute("aria-disabled", "true")
     expect(page.get_by_test_id("replay")).to_have_attribute("aria-label", re.compile("no topic"))
-    look_at(page, "letter")
+    check_appearance(page, "letter")
     page.get_by_test_id("discard").click()
-    expect(page.get_by_test_id("discard-dialog")).to_contain_text("deleted for good")
-    look_at(page, "letter-discard")
+    expect(page.get_by_test_id("discard-dialog")).to_contain_text("permanently deleted")
+    check_appearance(page, "letter-discard")
     page.get_by_test_id("confirm-discard").click()
-    expect(page.get_by_test_id("toast")).to_contain_text("Thrown away")
+    expect(page.get_by_test_id("toast")).to_contain_text("discarded")
     expect(page.get_by_test_id("letter-row")).to_have_count(1)
     expect(page.get_by_test_id("letter")).to_have_count(0)
-    system_page.client.discard(kept)
+    system_page.client.delete_dead_letter(kept)
     expect(page.get_by_test_id("no-letters")).to_be_visible()
 
 
@@ -123,12 +123,12 @@ def test_changes_are_found_by_what_they_concern_and_appear_by_themselves(
 ) -> None:
     page.goto("/system?tab=audit")
     entries = page.get_by_test_id("audit-entry")
-    expect(entries.filter(has_text="saved the workflow write")).to_have_count(1)
-    expect(entries.filter(has_text="registered the agent Writer")).to_have_count(1)
+    expect(entries.filter(has_text="Saved workflow write")).to_have_count(1)
+    expect(entries.filter(has_text="Registered agent Writer")).to_have_count(1)
     system_page.client.set_secret("bot", "a-value-that-stays-hidden")
-    expect(entries.filter(has_text="set the secret bot")).to_have_count(1)
+    expect(entries.filter(has_text="Set secret bot")).to_have_count(1)
     expect(page.get_by_text("stays-hidden")).to_have_count(0)
-    look_at(page, "audit")
+    check_appearance(page, "audit")
     page.get_by_test_id("audit-kind").click()
     page.get_by_role("option", name="Workflows").click()
     expect(page).to_have_url(re.compile("kind=workflow"))
@@ -138,9 +138,9 @@ def test_changes_are_found_by_what_they_concern_and_appear_by_themselves(
     expect(page.get_by_test_id("audit-subject")).to_have_value("Writer")
     page.get_by_test_id("audit-who").fill("nobody")
     expect(page).to_have_url(re.compile("who=nobody"))
-    expect(page.get_by_test_id("no-audit")).to_contain_text("No change is like this.")
-    look_at(page, "audit-none")
-    page.get_by_role("link", name="Show all").click()
+    expect(page.get_by_test_id("no-audit")).to_contain_text("No matching entries.")
+    check_appearance(page, "audit-none")
+    page.get_by_role("link", name="Clear filters").click()
     expect(entries.first).to_be_visible()
 
 
@@ -165,10 +165,10 @@ def test_a_phone_shows_it_without_scrolling_sideways(
         expect(page.get_by_test_id("version")).to_be_visible()
         if tab == "audit":
             page.goto("/system?tab=audit&subject=write")
-            entry = page.get_by_test_id("audit-entry").filter(has_text="saved the workflow write")
-            who = entry.get_by_text("somebody").filter(visible=True)
+            entry = page.get_by_test_id("audit-entry").filter(has_text="Saved workflow write")
+            who = entry.get_by_text("anonymous").filter(visible=True)
             expect(who).to_be_in_viewport(ratio=0.99)
             assert who.evaluate("word => word.getClientRects().length") == 1
             expect(entry.get_by_text("version: 1").filter(visible=True)).to_be_in_viewport(ratio=0.99)
-        look_at(page, f"system-phone-{tab}")
+        check_appearance(page, f"system-phone-{tab}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

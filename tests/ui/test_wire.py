@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.har_schema import check_har
 from tests.ui.agents import ThreadedAgents
-from tests.ui.browser import look_at
+from tests.ui.browser import check_appearance
 from tests.ui.inspected_run import HARM, ITEMS, InspectedRun, begin_slow_run
 from tests.ui.request_capture import RequestCapture, request_capture
 
@@ -71,7 +71,7 @@ def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspe
     expect(page.get_by_test_id("wire-count")).to_have_text("6 exchanges")
     expect(exchanges).to_have_count(3)
     expect(exchanges.nth(0)).to_contain_text("503")
-    expect(exchanges.nth(1)).to_contain_text("No answer")
+    expect(exchanges.nth(1)).to_contain_text("No response")
     expect(page.get_by_test_id("whose")).to_have_text(
         ["Attempt 1 · ", "Attempt 2 · ", "Attempt 3 · ", "Attempt 3 · "]
     )
@@ -82,7 +82,7 @@ def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspe
     expect(page.get_by_test_id("wire").locator("time")).to_have_text(began)
     refused = open_up(exchanges.nth(0))
     expect(refused).to_contain_text("connected after")
-    expect(refused).to_contain_text("answer began after")
+    expect(refused).to_contain_text("first byte after")
     expect(refused.get_by_test_id("exchange-notes")).to_have_text("The agent answered HTTP 503: busy")
     request = refused.get_by_test_id("request")
     expect(request.get_by_test_id("headers")).to_contain_text("X-Correlation-ID")
@@ -94,8 +94,8 @@ def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspe
     expect(lost.get_by_test_id("exchange-error")).to_have_text(
         "The agent closed the connection without an answer."
     )
-    expect(lost.get_by_test_id("response")).to_contain_text("No answer came.")
-    look_at(page, "wire")
+    expect(lost.get_by_test_id("response")).to_contain_text("No response.")
+    check_appearance(page, "wire")
     # What is open is in the address.
     expect(page).to_have_url(re.compile(r"[?&]exchange=\d+%2C\d+$"))
     page.get_by_test_id("attempts").get_by_text("3", exact=True).click()
@@ -124,9 +124,7 @@ def test_an_exchange_is_found_by_its_number_on_whatever_page_it_is(
     )
     expect(exchanges).to_have_count(2)
     open_wire(page, inspected, "step=flaky&attempt=1&tab=wire&exchange=999999999")
-    expect(page.get_by_test_id("no-exchange")).to_have_text(
-        "Exchange 999999999 is not among those of attempt 1."
-    )
+    expect(page.get_by_test_id("no-exchange")).to_have_text("Exchange 999999999 is not in attempt 1.")
 
 
 def test_polls_that_follow_each_other_are_one_row_until_it_is_opened(
@@ -134,7 +132,7 @@ def test_polls_that_follow_each_other_are_one_row_until_it_is_opened(
 ) -> None:
     exchanges = open_wire(page, inspected, "step=flaky&attempt=3&tab=wire")
     polls = page.get_by_test_id("polls")
-    expect(polls).to_contain_text("Asked 3 times how the task stands")
+    expect(polls).to_contain_text("Polled the task 3 times")
     expect(exchanges).to_have_count(1)
     polls.get_by_role("button").click()
     expect(exchanges).to_have_count(4)
@@ -161,7 +159,7 @@ def test_a_stream_is_shown_event_by_event_with_what_was_negotiated(
     page.get_by_test_id("why-dialect").click()
     expect(page.get_by_test_id("evidence")).to_contain_text("offers A2A 0.3.0 over JSON-RPC")
     expect(page.get_by_test_id("evidence")).to_contain_text("HTTP 200, a card")
-    look_at(page, "wire-stream")
+    check_appearance(page, "wire-stream")
 
 
 def test_a_body_that_was_cut_says_so(page: Page, inspected: InspectedRun) -> None:
@@ -196,8 +194,8 @@ def test_two_attempts_are_laid_side_by_side(page: Page, inspected: InspectedRun)
     before, after = page.get_by_label("Attempt 1", exact=True), page.get_by_label("Attempt 3", exact=True)
     expect(before).to_contain_text("send: HTTP 503")
     expect(after).to_contain_text('"state": "working"')
-    look_at(page, "wire-compare")
-    page.get_by_text("What came of it").click()
+    check_appearance(page, "wire-compare")
+    page.get_by_text("Result", exact=True).click()
     expect(before).to_contain_text("The agent answered HTTP 503: busy")
     expect(after).to_contain_text('"text": "Calm at last"')
     page.get_by_text("Requests", exact=True).click()
@@ -208,11 +206,11 @@ def test_a_body_is_laid_out_with_every_name_and_number_as_it_was(page: Page, ins
     first: JsonObject = {"method": "POST", "url": "http://agent", "headers": {}}
     body = '{"10":1.0,"2":[12345678901234567890,1E2,{}],"1":"\\u00e9, \\"x\\": {"}'
     lines = ["{", '  "10": 1.0,', '  "2": [', "    12345678901234567890,", "    1E2,", "    {}", "  ],"]
-    show_instead(page, [exchange_of({**first, "body": body})])
+    fake_exchanges(page, [exchange_of({**first, "body": body})])
     open_wire(page, inspected, "step=flaky&tab=wire")
     shown = page.get_by_test_id("request").get_by_test_id("body")
     assert shown.text_content() == "\n".join([*lines, '  "1": "\\u00e9, \\"x\\": {"', "}"])
-    show_instead(page, [exchange_of({**first, "body": body.replace("1.0", "1")})], "*attempt=2*")
+    fake_exchanges(page, [exchange_of({**first, "body": body.replace("1.0", "1")})], "*attempt=2*")
     open_wire(page, inspected, "step=flaky&tab=wire&compare=1,2&part=request")
     expect(page.get_by_label("Attempt 1", exact=True)).to_contain_text('"10": 1.0,')
     expect(page.get_by_label("Attempt 2", exact=True)).to_contain_text('"10": 1,')
@@ -222,7 +220,7 @@ def test_what_is_compared_is_in_the_address(page: Page, inspected: InspectedRun)
     open_wire(page, inspected, "step=flaky&tab=wire")
     page.get_by_test_id("compare").click()
     diff = page.get_by_test_id("attempt-diff")
-    page.get_by_role("combobox", name="Attempt on the left").click()
+    page.get_by_role("combobox", name="Left attempt").click()
     page.get_by_role("option", name="Attempt 1").click()
     page.get_by_text("Requests", exact=True).click()
     expect(page).to_have_url(re.compile("[?&]compare=1%2C3&part=request$"))
@@ -237,8 +235,8 @@ def test_what_is_compared_is_in_the_address(page: Page, inspected: InspectedRun)
     expect(diff).to_have_count(0)
     expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}?step=flaky&tab=wire")
     open_wire(page, inspected, "step=flaky&tab=wire&compare=1,9")
-    expect(diff.get_by_test_id("no-attempt")).to_have_text("There is no attempt 9: flaky has had 3 attempts.")
-    look_at(page, "wire-compare-no-attempt")
+    expect(diff.get_by_test_id("no-attempt")).to_have_text("There is no attempt 9: flaky has 3 attempts.")
+    check_appearance(page, "wire-compare-no-attempt")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +296,7 @@ def exchange_of(request: JsonObject) -> JsonObject:
     }
 
 
-def show_instead(page: Page, exchanges: list[JsonObject], query: str = "*") -> None:
+def fake_exchanges(page: Page, exchanges: list[JsonObject], query: str = "*") -> None:
     """What no agent of ours is sent, but another may be."""
     answer = {"items": exchanges, "next_cursor": None}
     page.route(f"**/api/v1/runs/*/wire?{query}", lambda route: route.fulfill(json=answer))
@@ -324,7 +322,7 @@ def test_pages_that_were_asked_for_stay_while_the_step_moves_and_while_nobody_an
     page.route("**/api/v1/runs/*/wire?*", answer)
     page.goto(f"/runs/{run.id}?step=only&tab=wire")
     exchanges = page.get_by_test_id("exchange")
-    page.get_by_role("button", name="More exchanges").click()
+    page.get_by_role("button", name="Load more exchanges").click()
     expect(exchanges).to_have_count(2)
     refused = True
     problem = page.get_by_test_id("wire").get_by_test_id("problem")
@@ -379,13 +377,15 @@ def test_a_copied_request_arrives_as_it_was_recorded(
         {"method": "POST", "url": f"{captured.url}/agent?q={place}", "headers": {**HEADERS}, "body": body}
         for place, body in enumerate(BODIES)
     ]
-    show_instead(page, [exchange_of(request) for request in requests])
+    fake_exchanges(page, [exchange_of(request) for request in requests])
     rows = open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
     for place, body in enumerate(BODIES):
         open_up(rows.nth(place))
         text = copied(page, rows.nth(place), form)
         assert SECRET not in text
-        assert text.startswith(f"# Set first, as they are not recorded: {VARIABLE}\n")
+        assert text.startswith(
+            f"# Set these environment variables first (secrets are not recorded): {VARIABLE}\n"
+        )
         if form == "curl":
             assert text.endswith(to_curl(exchange_of(requests[place])))
         run(form, text, tmp_path)
@@ -416,13 +416,13 @@ def test_a_request_that_is_cut_is_copied_with_a_file_for_its_body(
         "body_notes": [CUT],
     }
     exchange: JsonObject = {**exchange_of(request), "notes": [CUT]}
-    show_instead(page, [exchange])
+    fake_exchanges(page, [exchange])
     rows = open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
     expect(page.get_by_test_id("exchange-notes")).to_have_text(CUT)
     file = "body-of-flaky-attempt-1.txt"
     expect(page.get_by_test_id("cut-command")).to_contain_text(f"reads it from the file {file}")
     if form == "curl":
-        look_at(page, "wire-cut")
+        check_appearance(page, "wire-cut")
     text = copied(page, rows.first, form)
     assert text.startswith(
         f"# {CUT}\n# Save the whole body as {file} first. Without that file nothing is sent.\n"
@@ -448,10 +448,10 @@ def test_a_login_and_a_key_in_the_address_come_from_the_environment(
         "headers": {"Authorization": f"Basic ${VARIABLE}", "X-Key": "[redacted]"},
         "body": "",
     }
-    show_instead(page, [exchange_of(request)])
+    fake_exchanges(page, [exchange_of(request)])
     rows = open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
     text = copied(page, rows.first, form)
-    assert "# Put in yourself what is not recorded: [redacted]\n" in text
+    assert "# Replace the redacted values: [redacted]\n" in text
     # A shell puts a key into an address as it is; this one would have to be encoded by whoever sets it.
     run(form, text.replace(f"key=${VARIABLE}", "key=k"), tmp_path)
     arrived = captured.take()
@@ -462,7 +462,7 @@ def test_a_login_and_a_key_in_the_address_come_from_the_environment(
 
 def test_what_cannot_be_repeated_has_no_command(page: Page, inspected: InspectedRun) -> None:
     program: JsonObject = {"method": "POST", "url": "stdio:zone", "headers": {}, "body": "{}"}
-    show_instead(page, [exchange_of(program)])
+    fake_exchanges(page, [exchange_of(program)])
     open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
     expect(page.get_by_test_id("exchange-detail")).to_be_visible()
     expect(page.get_by_test_id("copy-curl")).to_have_count(0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import check_appearance, watched_page
 from tests.ui.conftest import DemoSystem
 from tests.ui.wheel_install import trunkline_up
 
@@ -85,7 +85,7 @@ def test_the_list_says_what_each_is_made_of_and_how_its_last_runs_ended(page: Pa
     expect(mark).to_have_attribute("data-status", "COMPLETED")
     expect(mark).to_have_attribute("aria-label", re.compile("^Run: Completed"))
     expect(page.locator("[data-testid=workflow][data-workflow=list]")).to_contain_text("No runs yet")
-    look_at(page, "workflows")
+    check_appearance(page, "workflows")
     mark.click()
     expect(page).to_have_url(f"{demo.url}/runs/{demo.run}")
 
@@ -102,7 +102,7 @@ def test_a_search_is_part_of_the_address(page: Page, demo: DemoSystem) -> None:
     expect(page.get_by_test_id("workflow")).to_have_count(1)
     page.get_by_test_id("search").fill("nowhere")
     expect(page.get_by_test_id("no-workflows")).to_contain_text("nowhere")
-    page.get_by_role("link", name="Show all").click()
+    page.get_by_role("link", name="Clear search").click()
     expect(page.get_by_test_id("search")).to_have_value("")
     expect(page.locator("[data-workflow=demo]")).to_be_visible()
 
@@ -113,7 +113,7 @@ def test_where_there_is_none_the_next_command_is_shown(
     with trunkline_up(session_folder, tmp_path) as url, watched_page(browser, url) as page:
         page.goto("/workflows")
         expect(page.get_by_test_id("no-workflows")).to_contain_text("trunkline workflows apply")
-        look_at(page, "workflows-none")
+        check_appearance(page, "workflows-none")
 
 
 def test_a_step_is_selected_in_the_graph_and_in_the_text_alike(page: Page, demo: DemoSystem) -> None:
@@ -128,7 +128,7 @@ def test_a_step_is_selected_in_the_graph_and_in_the_text_alike(page: Page, demo:
     expect(page).to_have_url(re.compile(r"\?step=apologize$"))
     expect(marked.first).to_have_text("  apologize:")
     expect(step(page, "apologize")).to_have_attribute("data-selected", "true")
-    look_at(page, "workflow")
+    check_appearance(page, "workflow")
 
 
 def test_the_last_runs_lead_to_all_of_them(page: Page, demo: DemoSystem) -> None:
@@ -150,7 +150,7 @@ def test_what_changed_between_two_versions_is_shown(page: Page, demo: DemoSystem
     diff = page.get_by_test_id("diff")
     expect(diff.locator(".cm-merge-a .cm-changedText")).to_contain_text(["FactChecker"])
     expect(diff.locator(".cm-merge-b")).to_contain_text("deadline: 5m")
-    look_at(page, "versions")
+    check_appearance(page, "versions")
     page.get_by_test_id("against").click()
     page.get_by_role("option", name="v1").click()
     expect(page).to_have_url(re.compile(r"against=1"))
@@ -172,7 +172,7 @@ def test_a_definition_that_was_saved_as_json_is_shown_and_edited_as_yaml(
     lines = page.get_by_test_id("code").locator(".cm-line")
     expect(lines.filter(has_text="n: 1.0")).to_have_text("      n: 1.0")
     expect(page.locator("[data-marked]").first).to_have_text("  write:")
-    look_at(page, "workflow-from-json")
+    check_appearance(page, "workflow-from-json")
     page.goto("/workflows/as-json?tab=versions")
     diff = page.get_by_test_id("diff")
     expect(diff.locator(".cm-merge-a .cm-changedLine")).to_have_text("deadline: 5m")
@@ -190,7 +190,7 @@ def test_saving_what_came_as_json_again_changes_nothing(page: Page, demo: DemoSy
     expect(page.get_by_test_id("valid")).to_be_visible()
     write_at_the_end(page, "# Read, and found good.")
     page.get_by_test_id("save").click()
-    expect(page.get_by_text("Nothing has changed since version 1.")).to_be_visible()
+    expect(page.get_by_text("No changes since version 1.")).to_be_visible()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -198,7 +198,7 @@ def test_the_call_that_is_copied_starts_a_run(page: Page, demo: DemoSystem) -> N
     page.goto("/workflows/demo")
     expect(step(page, "research")).to_be_visible()
     page.get_by_test_id("execute-call").click()
-    look_at(page, "execute-call")
+    check_appearance(page, "execute-call")
     page.get_by_test_id("copy-execute-call").click()
     expect(page.get_by_text("Copied", exact=True)).to_be_visible()
     call = str(page.evaluate("navigator.clipboard.readText()"))
@@ -212,7 +212,7 @@ def test_a_workflow_that_does_not_exist_says_what_to_do(page: Page) -> None:
     for address in ("/workflows/nobody", "/workflows/nobody/edit", "/workflows/demo?version=99"):
         page.goto(address)
         expect(page.get_by_test_id("problem")).to_contain_text("trunkline workflows list")
-    look_at(page, "workflow-missing")
+    check_appearance(page, "workflow-missing")
 
 
 # --- writing
@@ -229,8 +229,8 @@ def test_what_is_wrong_is_shown_where_it_is_as_one_writes(page: Page, demo: Demo
     expect(error).to_contain_text("did you mean 'needs'?")
     page.wait_for_function(CARET_IS_IN_SIGHT)
     expect(page.locator(".cm-lintRange-error")).to_have_text("nedes")
-    expect(page.get_by_test_id("graph-state")).to_contain_text("before the errors")
-    look_at(page, "editor-error")
+    expect(page.get_by_test_id("graph-state")).to_contain_text("the last valid text")
+    check_appearance(page, "editor-error")
     error.click()
     expect(text_of(page)).to_be_focused()
     for _ in "nedes":
@@ -249,7 +249,7 @@ def test_the_graph_follows_what_is_written_and_saving_makes_a_version(page: Page
     expect(step(page, "send")).to_be_visible()
     expect(page.get_by_test_id("warning")).to_contain_text("'Nobody' is not registered")
     expect(step(page, "send")).to_have_attribute("data-selected", "true")
-    look_at(page, "editor")
+    check_appearance(page, "editor")
     page.keyboard.press("ControlOrMeta+s")
     expect(page.get_by_text("Saved as version 2 of saving.")).to_be_visible()
     expect(page).to_have_url(f"{demo.url}/workflows/saving")
@@ -280,7 +280,7 @@ def test_completion_knows_the_language_the_agents_and_the_steps(page: Page, demo
     options.filter(has_text="linear").click()
     expect(text_of(page)).to_contain_text("retry: {backoff: linear}")
     expect(page.get_by_test_id("valid")).to_be_visible()
-    look_at(page, "editor-completion")
+    check_appearance(page, "editor-completion")
 
 
 def test_a_letter_in_place_of_all_that_is_written_can_be_undone(page: Page, demo: DemoSystem) -> None:
@@ -314,11 +314,11 @@ def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Pa
     letter(demo, "refused")
     page.goto("/workflows/refused/edit")
     paste(page, "name: refused\nsteps: {}\n")
-    expect(page.get_by_test_id("finding-count")).to_contain_text("It can be saved once there is no error.")
+    expect(page.get_by_test_id("finding-count")).to_contain_text("Fix the errors to save.")
     expect(page.get_by_test_id("save")).to_have_attribute("aria-disabled", "true")
-    expect(page.get_by_test_id("save")).to_have_accessible_name(re.compile("once there is no error"))
+    expect(page.get_by_test_id("save")).to_have_accessible_name(re.compile("Fix the errors"))
     page.keyboard.press("ControlOrMeta+s")
-    expect(page.get_by_test_id("toast")).to_contain_text("Not saved: there is an error")
+    expect(page.get_by_test_id("toast")).to_contain_text("Not saved: the definition has an error")
     expect(page.get_by_test_id("error")).to_contain_text("'steps' is missing or empty")
     expect(page.get_by_test_id("problem")).to_have_count(0)
     expect(text_of(page)).to_be_focused()
@@ -327,9 +327,9 @@ def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Pa
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
     expect(page.get_by_test_id("restored")).to_be_visible()
-    expect(page.get_by_test_id("graph-state")).to_contain_text("the graph of version 1, as it is saved")
+    expect(page.get_by_test_id("graph-state")).to_contain_text("the graph shows the saved version 1")
     expect(step(page, "apologize")).to_be_visible()
-    look_at(page, "editor-broken-draft")
+    check_appearance(page, "editor-broken-draft")
     page.get_by_test_id("discard").click()
     expect(text_of(page)).to_contain_text("For the readers.")
     expect(page.get_by_test_id("valid")).to_be_visible()
@@ -344,14 +344,16 @@ def test_what_nobody_has_checked_is_not_called_valid(browser: Browser, demo: Dem
         expect(step(page, "apologize")).to_be_visible()
         page.context.set_offline(True)
         paste(page, "this is: [no workflow at all]")
-        expect(page.get_by_test_id("not-checked")).to_have_text("Not checked: Trunkline does not answer.")
+        expect(page.get_by_test_id("not-checked")).to_have_text(
+            "Not validated, because Trunkline is not responding."
+        )
         expect(page.get_by_test_id("valid")).to_have_count(0)
         expect(page.get_by_test_id("problem")).to_have_count(0)
-        expect(page.get_by_test_id("graph-state")).to_contain_text("the graph as it was before")
+        expect(page.get_by_test_id("graph-state")).to_contain_text("The graph is outdated")
         expect(step(page, "apologize")).to_be_visible()
-        expect(page.get_by_test_id("save")).to_have_accessible_name(re.compile("Trunkline does not answer"))
+        expect(page.get_by_test_id("save")).to_have_accessible_name(re.compile("Trunkline is not responding"))
         expect(page.get_by_test_id("save")).to_have_attribute("aria-disabled", "true")
-        look_at(page, "editor-unchecked")
+        check_appearance(page, "editor-unchecked")
         page.context.set_offline(False)
         expect(page.get_by_test_id("error").first).to_contain_text("unknown key 'this is'")
         expect(page.get_by_test_id("not-checked")).to_have_count(0)
@@ -363,8 +365,8 @@ def test_unsaved_changes_are_kept_and_warned_about(page: Page, demo: DemoSystem)
     expect(page.get_by_test_id("valid")).to_be_visible()
     write_at_the_end(page, "# Mine.")
     page.get_by_test_id("nav-agents").click()
-    expect(page.get_by_role("dialog", name="Your changes are not saved")).to_be_visible()
-    look_at(page, "editor-leaving")
+    expect(page.get_by_role("dialog", name="Unsaved changes")).to_be_visible()
+    check_appearance(page, "editor-leaving")
     page.get_by_test_id("stay").click()
     expect(page).to_have_url(re.compile("/workflows/unsaved/edit"))
 
@@ -398,8 +400,8 @@ def test_a_version_that_came_meanwhile_is_not_taken_back_unasked(page: Page, dem
     demo.client.save_workflow(f"{text}deadline: 5m\n".encode())
     write_at_the_end(page, "    timeout: 7s")
     page.get_by_test_id("save").click()
-    expect(page.get_by_test_id("doubt")).to_contain_text("Version 2 was saved after you began")
-    look_at(page, "editor-doubt")
+    expect(page.get_by_test_id("doubt")).to_contain_text("Version 2 was saved after you started editing")
+    check_appearance(page, "editor-doubt")
     page.get_by_test_id("do-not-save").click()
     assert demo.client.workflow("meanwhile")["version"] == 2
     page.get_by_test_id("save").click()
@@ -415,11 +417,11 @@ def test_a_new_one_begins_with_a_template_and_takes_no_name_that_is_taken(
     page.get_by_test_id("new-workflow").click()
     expect(page.get_by_test_id("valid")).to_be_visible()
     expect(step(page, "first")).to_be_visible()
-    look_at(page, "editor-new")
+    check_appearance(page, "editor-new")
     template = "\n".join(text_of(page).locator(".cm-line").all_inner_texts())
     paste(page, template.replace("my-workflow", "demo"))
     page.get_by_test_id("save").click()
-    expect(page.get_by_role("dialog", name="There is such a workflow already")).to_be_visible()
+    expect(page.get_by_role("dialog", name="A workflow with this name exists")).to_be_visible()
     page.get_by_test_id("do-not-save").click()
     paste(page, template)
     page.get_by_test_id("save").click()
@@ -431,7 +433,7 @@ def test_another_name_makes_another_workflow_and_says_so(page: Page, demo: DemoS
     text = letter(demo, "first-name")
     page.goto("/workflows/first-name/edit")
     paste(page, text.replace("first-name", "second-name"))
-    expect(page.get_by_test_id("renamed")).to_contain_text("first-name stays as it is")
+    expect(page.get_by_test_id("renamed")).to_contain_text("The workflow first-name does not change")
     page.get_by_test_id("save").click()
     expect(page).to_have_url(f"{demo.url}/workflows/second-name")
     assert demo.client.workflow("first-name")["version"] == 1

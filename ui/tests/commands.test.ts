@@ -6,7 +6,7 @@ import { bodyFileOf, canRepeat, commandOf } from "../src/wire/commands.ts";
 import type { Exchange } from "../src/wire/exchange.ts";
 import { rowsOf } from "../src/wire/exchange.ts";
 import { hasControl, literal, printed, pythonText, variablesIn, word } from "../src/wire/quoting.ts";
-import { runCommand } from "../src/workflows/start/command.ts";
+import { runCommand } from "../src/workflows/start/cliCommand.ts";
 
 const NASTY = [
   "",

@@ -4,11 +4,11 @@ import { escapeBidi } from "../src/app/bidi.ts";
 import { sizeOf } from "../src/app/bytes.ts";
 import { clockTime } from "../src/app/clockTime.ts";
 import { safeName } from "../src/app/download.ts";
-import { absolute, ago, lasting } from "../src/app/Timestamp.tsx";
+import { absoluteTime, relativeTime, formatDuration } from "../src/app/Timestamp.tsx";
 import { textDifference } from "../src/migration/textDifference.ts";
 import { barsOf } from "../src/runs/gantt/bars.ts";
-import { marksOf, placed, roomFor } from "../src/runs/gantt/scale.ts";
-import { counted, named } from "../src/runs/list/words.ts";
+import { marksOf, placed, roomFor } from "../src/runs/gantt/timeScale.ts";
+import { counted, named } from "../src/runs/list/formatCounts.ts";
 import { freshStep, type Span } from "../src/runs/model.ts";
 
 test.each([
@@ -21,7 +21,7 @@ test.each([
   [3_599_999, "59 min 59 s"],
   [7_260_000, "2 h 1 min"],
 ])("a duration of %d ms is %s", (milliseconds, text) => {
-  expect(lasting(milliseconds)).toBe(text);
+  expect(formatDuration(milliseconds)).toBe(text);
 });
 
 test.each([
@@ -31,12 +31,12 @@ test.each([
   [7_200_000, "2 h ago"],
   [90_000_000, "1 d ago"],
 ])("%d ms ago is %s", (milliseconds, text) => {
-  expect(ago(milliseconds)).toBe(text);
+  expect(relativeTime(milliseconds)).toBe(text);
 });
 
 test("times are shown in UTC if the reader wants that", () => {
   const at = Date.parse("2026-03-01T10:20:30.456Z");
-  expect(absolute(at, "utc")).toBe("2026-03-01 10:20:30.456 UTC");
+  expect(absoluteTime(at, "utc")).toBe("2026-03-01 10:20:30.456 UTC");
   expect(clockTime(at, "utc")).toBe("10:20:30.456");
   expect(clockTime(at, "local")).toMatch(/^\d\d:\d\d:30\.456$/);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { asNumber, ExactNumber, isExact, KEEPS_ALL_DIGITS, parseAnswer, parseExact } from "../src/api/exactJson.ts";
+import { asNumber, ExactNumber, isExact, KEEPS_ALL_DIGITS, parseResponse, parseExact } from "../src/api/exactJson.ts";
 import { formatted, formattedJson } from "../src/code/formatJson.ts";
 import { find, keyOf, opening, rowsOf, sizeOfValue } from "../src/runs/inspector/jsonRows.ts";
 
@@ -39,7 +39,7 @@ describe("JSON that a person wrote", () => {
 
 describe("an answer of the API", () => {
   test("has ordinary numbers, except in the values of agents and runs", () => {
-    const answer = parseAnswer('{"took": 1.0, "input": {"price": 1.0}}') as {
+    const answer = parseResponse('{"took": 1.0, "input": {"price": 1.0}}') as {
       took: unknown;
       input: { price: unknown };
     };
@@ -49,7 +49,7 @@ describe("an answer of the API", () => {
   });
 
   test("keeps a number that a double cannot hold", () => {
-    const { id } = parseAnswer('{"id": 9007199254740993}') as { id: ExactNumber };
+    const { id } = parseResponse('{"id": 9007199254740993}') as { id: ExactNumber };
     expect([isExact(id), id.isLong, String(id)]).toEqual([true, true, "9007199254740993"]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import type { RunEvent } from "../src/api/stream.ts";
+import type { RunEvent } from "../src/api/eventStream.ts";
 import { apply, failureOf, indexOf, NOTHING, ownerOf, type RunModel, statusIn, stepOf } from "../src/runs/model.ts";
 
 const START = Date.parse("2026-03-01T10:00:00Z");

@@ -1,9 +1,9 @@
-/** What an agent had to do, minute by minute: calls with failures, and latency with the longest call of each minute. */
+/** An agent's activity per minute: calls with failures, and latency with the longest call of each minute. */
 
 import { useElementSize } from "@mantine/hooks";
 import { useId } from "react";
 
-import { lasting, useTimeZone } from "../app/Timestamp.tsx";
+import { formatDuration, useTimeZone } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import type { Activity } from "./queries.ts";
 import { seriesOf, totalsOf } from "./health.ts";
@@ -13,7 +13,7 @@ const LEFT = 46;
 const BOTTOM = 18;
 const TOP = 8;
 const MARKS = 5;
-// Below it, fewer fit beside one another.
+// Below this width, the axis has fewer labels.
 const NARROW = 420;
 
 interface Frame {
@@ -34,7 +34,7 @@ export function CallsChart({ activity }: { activity: Activity }) {
         className={classes["chart"]}
         viewBox={`0 0 ${Math.max(width, 1)} ${HEIGHT}`}
         role="img"
-        aria-label={`Calls by the minute: ${totals.calls} in all, ${totals.failures} failed, ${frame.most} in the busiest minute.`}
+        aria-label={`Calls per minute: ${totals.calls} in total, ${totals.failures} failed, at most ${frame.most} in one minute.`}
         data-testid="calls-chart"
       >
         <Axes frame={frame} activity={activity} word={(value) => value.toLocaleString()} />
@@ -50,17 +50,18 @@ export function LatencyChart({ activity }: { activity: Activity }) {
   const { meanMs, longestMs } = seriesOf(activity);
   const { meanMs: mean, longestMs: longest } = totalsOf(activity);
   const frame = { width, length: meanMs.length, most: Math.max(1, longest ?? 1) };
-  const told = mean === null ? "no calls" : `${lasting(mean)} on average, ${lasting(longest ?? 0)} at most`;
+  const summary =
+    mean === null ? "no calls" : `${formatDuration(mean)} on average, ${formatDuration(longest ?? 0)} maximum`;
   return (
     <div ref={ref}>
       <svg
         className={classes["chart"]}
         viewBox={`0 0 ${Math.max(width, 1)} ${HEIGHT}`}
         role="img"
-        aria-label={`Latency by the minute: ${told}.`}
+        aria-label={`Latency per minute: ${summary}.`}
         data-testid="latency-chart"
       >
-        <Axes frame={frame} activity={activity} word={lasting} />
+        <Axes frame={frame} activity={activity} word={formatDuration} />
         <path
           className={classes["range"]}
           d={bars(

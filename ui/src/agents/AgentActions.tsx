@@ -1,4 +1,4 @@
-/** What can be done with an agent: ask whether it is there, decide again what it speaks, close its breaker, change it. */
+/** The actions of an agent: check its health, re-detect its protocol, reset its circuit breaker, edit it, remove it. */
 
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -7,26 +7,26 @@ import { useNavigate } from "@tanstack/react-router";
 import { FilePen, HeartPulse, RefreshCw, ShieldCheck, Trash2 } from "lucide-react";
 
 import { api, body } from "../api/client.ts";
-import { type May, useMay } from "../app/access.ts";
-import { lasting } from "../app/Timestamp.tsx";
+import { type Permission, usePermission } from "../app/permissions.ts";
+import { formatDuration } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { rememberHealthCheck } from "./healthChecks.ts";
-import { Note } from "./Note.tsx";
+import { Callout } from "./Callout.tsx";
 import type { Agent, Health } from "./queries.ts";
 
 const HEALTH = {
-  healthy: { word: "It answers", weight: "good" },
-  unhealthy: { word: "It does not answer as it should", weight: "bad" },
-  unknown: { word: "Nobody can tell", weight: "neutral" },
+  healthy: { word: "Healthy", weight: "good" },
+  unhealthy: { word: "Unhealthy", weight: "bad" },
+  unknown: { word: "Unknown", weight: "neutral" },
 } as const;
 
 export function AgentActions({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const operator = useMay("operator");
-  const admin = useMay("admin");
+  const operator = usePermission("operator");
+  const admin = usePermission("admin");
   const path = { params: { path: { agent: agent.name } } };
   const [asked, { open: showHealth, close: hideHealth }] = useDisclosure();
   const [removing, { open: beginRemoving, close: endRemoving }] = useDisclosure();
@@ -38,14 +38,14 @@ export function AgentActions({ agent }: { agent: Agent }) {
     mutationFn: () => body(api.POST("/api/v1/agents/{agent}/refresh", path)),
     onSuccess: (found) => {
       void queries.invalidateQueries({ queryKey: ["agents"] });
-      toast("done", `${agent.name} speaks ${found.dialect?.protocol ?? found.protocol}.`);
+      toast("done", `Detected protocol of ${agent.name}: ${found.dialect?.protocol ?? found.protocol}`);
     },
   });
   const reset = useMutation({
     mutationFn: () => body(api.POST("/api/v1/agents/{agent}/reset", path)),
     onSuccess: () => {
       void queries.invalidateQueries({ queryKey: ["agents"] });
-      toast("done", `The breaker of ${agent.name} is closed, and its tasks may go at once.`);
+      toast("done", `Limits of ${agent.name} reset. Waiting tasks are sent now.`);
     },
   });
   const failed = refresh.error ?? reset.error;
@@ -64,7 +64,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
           }}
           testId="ask-health"
         >
-          Is it there?
+          Check health
         </ActionButton>
         <ActionButton
           icon={RefreshCw}
@@ -73,7 +73,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
           onPress={() => refresh.mutate()}
           testId="refresh-card"
         >
-          Refresh card
+          Re-detect protocol
         </ActionButton>
         {hasLimits && (
           <ActionButton
@@ -84,7 +84,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
             onPress={() => reset.mutate()}
             testId="reset-breaker"
           >
-            {agent.breaker === null ? "Reset rate" : "Reset breaker"}
+            {agent.breaker === null ? "Reset rate limit" : "Reset circuit breaker"}
           </ActionButton>
         )}
         <ActionButton
@@ -93,7 +93,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
           onPress={() => void navigate({ to: "/agents/$agent/edit", params: { agent: agent.name } })}
           testId="edit-agent"
         >
-          Change
+          Edit
         </ActionButton>
         <ActionButton icon={Trash2} refused={refusal(admin)} onPress={beginRemoving} testId="remove-agent">
           Remove
@@ -103,7 +103,7 @@ export function AgentActions({ agent }: { agent: Agent }) {
       <Modal
         opened={asked}
         onClose={hideHealth}
-        title={`Is ${agent.name} there?`}
+        title={`Health of ${agent.name}`}
         closeButtonProps={{ "aria-label": "Close" }}
         centered
       >
@@ -114,22 +114,22 @@ export function AgentActions({ agent }: { agent: Agent }) {
   );
 }
 
-function refusal(may: May): string | null {
+function refusal(may: Permission): string | null {
   return may.allowed ? null : may.reason;
 }
 
 function HealthAnswer({ health, error }: { health: Health | undefined; error: unknown }) {
   if (error !== null) return <ProblemPanel error={error} />;
-  if (health === undefined) return <Text size="sm">It is being asked…</Text>;
+  if (health === undefined) return <Text size="sm">Checking…</Text>;
   const { word, weight } = HEALTH[health.status];
   return (
-    <Note weight={weight} title={word} testId="health" value={health.status}>
+    <Callout weight={weight} title={word} testId="health" value={health.status}>
       <Text size="sm">{health.detail}</Text>
       <Text size="xs" mt={4}>
-        {health.protocol === null ? "" : `${health.protocol}, `}after {lasting(health.duration_ms)}. It was asked
-        without being given work.
+        {health.protocol === null ? "" : `${health.protocol}, `}
+        {formatDuration(health.duration_ms)}. A health check sends no work to the agent.
       </Text>
-    </Note>
+    </Callout>
   );
 }
 
@@ -142,7 +142,7 @@ function Removal({ agent, opened, close }: { agent: Agent; opened: boolean; clos
       await navigate({ to: "/agents", search: {} });
       queries.removeQueries({ queryKey: ["agents", "one", agent.name] });
       void queries.invalidateQueries({ queryKey: ["agents", "list"] });
-      toast("done", `${agent.name} is removed.`);
+      toast("done", `Removed ${agent.name}.`);
     },
   });
   return (
@@ -155,13 +155,13 @@ function Removal({ agent, opened, close }: { agent: Agent; opened: boolean; clos
     >
       <Stack gap="sm">
         <Text size="sm">
-          Steps that call it will fail from now on, also those of runs that are under way. Its secret and its checks are
-          deleted; the runs that it took part in stay.
+          Steps that call this agent will fail, including those of active runs. Its credentials and checks are deleted.
+          Its past runs are kept.
         </Text>
         {remove.error !== null && <ProblemPanel error={remove.error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={close}>
-            Keep it
+            Cancel
           </Button>
           <Button color="red.8" loading={remove.isPending} onClick={() => remove.mutate()} data-testid="confirm-remove">
             Remove

@@ -1,4 +1,4 @@
-/** The form of an agent: registered with it, and changed with it. A secret goes in and never comes out. */
+/** The form that registers or edits an agent. Credentials are write-only: the server never returns them. */
 
 import {
   Button,
@@ -16,18 +16,18 @@ import {
 import type { ReactNode } from "react";
 
 import { Problem } from "../api/problem.ts";
-import { useMay } from "../app/access.ts";
+import { usePermission } from "../app/permissions.ts";
 import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { JsonEditor, jsonProblem } from "../forms/JsonEditor.tsx";
 import classes from "./agents.module.css";
-import { AUTH_TYPES, type Fields, PROTOCOLS, SECRET_PARTS } from "./fields.ts";
+import { AUTH_TYPES, type Fields, PROTOCOLS, SECRET_PARTS } from "./formFields.ts";
 
 interface FormProps {
   readonly fields: Fields;
   readonly change: (part: Partial<Fields>) => void;
   readonly error: unknown;
-  /** Whether a secret is stored that stays unless another is given. */
+  /** Whether credentials are stored. They are kept unless new ones are entered. */
   readonly hasSecret: boolean;
   readonly isSending: boolean;
   readonly send: () => void;
@@ -36,7 +36,7 @@ interface FormProps {
 }
 
 export function AgentForm({ fields, change, error, hasSecret, isSending, send, word, beside }: FormProps) {
-  const may = useMay("admin");
+  const may = usePermission("admin");
   const found = findings(error);
   const isBroken = jsonProblem(fields.protocolConfig) !== null || jsonProblem(fields.secretJson) !== null;
   const isReady = fields.name.trim() !== "" && fields.url.trim() !== "" && !isBroken;
@@ -48,11 +48,11 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
       }}
     >
       <Stack gap="md" maw={720}>
-        <NotAllowed may={may} title="What you write here cannot be saved" />
-        <Section title="Who it is">
+        <NotAllowed may={may} title="You can't save changes here" />
+        <Section title="General">
           <TextInput
             label="Name"
-            description="What workflows call it."
+            description="Workflows refer to the agent by this name."
             required
             maxLength={255}
             value={fields.name}
@@ -61,8 +61,8 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
             data-testid="field-name"
           />
           <TextInput
-            label="Address"
-            description="Where it takes requests: an http or https URL, the ARN of an AgentCore runtime, or stdio: and a program's name."
+            label="URL"
+            description="An http or https URL, the ARN of an AgentCore runtime, or stdio: followed by a program name."
             placeholder="http://localhost:8080/agent"
             required
             maxLength={2048}
@@ -82,10 +82,10 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
             data-testid="field-description"
           />
         </Section>
-        <Section title="What it speaks">
+        <Section title="Protocol">
           <Select
             label="Protocol"
-            description="auto asks the agent for its card, and tries what else there is."
+            description="With auto, Trunkline reads the agent card, and probes the known protocols if there is none."
             data={[...new Set([...PROTOCOLS, fields.protocol])]}
             allowDeselect={false}
             value={fields.protocol}
@@ -94,17 +94,17 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
             data-testid="field-protocol"
           />
           <JsonEditor
-            label="Settings of the protocol"
-            description='JSON, if it needs any: {"method": "message/send", "input_mode": "json"}'
+            label="Protocol options"
+            description='Optional JSON, for example {"method": "message/send", "input_mode": "json"}'
             text={fields.protocolConfig}
             onText={(protocolConfig) => change({ protocolConfig })}
             error={found("protocol_config")}
             testId="field-protocol-config"
           />
         </Section>
-        <Section title="How it knows Trunkline">
+        <Section title="Authentication">
           <Select
-            label="Credentials"
+            label="Authentication type"
             data={[...AUTH_TYPES]}
             allowDeselect={false}
             value={fields.authType}
@@ -151,11 +151,13 @@ function Secret({
 }: Pick<FormProps, "fields" | "change" | "hasSecret"> & { error: string | null }) {
   const parts = SECRET_PARTS[fields.authType];
   if (fields.authType === "none") return null;
-  const stays = hasSecret ? "Left empty, the stored one stays." : "It is stored encrypted and never shown again.";
+  const stays = hasSecret
+    ? "Leave empty to keep the stored credentials."
+    : "Credentials are stored encrypted and never shown again.";
   if (parts === undefined) {
     return (
       <JsonEditor
-        label="The secret, as JSON"
+        label="Credentials (JSON)"
         description={stays}
         text={fields.secretJson}
         onText={(secretJson) => change({ secretJson })}
@@ -200,7 +202,7 @@ function Limits({
     <Section title="Limits">
       <Group gap="md" align="flex-start">
         <NumberInput
-          label="Timeout of an attempt, in ms"
+          label="Timeout per attempt (ms)"
           min={1}
           max={86_400_000}
           value={fields.timeoutMs}
@@ -209,7 +211,7 @@ function Limits({
           data-testid="field-timeout"
         />
         <NumberInput
-          label="Calls at a time"
+          label="Max concurrent calls"
           min={1}
           max={10_000}
           value={fields.maxConcurrency}
@@ -219,7 +221,7 @@ function Limits({
         />
       </Group>
       <Switch
-        label="Only so many calls a second"
+        label="Limit the call rate"
         checked={fields.hasRate}
         onChange={(event) => change({ hasRate: event.currentTarget.checked })}
         data-testid="field-rate"
@@ -227,32 +229,27 @@ function Limits({
       {fields.hasRate && (
         <Group gap="md" align="flex-start">
           <NumberInput
-            label="Calls a second"
+            label="Calls per second"
             min={0.001}
             value={fields.perSecond}
             onChange={(perSecond) => change({ perSecond })}
             error={found("rate")}
           />
-          <NumberInput
-            label="At once after a quiet time"
-            min={1}
-            value={fields.burst}
-            onChange={(burst) => change({ burst })}
-          />
+          <NumberInput label="Burst size" min={1} value={fields.burst} onChange={(burst) => change({ burst })} />
         </Group>
       )}
       <Switch
-        label="Leave it alone for a while when its calls keep failing (a breaker)"
+        label="Use a circuit breaker: pause calls while they keep failing"
         checked={fields.hasBreaker}
         onChange={(event) => change({ hasBreaker: event.currentTarget.checked })}
         data-testid="field-breaker"
       />
       <Select
-        label="When nobody knows whether it has taken a message"
+        label="When it is unknown whether a message was delivered"
         data={[
-          { value: "ask_first", label: "Ask it first" },
-          { value: "same_message", label: "Send the same message again" },
-          { value: "never", label: "Never call it twice" },
+          { value: "ask_first", label: "Ask the agent first" },
+          { value: "same_message", label: "Resend the same message" },
+          { value: "never", label: "Never resend" },
         ]}
         allowDeselect={false}
         value={fields.resend}
@@ -260,7 +257,7 @@ function Limits({
         data-testid="field-resend"
       />
       <Switch
-        label="The same work may be given to it twice, as while it is shadowed"
+        label="Repeatable: the agent can safely receive the same task twice (required for shadow calls)"
         checked={fields.repeatable}
         onChange={(event) => change({ repeatable: event.currentTarget.checked })}
         data-testid="field-repeatable"
@@ -269,7 +266,7 @@ function Limits({
   );
 }
 
-/** What the server finds wrong with a field, and with whatever is inside of it. */
+/** The server's validation errors for a field and its nested fields. */
 function findings(error: unknown): (path: string) => string | null {
   const errors = error instanceof Problem ? error.errors : [];
   return (path) => {

@@ -1,4 +1,4 @@
-/** One agent: how it stands and is set, its last calls, its card, how it was checked, and a place to try it out. */
+/** One agent: its health and settings, recent calls, card, checks, and test calls. */
 
 import { Group, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -20,8 +20,8 @@ import { HealthCheckMark } from "./HealthCheckMark.tsx";
 import { BreakerBadge, HealthBadge } from "./Badges.tsx";
 import { Overview } from "./Overview.tsx";
 import { activityQuery, type Agent, agentQuery, HOUR } from "./queries.ts";
-import { breakerOf, spokenBy, healthOf } from "./health.ts";
-import { TryPanel } from "./TryPanel.tsx";
+import { breakerOf, dialectOf, healthOf } from "./health.ts";
+import { TestCallPanel } from "./TestCallPanel.tsx";
 
 type Tab = NonNullable<AgentSearch["tab"]> | "overview";
 
@@ -30,7 +30,7 @@ const TABS: readonly (readonly [Tab, string])[] = [
   ["calls", "Calls"],
   ["card", "Card"],
   ["checks", "Checks"],
-  ["try", "Try it"],
+  ["try", "Test call"],
 ];
 
 export function AgentPage() {
@@ -86,7 +86,7 @@ function Shown({ agent }: { agent: Agent }) {
           <ChecksPanel agent={agent} />
         </Tabs.Panel>
         <Tabs.Panel value="try" pt="sm">
-          <TryPanel agent={agent} />
+          <TestCallPanel agent={agent} />
         </Tabs.Panel>
       </Tabs>
     </Stack>
@@ -115,7 +115,7 @@ function Head({ agent }: { agent: Agent }) {
       )}
       <Group gap="md">
         <Text size="sm" c="dimmed" className={classes["wrap"]}>
-          {spokenBy(agent)} · {agent.url}
+          {dialectOf(agent)} · {agent.url}
         </Text>
         <Group gap={6}>
           <AnchorLink to="/migration/$agent" params={{ agent: agent.name }} size="sm" data-testid="to-migration">

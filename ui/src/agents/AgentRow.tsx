@@ -3,13 +3,13 @@
 import { Stack, Table, Text } from "@mantine/core";
 
 import { AnchorLink } from "../app/links.tsx";
-import { lasting, Timestamp } from "../app/Timestamp.tsx";
+import { formatDuration, Timestamp } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import { HealthCheckMark } from "./HealthCheckMark.tsx";
 import { BreakerBadge, GradeBadge, OutcomeBadge, HealthBadge } from "./Badges.tsx";
 import type { Activity, Agent } from "./queries.ts";
 import { CallBars, LatencyLine } from "./Sparkline.tsx";
-import { breakerOf, foundBy, seriesOf, spokenBy, healthOf, totalsOf } from "./health.ts";
+import { breakerOf, detectionLabel, seriesOf, dialectOf, healthOf, totalsOf } from "./health.ts";
 
 export function AgentRow({ agent }: { agent: Agent }) {
   const activity = agent.activity ?? null;
@@ -25,9 +25,9 @@ export function AgentRow({ agent }: { agent: Agent }) {
       </Table.Td>
       <Table.Td visibleFrom="sm">
         <Text size="sm" className={classes["whole"]}>
-          {spokenBy(agent)}
+          {dialectOf(agent)}
         </Text>
-        <span className={classes["small"]}>{foundBy(agent)}</span>
+        <span className={classes["small"]}>{detectionLabel(agent)}</span>
       </Table.Td>
       <Table.Td>
         <Stack gap={0} align="flex-start">
@@ -73,21 +73,22 @@ function Figures({ activity }: { activity: Activity }) {
   const { calls, failures, meanMs, longestMs } = totalsOf(activity);
   const series = seriesOf(activity);
   const failed = failures === 0 ? "" : `, ${failures.toLocaleString()} failed`;
-  const latency = meanMs === null ? "no calls" : `${lasting(meanMs)} on average, ${lasting(longestMs ?? 0)} at most`;
+  const latency =
+    meanMs === null ? "no calls" : `${formatDuration(meanMs)} on average, ${formatDuration(longestMs ?? 0)} maximum`;
   return (
     <>
       <Table.Td>
         <div className={classes["figure"]} data-testid="calls">
           <CallBars
             series={series}
-            label={`Calls of the last hour, minute by minute: ${calls} in all, ${failures} failed.`}
+            label={`Calls per minute in the last hour: ${calls} in total, ${failures} failed.`}
           />
           <span className={classes["small"]}>
             {calls.toLocaleString()}
             {failures > 0 && (
               <span className={classes["bad"]}>
                 {failed}
-                <span className={classes["share"]}> ({Math.round((100 * failures) / calls)} %)</span>
+                <span className={classes["share"]}> ({Math.round((100 * failures) / calls)}%)</span>
               </span>
             )}
           </span>
@@ -95,10 +96,10 @@ function Figures({ activity }: { activity: Activity }) {
       </Table.Td>
       <Table.Td visibleFrom="sm">
         <div className={classes["figure"]} data-testid="latency">
-          <LatencyLine series={series} label={`Latency of the last hour, minute by minute: ${latency}.`} />
+          <LatencyLine series={series} label={`Latency per minute in the last hour: ${latency}.`} />
           <span className={classes["small"]}>
-            {meanMs === null ? "–" : lasting(meanMs)}
-            {longestMs !== null && <span className={classes["share"]}>, max {lasting(longestMs)}</span>}
+            {meanMs === null ? "–" : formatDuration(meanMs)}
+            {longestMs !== null && <span className={classes["share"]}>, max {formatDuration(longestMs)}</span>}
           </span>
         </div>
       </Table.Td>

@@ -1,4 +1,4 @@
-/** The list of agents: what each speaks, how it stands, and what it had to do in the last hour. */
+/** The list of agents: dialect, health, and activity in the last hour. */
 
 import { Button, Code, CopyButton, Group, Select, Stack, Table, Text, TextInput, Title } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
@@ -7,7 +7,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Check, Copy, Plus, Search } from "lucide-react";
 import { useState } from "react";
 
-import { useMay } from "../app/access.ts";
+import { usePermission } from "../app/permissions.ts";
 import { Loading } from "../app/Loading.tsx";
 import { AnchorLink } from "../app/links.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
@@ -17,17 +17,17 @@ import { AgentRow } from "./AgentRow.tsx";
 import classes from "./agents.module.css";
 import { healthLabel } from "./Badges.tsx";
 import { type Agent, agentsQuery } from "./queries.ts";
-import { spokenBy, type AgentHealth, healthOf, HEALTH_STATES } from "./health.ts";
+import { dialectOf, type AgentHealth, healthOf, HEALTH_STATES } from "./health.ts";
 
 const TYPING_MS = 200;
-// A page of rows; more of them are shown when somebody asks.
+// Rows shown at first; a button shows more.
 const ROWS = 200;
 const REGISTER = "trunkline agents add my-agent http://localhost:8080/agent";
 
 export function AgentsPage() {
   const search = agentsRoute.useSearch();
   const navigate = useNavigate();
-  const may = useMay("admin");
+  const may = usePermission("admin");
   const query = useQuery(agentsQuery);
   const agents = query.data?.agents ?? [];
   const shown = agents.filter((agent) => isMeant(agent, search));
@@ -54,16 +54,16 @@ export function AgentsPage() {
       {query.isSuccess && agents.length === 0 && <NoAgents />}
       {agents.length > 0 && shown.length === 0 && (
         <Group gap="xs" data-testid="no-agents">
-          <Text>No agent is like this.</Text>
+          <Text>No matching agents.</Text>
           <AnchorLink to="/agents" search={{}}>
-            Show all
+            Clear filters
           </AnchorLink>
         </Group>
       )}
       {shown.length > 0 && <AgentTable agents={shown} of={agents.length} />}
       {query.data?.areAll === false && (
         <Text size="sm" c="dimmed">
-          There are more agents than these {agents.length.toLocaleString()}.
+          Only the first {agents.length.toLocaleString()} agents are shown.
         </Text>
       )}
     </Stack>
@@ -71,7 +71,7 @@ export function AgentsPage() {
 }
 
 function isMeant(agent: Agent, { q, speaks, state }: AgentsSearch): boolean {
-  if (speaks !== undefined && spokenBy(agent) !== speaks) return false;
+  if (speaks !== undefined && dialectOf(agent) !== speaks) return false;
   if (state !== undefined && !matches(agent, state)) return false;
   if (q === undefined) return true;
   const text = `${agent.name}\n${agent.url}\n${agent.description ?? ""}`.toLowerCase();
@@ -83,7 +83,7 @@ function matches(agent: Agent, state: string): boolean {
   return agent.activity != null && healthOf(agent.activity) === state;
 }
 
-/** What is chosen goes into the address, in place of what stood there. */
+/** The filters are kept in the URL. */
 function Filters({ agents }: { agents: readonly Agent[] }) {
   const given = agentsRoute.useSearch();
   const navigate = useNavigate({ from: "/agents" });
@@ -91,13 +91,13 @@ function Filters({ agents }: { agents: readonly Agent[] }) {
   const change = (part: AgentsSearch, without: keyof AgentsSearch) =>
     void navigate({ search: ({ [without]: _, ...rest }: AgentsSearch) => ({ ...rest, ...part }), replace: true });
   const look = useDebouncedCallback((q: string) => change(q === "" ? {} : { q }, "q"), TYPING_MS);
-  const spoken = [...new Set(agents.map(spokenBy))].sort();
+  const spoken = [...new Set(agents.map(dialectOf))].sort();
   return (
     <Group gap="xs">
       <TextInput
         type="search"
-        aria-label="Search agents by name, address or description"
-        placeholder="Search by name or address"
+        aria-label="Search agents by name, URL or description"
+        placeholder="Search by name or URL"
         leftSection={<Search size={16} aria-hidden />}
         value={text}
         onChange={(event) => {
@@ -110,7 +110,7 @@ function Filters({ agents }: { agents: readonly Agent[] }) {
         data-search
       />
       <Select
-        aria-label="Only agents that speak"
+        aria-label="Filter by dialect"
         placeholder="Any dialect"
         clearable
         clearButtonProps={{ "aria-label": "Any dialect" }}
@@ -121,10 +121,10 @@ function Filters({ agents }: { agents: readonly Agent[] }) {
         data-testid="filter-speaks"
       />
       <Select
-        aria-label="Only agents in this state"
-        placeholder="Any state"
+        aria-label="Filter by status"
+        placeholder="Any status"
         clearable
-        clearButtonProps={{ "aria-label": "Any state" }}
+        clearButtonProps={{ "aria-label": "Any status" }}
         data={[
           ...HEALTH_STATES.map((standing: AgentHealth) => ({ value: standing, label: healthLabel(standing) })),
           { value: "breaker", label: "Breaker not closed" },
@@ -141,7 +141,7 @@ function Filters({ agents }: { agents: readonly Agent[] }) {
 function NoAgents() {
   return (
     <Stack gap="xs" data-testid="no-agents" maw={640}>
-      <Text>There are no agents yet. Register one here, or from a terminal:</Text>
+      <Text>No agents yet. Register one here or from a terminal:</Text>
       <Group gap="xs" wrap="nowrap">
         <Code block tabIndex={0} style={{ flex: 1 }}>
           {REGISTER}
@@ -170,19 +170,19 @@ function AgentTable({ agents, of }: { agents: readonly Agent[]; of: number }) {
       <Table.ScrollContainer minWidth={0}>
         <Table highlightOnHover verticalSpacing={6} data-testid="agents">
           <Table.Caption>
-            {agents.length === of ? `${of} agents` : `${agents.length} of ${of} agents`}; figures of the last hour
+            {agents.length === of ? `${of} agents` : `${agents.length} of ${of} agents`}. Figures cover the last hour.
           </Table.Caption>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Agent</Table.Th>
-              <Table.Th visibleFrom="sm">Speaks</Table.Th>
-              <Table.Th>State</Table.Th>
+              <Table.Th visibleFrom="sm">Dialect</Table.Th>
+              <Table.Th>Status</Table.Th>
               <Table.Th>Calls</Table.Th>
               <Table.Th visibleFrom="sm">Latency</Table.Th>
               <Table.Th visibleFrom="xs" className={classes["whole"]}>
                 Last call
               </Table.Th>
-              <Table.Th visibleFrom="md">Checked</Table.Th>
+              <Table.Th visibleFrom="md">Last check</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>

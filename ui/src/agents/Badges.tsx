@@ -1,4 +1,4 @@
-/** How an agent stands, its breaker, a call's end and a check's grade: an icon and a word each. */
+/** Badges for an agent's health, its circuit breaker, a call's outcome and a check's grade: an icon and a label each. */
 
 import { Tooltip } from "@mantine/core";
 import {
@@ -18,7 +18,7 @@ import {
 
 import classes from "./agents.module.css";
 import type { AgentCall, CheckFinding } from "./queries.ts";
-import type { BreakerWord, AgentHealth } from "./health.ts";
+import type { BreakerState, AgentHealth } from "./health.ts";
 
 interface Appearance {
   readonly icon: LucideIcon;
@@ -27,57 +27,57 @@ interface Appearance {
   readonly told: string;
 }
 
-const STANDING: Record<AgentHealth, Appearance> = {
+const HEALTH: Record<AgentHealth, Appearance> = {
   healthy: {
     icon: CircleCheck,
     word: "Healthy",
     color: "var(--status-completed)",
-    told: "Every call of the last hour has ended well.",
+    told: "All calls in the last hour succeeded.",
   },
   unsteady: {
     icon: TriangleAlert,
-    word: "Unsteady",
+    word: "Degraded",
     color: "var(--status-waiting)",
-    told: "Some calls of the last hour have failed.",
+    told: "Some calls in the last hour failed.",
   },
   failing: {
     icon: CircleX,
     word: "Failing",
     color: "var(--status-failed)",
-    told: "At least half of the calls of the last hour have failed, and the last one too.",
+    told: "At least half of the calls in the last hour failed, including the latest.",
   },
   quiet: {
     icon: CircleMinus,
-    word: "Quiet",
+    word: "Idle",
     color: "var(--status-pending)",
-    told: "No call has ended in the last hour.",
+    told: "No calls ended in the last hour.",
   },
   unused: {
     icon: CircleDashed,
-    word: "Not called yet",
+    word: "Never called",
     color: "var(--status-pending)",
-    told: "No step has called it.",
+    told: "No step has called this agent yet.",
   },
 };
 
-const BREAKER: Record<Exclude<BreakerWord, "none">, Appearance> = {
+const BREAKER: Record<Exclude<BreakerState, "none">, Appearance> = {
   closed: {
     icon: ShieldCheck,
     word: "Closed",
     color: "var(--status-completed)",
-    told: "Its calls go through.",
+    told: "Calls are sent normally.",
   },
   half_open: {
     icon: ShieldEllipsis,
     word: "Half open",
     color: "var(--status-waiting)",
-    told: "A few calls are let through to see whether it works again.",
+    told: "A few calls are sent to test whether the agent has recovered.",
   },
   open: {
     icon: ShieldAlert,
     word: "Open",
     color: "var(--status-failed)",
-    told: "It has failed too often: its tasks wait until it is tried again.",
+    told: "The agent failed too often. Its tasks wait until the next probe.",
   },
 };
 
@@ -86,16 +86,16 @@ const OUTCOME: Record<AgentCall["outcome"], Appearance> = {
   error: { icon: CircleX, word: "Error", color: "var(--status-failed)", told: "" },
   interrupted: {
     icon: MessageCircleQuestionMark,
-    word: "Asked",
+    word: "Question",
     color: "var(--status-waiting)",
-    told: "The agent has asked something.",
+    told: "The agent asked a question.",
   },
   cancelled: { icon: Ban, word: "Cancelled", color: "var(--status-cancelled)", told: "" },
   unknown: {
     icon: CircleHelp,
     word: "Unknown",
     color: "var(--status-waiting)",
-    told: "Nobody knows what the agent has done.",
+    told: "The call may or may not have reached the agent.",
   },
 };
 
@@ -114,7 +114,7 @@ const GRADE_COLORS: Record<string, string> = {
   F: "var(--status-failed)",
 };
 
-function Mark({ appearance, testId, value }: { appearance: Appearance; testId: string; value: string }) {
+function IconBadge({ appearance, testId, value }: { appearance: Appearance; testId: string; value: string }) {
   const { icon: Icon, word, color, told } = appearance;
   const mark = (
     <span className={classes["mark"]} style={{ color }} data-testid={testId} data-value={value}>
@@ -132,18 +132,18 @@ function Mark({ appearance, testId, value }: { appearance: Appearance; testId: s
 }
 
 export function HealthBadge({ standing }: { standing: AgentHealth }) {
-  return <Mark appearance={STANDING[standing]} testId="standing" value={standing} />;
+  return <IconBadge appearance={HEALTH[standing]} testId="standing" value={standing} />;
 }
 
 export function healthLabel(standing: AgentHealth): string {
-  return STANDING[standing].word;
+  return HEALTH[standing].word;
 }
 
-export function BreakerBadge({ breaker }: { breaker: BreakerWord }) {
+export function BreakerBadge({ breaker }: { breaker: BreakerState }) {
   if (breaker === "none") return null;
   const appearance = BREAKER[breaker];
   return (
-    <Mark
+    <IconBadge
       appearance={{ ...appearance, word: `Breaker ${appearance.word.toLowerCase()}` }}
       testId="breaker"
       value={breaker}
@@ -152,11 +152,11 @@ export function BreakerBadge({ breaker }: { breaker: BreakerWord }) {
 }
 
 export function OutcomeBadge({ outcome }: { outcome: AgentCall["outcome"] }) {
-  return <Mark appearance={OUTCOME[outcome]} testId="outcome" value={outcome} />;
+  return <IconBadge appearance={OUTCOME[outcome]} testId="outcome" value={outcome} />;
 }
 
 export function VerdictBadge({ verdict }: { verdict: CheckFinding["verdict"] }) {
-  return <Mark appearance={VERDICT[verdict]} testId="verdict" value={verdict} />;
+  return <IconBadge appearance={VERDICT[verdict]} testId="verdict" value={verdict} />;
 }
 
 export function GradeBadge({ grade, passed }: { grade: string; passed: boolean }) {

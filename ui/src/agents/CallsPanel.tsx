@@ -1,11 +1,11 @@
-/** The last attempts on an agent that have ended, each with the way to its step. */
+/** The last attempts that called an agent and have ended, with links to their steps. */
 
 import { Button, Group, Stack, Table, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 
 import { Loading } from "../app/Loading.tsx";
 import { AnchorLink } from "../app/links.tsx";
-import { lasting, Timestamp } from "../app/Timestamp.tsx";
+import { formatDuration, Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import classes from "./agents.module.css";
 import { OutcomeBadge } from "./Badges.tsx";
@@ -20,7 +20,7 @@ export function CallsPanel({ agent }: { agent: string }) {
       {query.isPending && <Loading />}
       {query.isSuccess && calls.length === 0 && (
         <Text size="sm" data-testid="no-calls">
-          No call of it has ended yet. Its calls are listed here as soon as a step of a run has called it.
+          No calls yet. Calls are listed here after a step of a run has called this agent.
         </Text>
       )}
       {calls.length > 0 && (
@@ -30,7 +30,7 @@ export function CallsPanel({ agent }: { agent: string }) {
               <Table.Tr>
                 <Table.Th>Outcome</Table.Th>
                 <Table.Th>Step</Table.Th>
-                {["Attempt", "Run", "Took", "Ended"].map((name) => (
+                {["Attempt", "Run", "Duration", "Ended"].map((name) => (
                   <Table.Th key={name} visibleFrom="sm">
                     {name}
                   </Table.Th>
@@ -52,7 +52,7 @@ export function CallsPanel({ agent }: { agent: string }) {
           onClick={() => void query.fetchNextPage()}
           data-testid="more-calls"
         >
-          Earlier calls
+          Load earlier calls
         </Button>
       )}
     </Stack>
@@ -60,7 +60,7 @@ export function CallsPanel({ agent }: { agent: string }) {
 }
 
 function CallRow({ call }: { call: AgentCall }) {
-  const took = call.duration_ms === null ? "–" : lasting(call.duration_ms);
+  const took = call.duration_ms === null ? "–" : formatDuration(call.duration_ms);
   return (
     <Table.Tr data-testid="agent-call" data-outcome={call.outcome}>
       <Table.Td>
@@ -81,11 +81,11 @@ function CallRow({ call }: { call: AgentCall }) {
         >
           {call.step}
         </AnchorLink>
-        {/* On a phone there is no room for columns of their own. */}
+        {/* On a phone these replace the columns. */}
         <Group hiddenFrom="sm" mt={6} gap="2px 12px" fz="xs" c="dimmed">
           <RunLink call={call} />
           <span>attempt {call.attempt}</span>
-          <span>took {took}</span>
+          <span>{took}</span>
           <Timestamp at={call.ended_at} />
         </Group>
       </Table.Td>

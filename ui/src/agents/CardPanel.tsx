@@ -1,4 +1,4 @@
-/** What an agent says of itself: its card, read now. Everything in it is a stranger's words and shown as text. */
+/** An agent's card, fetched now. Its content is untrusted and rendered as plain text. */
 
 import { Anchor, Badge, Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -12,7 +12,7 @@ import { JsonTree } from "../runs/inspector/JsonTree.tsx";
 import type { Json } from "../runs/inspector/jsonRows.ts";
 import classes from "./agents.module.css";
 import { cardOf, type Skill } from "./card.ts";
-import { Note } from "./Note.tsx";
+import { Callout } from "./Callout.tsx";
 import { type Agent, type CardView, cardQuery } from "./queries.ts";
 
 export function CardPanel({ agent }: { agent: Agent }) {
@@ -25,7 +25,7 @@ export function CardPanel({ agent }: { agent: Agent }) {
     <Stack gap="md">
       <Group gap="md" justify="space-between">
         <Text size="sm" c="dimmed" className={classes["wrap"]}>
-          Read <Timestamp at={view.asked_at} />
+          Fetched <Timestamp at={view.asked_at} />
           {view.url === null ? "" : ` from ${view.url}`}
         </Text>
         <Button
@@ -36,16 +36,16 @@ export function CardPanel({ agent }: { agent: Agent }) {
           onClick={() => void query.refetch()}
           data-testid="read-card"
         >
-          Read again
+          Reload
         </Button>
       </Group>
       {query.error !== null && <ProblemPanel error={query.error} />}
       {view.changed === true && (
-        <Note weight="caution" title="The card has changed" testId="card-changed">
+        <Callout weight="caution" title="The card has changed" testId="card-changed">
           <Text size="sm">
-            It is another one than the card that decided what the agent speaks. Refresh the card to decide by this one.
+            The agent's protocol was detected from an older card. Re-detect the protocol to use this one.
           </Text>
-        </Note>
+        </Callout>
       )}
       {view.card === null ? <NoCard view={view} /> : <Card card={view.card} />}
     </Stack>
@@ -55,7 +55,7 @@ export function CardPanel({ agent }: { agent: Agent }) {
 function NoCard({ view }: { view: CardView }) {
   return (
     <Stack gap={4} data-testid="no-card">
-      <Text>There is no card to show.</Text>
+      <Text>This agent has no card.</Text>
       <Text size="sm" c="dimmed">
         {view.detail}
       </Text>
@@ -68,9 +68,9 @@ function Card({ card }: { card: Json }) {
   return (
     <div className={classes["columns"]}>
       <Stack gap="md" data-testid="card">
-        <section className={classes["box"]} aria-label="What it says of itself">
+        <section className={classes["box"]} aria-label="Agent card">
           <Title order={2} size="h5" className={classes["wrap"]}>
-            {name ?? "An agent without a name"}
+            {name ?? "Unnamed agent"}
           </Title>
           {description !== null && (
             <Text size="sm" mt={4} className={classes["wrap"]}>
@@ -100,7 +100,7 @@ function Card({ card }: { card: Json }) {
               </>
             )}
             {links.map(({ word, url }) => (
-              <StrangersLink key={word} word={word} url={url} />
+              <ExternalLinkFact key={word} word={word} url={url} />
             ))}
           </dl>
         </section>
@@ -119,7 +119,7 @@ function Card({ card }: { card: Json }) {
       </Stack>
       <section className={classes["box"]} aria-labelledby="raw-heading" data-testid="raw-card">
         <Title order={2} size="h5" mb="xs" id="raw-heading">
-          As it was sent
+          Raw card
         </Title>
         <JsonTree value={card} root="card" label="card" />
       </section>
@@ -134,12 +134,12 @@ function Interface({ transport, version, url }: { transport: string; version: st
         {transport}
         {version === null ? "" : ` ${version}`}
       </dt>
-      <dd>{url ?? "at the address where it is registered"}</dd>
+      <dd>{url ?? "at the registered URL"}</dd>
     </>
   );
 }
 
-function StrangersLink({ word, url }: { word: string; url: string }) {
+function ExternalLinkFact({ word, url }: { word: string; url: string }) {
   const safe = safeLink(url);
   return (
     <>

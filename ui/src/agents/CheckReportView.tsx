@@ -1,10 +1,10 @@
-/** The report of one check: what was found, what to mend, and the exchanges that prove it. */
+/** The report of one check: its findings, how to fix them, and the exchanges that show them. */
 
 import { Checkbox, Code, Group, Stack, Text } from "@mantine/core";
 import { ChevronRight } from "lucide-react";
 import { useState } from "react";
 
-import { lasting, Timestamp } from "../app/Timestamp.tsx";
+import { formatDuration, Timestamp } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import { GradeBadge, VerdictBadge } from "./Badges.tsx";
 import type { CheckFinding, CheckReport } from "./queries.ts";
@@ -22,8 +22,8 @@ export function CheckReportView({ report }: { report: CheckReport }) {
       <Group gap="md">
         <GradeBadge grade={report.grade} passed={report.passed} />
         <Text size="sm" c="dimmed">
-          {report.protocol}, <Timestamp at={report.started_at} />, {lasting(report.duration_ms)}
-          {report.active ? ", with messages" : ", without messages"}
+          {report.protocol}, <Timestamp at={report.started_at} />, {formatDuration(report.duration_ms)}
+          {report.active ? ", with test messages" : ", without test messages"}
         </Text>
       </Group>
       <Text size="sm" className={classes["wrap"]}>
@@ -31,12 +31,14 @@ export function CheckReportView({ report }: { report: CheckReport }) {
       </Text>
       <Group gap="md" justify="space-between">
         <Text size="sm">
-          {wrong.length === 0 ? "Nothing is wrong." : `${wrong.length} to look at.`} {passed} of{" "}
-          {report.findings.length} checks passed.
+          {wrong.length === 0
+            ? "No problems found."
+            : `${wrong.length} ${wrong.length === 1 ? "problem" : "problems"} found.`}{" "}
+          {passed} of {report.findings.length} checks passed.
         </Text>
         <Checkbox
           size="xs"
-          label="Show what passed and was skipped"
+          label="Show passed and skipped checks"
           checked={all}
           onChange={(event) => setAll(event.currentTarget.checked)}
           data-testid="show-all-findings"
@@ -58,10 +60,10 @@ function Attestations({ attestations }: { attestations: CheckReport["attestation
     <details className={classes["finding"]}>
       <summary>
         <Text size="sm" c="dimmed">
-          By people
+          Manual
         </Text>
         <span>
-          What no program can see: {attested} of {attestations.length} attested
+          Attestations: {attested} of {attestations.length}
         </span>
         <ChevronRight size={15} aria-hidden className={classes["chevron"]} />
       </summary>
@@ -95,11 +97,11 @@ function FindingView({ finding }: { finding: CheckFinding }) {
         <dl className={classes["facts"]}>
           <dt>Expected</dt>
           <dd>{finding.expected}</dd>
-          <dt>Seen</dt>
+          <dt>Found</dt>
           <dd>{finding.seen}</dd>
           {isWrong && (
             <>
-              <dt>Mend it</dt>
+              <dt>Fix</dt>
               <dd>
                 <b>{finding.fix}</b>
               </dd>
@@ -107,7 +109,7 @@ function FindingView({ finding }: { finding: CheckFinding }) {
           )}
           <dt>Check</dt>
           <dd>
-            <Code>{finding.id}</Code>, {finding.level}; explained in {finding.guide}
+            <Code>{finding.id}</Code>, {finding.level}. See {finding.guide}
           </dd>
         </dl>
         {finding.evidence.map((evidence, place) => (
@@ -124,8 +126,8 @@ function EvidenceView({ evidence }: { evidence: CheckFinding["evidence"][number]
     <Stack gap={4}>
       <Text size="xs" ff="monospace" className={classes["wrap"]}>
         {request.method} {request.url} →{" "}
-        {response === null ? (evidence.error ?? "no answer") : `HTTP ${response.status}`},{" "}
-        {lasting(evidence.duration_ms)}
+        {response === null ? (evidence.error ?? "no response") : `HTTP ${response.status}`},{" "}
+        {formatDuration(evidence.duration_ms)}
       </Text>
       {request.body !== "" && <Piece label="Request" text={request.body} />}
       {response !== null && response.body !== "" && <Piece label="Response" text={response.body} />}

@@ -1,4 +1,4 @@
-/** Checks of an agent: the last ones, the report of one, and a new one. */
+/** Checks of an agent: the latest checks, the report of one, and a button that starts a new one. */
 
 import { Group, Stack, Switch, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -7,7 +7,7 @@ import { ClipboardCheck } from "lucide-react";
 import { useState } from "react";
 
 import { api, body } from "../api/client.ts";
-import { useMay } from "../app/access.ts";
+import { usePermission } from "../app/permissions.ts";
 import { Loading } from "../app/Loading.tsx";
 import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
@@ -16,7 +16,7 @@ import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import classes from "./agents.module.css";
 import { CheckReportView } from "./CheckReportView.tsx";
 import { GradeBadge } from "./Badges.tsx";
-import { Note } from "./Note.tsx";
+import { Callout } from "./Callout.tsx";
 import { type Agent, checkQuery, type CheckSummary, checksQuery } from "./queries.ts";
 
 export function ChecksPanel({ agent }: { agent: Agent }) {
@@ -31,7 +31,8 @@ export function ChecksPanel({ agent }: { agent: Agent }) {
       {query.isPending && <Loading />}
       {query.isSuccess && checks.length === 0 && (
         <Text size="sm" data-testid="no-checks">
-          It was never checked. A check asks whether the agent does what its protocol wants, and says what to mend.
+          No checks yet. A check tests whether the agent conforms to its protocol, and explains how to fix what does
+          not.
         </Text>
       )}
       {checks.length > 0 && (
@@ -50,7 +51,7 @@ export function ChecksPanel({ agent }: { agent: Agent }) {
 
 function CheckNow({ agent }: { agent: Agent }) {
   const [active, setActive] = useState(false);
-  const may = useMay("operator");
+  const may = usePermission("operator");
   const queries = useQueryClient();
   const navigate = useNavigate({ from: "/agents/$agent" });
   const check = useMutation({
@@ -82,20 +83,22 @@ function CheckNow({ agent }: { agent: Agent }) {
           Check now
         </ActionButton>
         <Switch
-          label="Send messages too"
+          label="Send test messages"
           checked={active}
           onChange={(event) => setActive(event.currentTarget.checked)}
           data-testid="check-active"
         />
       </Group>
       {active && (
-        <Note weight="caution" title="The agent takes these messages for work, and does it">
-          <Text size="sm">Without them only what it says of itself and what it refuses are looked at.</Text>
-        </Note>
+        <Callout weight="caution" title="The agent processes test messages as real work">
+          <Text size="sm">
+            Without test messages, only the agent card and the handling of invalid requests are checked.
+          </Text>
+        </Callout>
       )}
       {check.isPending && (
         <Text size="sm" role="status">
-          It is being checked. That takes a few seconds, two minutes at most.
+          Checking. This takes a few seconds, at most two minutes.
         </Text>
       )}
       {check.error !== null && <ProblemPanel error={check.error} />}
@@ -121,7 +124,7 @@ function CheckLink({ check, isShown }: { check: CheckSummary; isShown: boolean }
       </Group>
       <Text size="xs" c="dimmed">
         {check.protocol}
-        {check.active ? ", with messages" : ""}
+        {check.active ? ", with test messages" : ""}
         {check.failed.length > 0 && `, ${check.failed.length} failed`}
         {check.warnings.length > 0 &&
           `, ${check.warnings.length} ${check.warnings.length === 1 ? "warning" : "warnings"}`}

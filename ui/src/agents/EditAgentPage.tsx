@@ -1,4 +1,4 @@
-/** Changes how an agent is registered. What somebody else has changed meanwhile is never overwritten. */
+/** Edits the registration of an agent. Concurrent changes are never overwritten. */
 
 import { Stack, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -13,25 +13,25 @@ import { editAgentRoute } from "../app/router.tsx";
 import { usePageTitle } from "../app/title.ts";
 import { toast } from "../app/toasts.ts";
 import { AgentForm } from "./AgentForm.tsx";
-import { type Fields, fieldsOf, patchOf } from "./fields.ts";
+import { type Fields, fieldsOf, patchOf } from "./formFields.ts";
 import type { Agent } from "./queries.ts";
 
 interface Read {
   readonly agent: Agent;
-  /** Which version of it was read. */
+  /** The ETag of the version that was read. */
   readonly tag: string | null;
 }
 
 export function EditAgentPage() {
   const { agent } = editAgentRoute.useParams();
-  usePageTitle(`Change ${agent}`);
+  usePageTitle(`Edit ${agent}`);
   const query = useQuery({
     queryKey: ["agents", "to-change", agent],
     queryFn: async ({ signal }): Promise<Read> => {
       const { data, response } = await api.GET("/api/v1/agents/{agent}", { params: { path: { agent } }, signal });
       return { agent: data as Agent, tag: response.headers.get("ETag") };
     },
-    // A form is about what was read when it was opened.
+    // The form keeps the version that was read when it was opened.
     gcTime: 0,
     staleTime: Infinity,
     refetchOnWindowFocus: false,
@@ -43,7 +43,7 @@ export function EditAgentPage() {
         Back to {agent}
       </AnchorLink>
       <Title order={1} size="h3">
-        Change {agent}
+        Edit {agent}
       </Title>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
       {query.isPending && <Loading />}
@@ -68,7 +68,7 @@ function Changes({ read }: { read: Read }) {
     onSuccess: ({ data }) => {
       const name = data?.name ?? agent.name;
       void queries.invalidateQueries({ queryKey: ["agents"] });
-      toast("done", `${name} is changed.`);
+      toast("done", `Saved ${name}.`);
       void navigate({ to: "/agents/$agent", params: { agent: name }, search: {} });
     },
   });
@@ -86,7 +86,7 @@ function Changes({ read }: { read: Read }) {
       word="Save"
       beside={
         <ButtonLink variant="default" to="/agents/$agent" params={{ agent: agent.name }}>
-          Leave it as it is
+          Cancel
         </ButtonLink>
       }
     />

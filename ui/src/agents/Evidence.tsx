@@ -1,4 +1,4 @@
-/** What an agent speaks, and how that is known: everything that was tried to find it out. */
+/** An agent's dialect and the evidence for it: the probes that detected it. */
 
 import { Table, Text, Title } from "@mantine/core";
 
@@ -11,34 +11,34 @@ export function Evidence({ agent }: { agent: Agent }) {
   return (
     <section className={classes["box"]} aria-labelledby="dialect-heading" data-testid="evidence">
       <Title order={2} size="h5" mb="xs" id="dialect-heading">
-        What it speaks
+        Dialect
       </Title>
       {dialect === null ? (
         <Text size="sm">
           {agent.protocol === "auto"
-            ? "Nobody has asked it yet. It is asked for its card before the first call, or when you refresh its card."
-            : `${agent.protocol}, as it is registered. Nobody has to ask it.`}
+            ? "Not detected yet. Trunkline detects the protocol before the first call, or when you re-detect it."
+            : `${agent.protocol}, as registered. Detection is not needed.`}
         </Text>
       ) : (
         <>
           <dl className={classes["facts"]}>
-            <dt>Dialect</dt>
+            <dt>Detected</dt>
             <dd>{dialect.protocol}</dd>
-            <dt>Why</dt>
+            <dt>Evidence</dt>
             <dd>{dialect.evidence}</dd>
-            <dt>Decided</dt>
+            <dt>Detected at</dt>
             <dd>
               <Timestamp at={dialect.decided_at} />
             </dd>
-            <dt>Called at</dt>
+            <dt>Endpoint</dt>
             <dd>{dialect.url}</dd>
             {dialect.card_url !== null && (
               <>
-                <dt>Card at</dt>
+                <dt>Card URL</dt>
                 <dd>{dialect.card_url}</dd>
               </>
             )}
-            <dt>Offers</dt>
+            <dt>Capabilities</dt>
             <dd>{offers(dialect.streams, dialect.pushes)}</dd>
             {dialect.tenant !== null && (
               <>
@@ -52,8 +52,8 @@ export function Evidence({ agent }: { agent: Agent }) {
               <Table fz="sm" data-testid="tried">
                 <Table.Thead>
                   <Table.Tr>
-                    <Table.Th>Tried</Table.Th>
-                    <Table.Th>Answered</Table.Th>
+                    <Table.Th>Probe</Table.Th>
+                    <Table.Th>Response</Table.Th>
                   </Table.Tr>
                 </Table.Thead>
                 <Table.Tbody>
@@ -74,7 +74,7 @@ export function Evidence({ agent }: { agent: Agent }) {
 }
 
 function offers(streams: boolean, pushes: boolean): string {
-  if (streams && pushes) return "Streams and push notifications";
-  if (streams) return "Streams";
-  return pushes ? "Push notifications" : "Neither streams nor push notifications";
+  if (streams && pushes) return "Streaming and push notifications";
+  if (streams) return "Streaming";
+  return pushes ? "Push notifications" : "Neither streaming nor push notifications";
 }

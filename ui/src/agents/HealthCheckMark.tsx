@@ -23,7 +23,7 @@ export function HealthCheckMark({ agent }: { agent: string }) {
       >
         <Icon size={15} aria-hidden />
         <span>
-          {answers ? "Answered" : "No answer"} <Timestamp at={check.at} />
+          {answers ? "Responded" : "Not healthy"} <Timestamp at={check.at} />
         </span>
       </span>
     </Tooltip>

@@ -1,8 +1,8 @@
-/** What an agent has to do now, and how its limits stand. */
+/** An agent's current load and the state of its limits. */
 
 import { Title } from "@mantine/core";
 
-import { lasting, Timestamp, useNow } from "../app/Timestamp.tsx";
+import { formatDuration, Timestamp, useNow } from "../app/Timestamp.tsx";
 import classes from "./agents.module.css";
 import { BreakerBadge } from "./Badges.tsx";
 import type { Agent } from "./queries.ts";
@@ -14,27 +14,27 @@ export function Limits({ agent }: { agent: Agent }) {
   return (
     <section className={classes["box"]} aria-labelledby="limits-heading" data-testid="limits">
       <Title order={2} size="h5" mb="xs" id="limits-heading">
-        Work and limits
+        Load and limits
       </Title>
       <dl className={classes["facts"]}>
-        <dt>Under way</dt>
+        <dt>In flight</dt>
         <dd>
-          {limits?.in_flight ?? 0} of {agent.max_concurrency} at a time
+          {limits?.in_flight ?? 0} of {agent.max_concurrency}
         </dd>
         <dt>Queued</dt>
         <dd>{limits?.queued ?? 0}</dd>
-        <dt>Rate</dt>
+        <dt>Rate limit</dt>
         <dd>
           {agent.rate === null
-            ? "No limit"
-            : `${agent.rate.per_second} a second, ${agent.rate.burst} at once; ${rate?.tokens ?? 0} may begin now`}
+            ? "None"
+            : `${agent.rate.per_second} calls per second, burst size ${agent.rate.burst}; ${rate?.tokens ?? 0} available now`}
         </dd>
-        <dt>Breaker</dt>
+        <dt>Circuit breaker</dt>
         <dd>{breaker === null ? "None" : <BreakerBadge breaker={breaker.state} />}</dd>
         {breaker !== null && (
           <>
             <dt>Failures</dt>
-            <dd>{breaker.failures} in a row</dd>
+            <dd>{breaker.failures} consecutive</dd>
           </>
         )}
         {breaker?.reason != null && (
@@ -47,7 +47,7 @@ export function Limits({ agent }: { agent: Agent }) {
         )}
         {breaker?.retry_at != null && (
           <>
-            <dt>Tried again</dt>
+            <dt>Next probe</dt>
             <dd>
               <Until at={breaker.retry_at} />
             </dd>
@@ -57,25 +57,25 @@ export function Limits({ agent }: { agent: Agent }) {
           <>
             <dt>Opens after</dt>
             <dd>
-              {agent.breaker.failures} failures in a row, or {Math.round(100 * agent.breaker.rate)} % of the last{" "}
-              {agent.breaker.window} calls; for {lasting(agent.breaker.open_ms)}
+              {agent.breaker.failures} consecutive failures, or if {Math.round(100 * agent.breaker.rate)}% of the last{" "}
+              {agent.breaker.window} calls failed. Stays open for {formatDuration(agent.breaker.open_ms)}.
             </dd>
           </>
         )}
         <dt>Timeout</dt>
-        <dd>{lasting(agent.timeout_ms)} for each attempt</dd>
+        <dd>{formatDuration(agent.timeout_ms)} per attempt</dd>
         <dt>Retries</dt>
-        <dd>{agent.retry === null ? "As the step says" : retries(agent.retry)}</dd>
+        <dd>{agent.retry === null ? "Set by the step" : retries(agent.retry)}</dd>
       </dl>
     </section>
   );
 }
 
 function retries({ max_attempts, backoff, first_delay, max_delay }: NonNullable<Agent["retry"]>): string {
-  return `At most ${max_attempts} attempts, ${backoff} pauses from ${first_delay} up to ${max_delay}, unless the step says otherwise`;
+  return `Up to ${max_attempts} attempts, ${backoff} backoff from ${first_delay} to ${max_delay}, unless the step overrides it`;
 }
 
 function Until({ at }: { at: string }) {
   const left = Date.parse(at) - useNow();
-  return <time dateTime={at}>{left <= 0 ? "with the next task" : `in ${lasting(left)}`}</time>;
+  return <time dateTime={at}>{left <= 0 ? "With the next task" : `In ${formatDuration(left)}`}</time>;
 }

@@ -10,7 +10,7 @@ import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { usePageTitle } from "../app/title.ts";
 import { toast } from "../app/toasts.ts";
 import { AgentForm } from "./AgentForm.tsx";
-import { documentOf, type Fields, FRESH } from "./fields.ts";
+import { documentOf, type Fields, FRESH } from "./formFields.ts";
 
 export function NewAgentPage() {
   usePageTitle("Register an agent");
@@ -21,7 +21,7 @@ export function NewAgentPage() {
     mutationFn: () => body(api.POST("/api/v1/agents", { body: documentOf(fields) as never })),
     onSuccess: (agent) => {
       void queries.invalidateQueries({ queryKey: ["agents"] });
-      toast("done", `${agent.name} is registered.`);
+      toast("done", `Registered ${agent.name}.`);
       void navigate({ to: "/agents/$agent", params: { agent: agent.name }, search: {} });
     },
   });
@@ -43,7 +43,7 @@ export function NewAgentPage() {
         word="Register"
         beside={
           <ButtonLink variant="default" to="/agents">
-            Do not register
+            Cancel
           </ButtonLink>
         }
       />

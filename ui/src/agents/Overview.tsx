@@ -1,10 +1,10 @@
-/** How an agent stands and is set: activity, limits, what it speaks and how that is known. */
+/** The overview of an agent: activity, dialect, registration and limits. */
 
 import { Group, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 
-import { lasting } from "../app/Timestamp.tsx";
+import { formatDuration } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentRoute } from "../app/router.tsx";
 import { CallsChart, LatencyChart } from "./ActivityChart.tsx";
@@ -49,7 +49,7 @@ function ActivitySection({ agent }: { agent: string }) {
         </Title>
         <SegmentedControl
           size="xs"
-          aria-label="How long back"
+          aria-label="Time range"
           data={SPANS}
           value={String(shown)}
           onChange={(next) => void navigate({ search: next === "60" ? {} : { minutes: Number(next) }, replace: true })}
@@ -76,10 +76,10 @@ function Charts({ activity }: { activity: Parameters<typeof totalsOf>[0] }) {
       <div>
         <Text size="sm" mb={4} data-testid="latency-total">
           {meanMs === null ? (
-            "No latency yet"
+            "No latency data yet"
           ) : (
             <>
-              <b>{lasting(meanMs)}</b> on average (the line), {lasting(longestMs ?? 0)} at most (the bars)
+              <b>{formatDuration(meanMs)}</b> average (line), {formatDuration(longestMs ?? 0)} maximum (bars)
             </>
           )}
         </Text>

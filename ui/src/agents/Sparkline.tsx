@@ -1,4 +1,4 @@
-/** Tiny pictures of the last hour: calls with their failures as bars, latency as a line. Each says the same in words. */
+/** Sparklines of the last hour: calls and failures as bars, latency as a line. Each has a text alternative. */
 
 import classes from "./agents.module.css";
 import type { Series } from "./health.ts";
@@ -30,7 +30,7 @@ export function LatencyLine({ series, label }: { series: Series; label: string }
   );
 }
 
-/** One path for all bars: a list of a thousand agents stays light. Those of `values` stand on those of `below`. */
+/** One path for all bars, which keeps a list of a thousand agents fast. Bars of `values` are stacked on those of `below`. */
 function bars(values: readonly number[], below: readonly number[] | null, most: number): string {
   const step = WIDTH / values.length;
   const wide = Math.max(0.8, step - 0.4);
@@ -48,7 +48,7 @@ function scaled(value: number, most: number): number {
   return (value / most) * (HEIGHT - 2);
 }
 
-/** From one minute with calls to the next. */
+/** Connects each minute with calls to the next one with calls. */
 function line(values: readonly (number | null)[], most: number): string {
   let path = "";
   values.forEach((value, place) => {
@@ -57,7 +57,7 @@ function line(values: readonly (number | null)[], most: number): string {
   return path;
 }
 
-/** A minute that stands alone would not be seen. */
+/** A line through a single minute has no length, so such a minute gets a dot. */
 function dots(values: readonly (number | null)[], most: number): string {
   let path = "";
   values.forEach((value, place) => {

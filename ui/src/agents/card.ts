@@ -1,4 +1,4 @@
-/** What can be read in a card of any form. What has another type than expected counts as not said. */
+/** Reads the fields of an agent card of any version. A field with an unexpected type counts as missing. */
 
 import type { Json } from "../runs/inspector/jsonRows.ts";
 
@@ -28,7 +28,7 @@ export interface Card {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-// More of each than anybody reads; the whole card stands beside it.
+// Limits the lists; the raw card is shown next to them.
 const MOST = 50;
 
 export function cardOf(value: Json): Card {
@@ -41,7 +41,7 @@ export function cardOf(value: Json): Card {
     provider: text(provider["organization"]) ?? text(provider["name"]) ?? text(card["provider"]),
     links: [
       ["Documentation", text(card["documentationUrl"]) ?? text(card["documentation_url"])] as const,
-      ["Provider's page", text(provider["url"])] as const,
+      ["Provider website", text(provider["url"])] as const,
     ].flatMap(([word, url]) => (url === null ? [] : [{ word, url }])),
     interfaces: interfacesOf(card),
     capabilities: Object.entries(fields(card["capabilities"]))
@@ -81,7 +81,7 @@ function interfacesOf(card: Fields): readonly Interface[] {
 function skillOf(value: unknown): Skill {
   const skill = fields(value);
   return {
-    name: text(skill["name"]) ?? text(skill["id"]) ?? "A skill without a name",
+    name: text(skill["name"]) ?? text(skill["id"]) ?? "Unnamed skill",
     description: text(skill["description"]),
     tags: texts(skill["tags"]),
     examples: texts(skill["examples"]),

@@ -1,4 +1,4 @@
-/** How an agent stands, read from what it had to do lately. */
+/** Derives an agent's health from its recent activity. */
 
 import type { Activity, Agent, AgentCall } from "./queries.ts";
 
@@ -6,12 +6,12 @@ export const HEALTH_STATES = ["healthy", "unsteady", "failing", "quiet", "unused
 export type AgentHealth = (typeof HEALTH_STATES)[number];
 
 export const BREAKERS = ["open", "half_open", "closed", "none"] as const;
-export type BreakerWord = (typeof BREAKERS)[number];
+export type BreakerState = (typeof BREAKERS)[number];
 
 export interface Totals {
   readonly calls: number;
   readonly failures: number;
-  /** null: there was no call to measure. */
+  /** null if there were no calls. */
   readonly meanMs: number | null;
   readonly longestMs: number | null;
 }
@@ -45,38 +45,38 @@ export function healthOf(activity: Activity): AgentHealth {
   const { calls, failures } = totalsOf(activity);
   if (calls === 0) return activity.last_call === null ? "unused" : "quiet";
   if (failures === 0) return "healthy";
-  // What has worked last may work again: nobody has to hurry.
+  // If the latest call succeeded, the agent may have recovered.
   const isBack = activity.last_call !== null && !hasFailed(activity.last_call);
   return failures * 2 >= calls && !isBack ? "failing" : "unsteady";
 }
 
-export function breakerOf(agent: Agent): BreakerWord {
+export function breakerOf(agent: Agent): BreakerState {
   return agent.limits?.breaker?.state ?? "none";
 }
 
-/** What is spoken in fact or, where nobody knows yet, what it is registered with. */
-export function spokenBy(agent: Agent): string {
+/** The detected dialect or, before detection, the registered protocol. */
+export function dialectOf(agent: Agent): string {
   return agent.dialect?.protocol ?? agent.protocol;
 }
 
-/** How what is spoken was found out, in a few words. */
-export function foundBy({ protocol, dialect }: Agent): string {
-  if (protocol !== "auto") return "pinned";
-  if (dialect == null) return "not asked yet";
-  return dialect.card_url === null ? "found by trying" : "from its card";
+/** How the dialect was determined. */
+export function detectionLabel({ protocol, dialect }: Agent): string {
+  if (protocol !== "auto") return "configured";
+  if (dialect == null) return "not detected yet";
+  return dialect.card_url === null ? "detected by probes" : "from agent card";
 }
 
 export interface Series {
   readonly calls: readonly number[];
   readonly failures: readonly number[];
-  /** null: no call ended in that minute. */
+  /** null if no call ended in that minute. */
   readonly meanMs: readonly (number | null)[];
   readonly longestMs: readonly (number | null)[];
 }
 
 const MINUTE_MS = 60_000;
 
-/** Minute by minute, also those in which nothing happened. */
+/** One value per minute, including minutes without calls. */
 export function seriesOf(activity: Activity): Series {
   const begin = Date.parse(activity.from);
   const length = Math.max(1, Math.round((Date.parse(activity.to) - begin) / MINUTE_MS));

@@ -1,8 +1,8 @@
-/** The result of the last health check that this tab has made of an agent: it is newer than any call. */
+/** The result of the last health check that this browser tab made of an agent. */
 
 import { queryOptions, type QueryClient, skipToken } from "@tanstack/react-query";
 
-import { serverNow } from "../api/clock.ts";
+import { serverNow } from "../api/serverClock.ts";
 import type { Health } from "./queries.ts";
 
 export interface HealthCheck {

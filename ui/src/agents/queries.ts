@@ -1,4 +1,4 @@
-/** What the pages of agents ask for. */
+/** The queries of the agent pages. */
 
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 
@@ -19,12 +19,12 @@ export type Message = components["schemas"]["AgentMessage"];
 
 export const HOUR = 60;
 const A_PAGE = 1_000;
-// More than anybody looks through; the search of the server's own list comes first.
+// Limits how many agents are loaded.
 const MOST_PAGES = 5;
-// So many agents are looked at less often.
+// Above this number of agents, the list is refreshed less often.
 const MANY = 500;
 
-/** All agents with how each stands: one request for a thousand of them. */
+/** All agents with their activity, a thousand per request. */
 export const agentsQuery = queryOptions({
   queryKey: ["agents", "list"],
   queryFn: async ({ signal }) => {
@@ -75,7 +75,7 @@ export const callsQuery = (agent: string) =>
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : 5_000),
   });
 
-/** Asks the agent itself, so only when somebody looks. */
+/** Sends a request to the agent itself, so it is not refreshed in the background. */
 export const cardQuery = (agent: string) =>
   queryOptions({
     queryKey: ["agents", "card", agent],
@@ -92,7 +92,7 @@ export const checksQuery = (agent: string) =>
     refetchInterval: 30_000,
   });
 
-/** A report never changes. */
+/** A report is immutable. */
 export const checkQuery = (agent: string, check: string) =>
   queryOptions({
     queryKey: ["agents", "check", agent, check],

@@ -1,19 +1,19 @@
-/** The REST API as typed calls. Every failure is a `Problem`: what, why, fix and the correlation id. */
+/** The REST API as typed calls. Every failure is a `Problem` with its cause, its fix and the correlation id. */
 
 import createClient, { type Middleware } from "openapi-fetch";
 
-import { hearAnswer } from "./clock.ts";
-import { doubtConnection } from "./connection.ts";
-import { parseAnswer } from "./exactJson.ts";
-import { key } from "./key.ts";
-import { NoAnswer, Problem, problemOf } from "./problem.ts";
+import { recordResponseTime } from "./serverClock.ts";
+import { checkConnection } from "./connection.ts";
+import { parseResponse } from "./exactJson.ts";
+import { key } from "./apiKey.ts";
+import { NoResponseError, Problem, problemOf } from "./problem.ts";
 import type { paths } from "./schema.d.ts";
 
-// What something before Trunkline says of a Trunkline that does not answer.
-const NOBODY_THERE = new Set([502, 503, 504]);
+// A proxy in front of Trunkline returns these when Trunkline is unreachable.
+const UNREACHABLE = new Set([502, 503, 504]);
 const KEY_NEEDED = 401;
-// It changes nothing, but an address has no room for it.
-const LONG_QUESTION: keyof paths = "/api/v1/workflow-validation";
+// A POST that changes nothing: its input is too long for a URL.
+const READ_BY_POST: keyof paths = "/api/v1/workflow-validation";
 
 const asked = new WeakMap<Request, number>();
 
@@ -27,10 +27,10 @@ const authorize: Middleware = {
   },
   async onResponse({ request, response, options }) {
     const when = asked.get(request);
-    if (when !== undefined) hearAnswer(response.headers.get("Date"), when);
-    if (NOBODY_THERE.has(response.status)) void doubtConnection();
+    if (when !== undefined) recordResponseTime(response.headers.get("Date"), when);
+    if (UNREACHABLE.has(response.status)) void checkConnection();
     if (response.status === KEY_NEEDED) {
-      // There may be another by now.
+      // The key may have been replaced since the request was sent.
       if (request.headers.get("Authorization") === `Bearer ${key.read()}`) key.refuse();
       if (!response.url.endsWith("/me")) key.doubt();
     }
@@ -39,23 +39,23 @@ const authorize: Middleware = {
   },
   async onError({ error, request, schemaPath }) {
     if (error instanceof Problem) return error;
-    // Nobody waits for it any more.
+    // The caller cancelled the request.
     if (error instanceof DOMException && error.name === "AbortError") return error;
-    const known = doubtConnection();
-    if (request.method === "GET" || schemaPath === LONG_QUESTION) return new NoAnswer("read");
-    // What to do about it depends on that.
+    const known = checkConnection();
+    if (request.method === "GET" || schemaPath === READ_BY_POST) return new NoResponseError("read");
+    // The advice that is shown depends on whether Trunkline is reachable.
     await known;
-    return new NoAnswer(request.headers.has("Idempotency-Key") ? "change that is made once" : "change");
+    return new NoResponseError(request.headers.has("Idempotency-Key") ? "idempotent change" : "change");
   },
 };
 
-/** The answer with its JSON read so that no number in a value changes. */
+/** The response, with its JSON parsed so that numbers keep all their digits. */
 async function readExactly(response: Response): Promise<Response> {
   const text = await response.text();
   const answer = new Response(null, response);
   if (text === "") return answer;
-  answer.json = () => Promise.resolve(parseAnswer(text));
-  // Of an answer that says no length `openapi-fetch` would parse the text by itself.
+  answer.json = () => Promise.resolve(parseResponse(text));
+  // Without a Content-Length, `openapi-fetch` would parse the text itself.
   answer.headers.set("Content-Length", String(text.length));
   return answer;
 }
@@ -63,7 +63,7 @@ async function readExactly(response: Response): Promise<Response> {
 export const api = createClient<paths>({ baseUrl: window.location.origin });
 api.use(authorize);
 
-/** The body of an answer that is there by contract. */
+/** The body of a response that always has one. */
 export async function body<Body>(call: Promise<{ data?: Body }>): Promise<Body> {
   const { data } = await call;
   return data as Body;

@@ -1,8 +1,8 @@
 /**
- * Whether Trunkline answers.
+ * Whether the server is reachable.
  *
- * A call that got no answer makes this page ask `/livez`; one lost call alone is no lost connection. While that fails,
- * too, it is asked again, ever more rarely, queries rest, and with the first answer all of them are made again.
+ * After a failed call, this module probes `/livez`: one failed call does not mean that the connection is lost. While the
+ * probe fails, it is repeated with exponential backoff and queries are paused. They resume with the first success.
  */
 
 import { onlineManager } from "@tanstack/react-query";
@@ -10,16 +10,16 @@ import { useSyncExternalStore } from "react";
 
 export interface Connection {
   readonly answers: boolean;
-  /** Since when it does not. */
+  /** When the connection was lost. */
   readonly lostAt: number | null;
-  /** When it is asked next; null: right now. */
+  /** The time of the next probe; null while one is running. */
   readonly nextAt: number | null;
 }
 
 const ANSWERS: Connection = { answers: true, lostAt: null, nextAt: null };
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8_000;
-// A server that takes the call and then says nothing is as good as none.
+// A server that accepts the connection but does not respond counts as unreachable.
 const PATIENCE_MS = 5_000;
 
 const listeners = new Set<() => void>();
@@ -28,27 +28,27 @@ let asked: Promise<void> | null = null;
 let pause = FIRST_PAUSE_MS;
 let timer: ReturnType<typeof setTimeout> | null = null;
 
-// Whether the machine has a network says nothing about a Trunkline on the same machine: only its answers count.
+// The browser's own online state is ignored: Trunkline may run on this machine, which needs no network.
 onlineManager.setEventListener((setOnline) => {
   const tell = () => setOnline(present.answers);
   listeners.add(tell);
   return () => listeners.delete(tell);
 });
 
-/** Somebody got no answer: see whether anybody would; until that is known. */
-export async function doubtConnection(): Promise<void> {
+/** Probes the server after a failed call; resolves with the end of the probe. */
+export async function checkConnection(): Promise<void> {
   if (present.answers) await ask();
 }
 
-/** Ask now, whatever was planned. */
-export function askAgain(): void {
+/** Probes now instead of at the planned time. */
+export function retryNow(): void {
   if (present.answers) return;
   pause = FIRST_PAUSE_MS;
   void ask();
 }
 
-/** For what can do nothing but wait. */
-export async function untilItAnswers(): Promise<void> {
+/** Resolves when the server is reachable. */
+export async function waitUntilReachable(): Promise<void> {
   await ask();
   if (present.answers) return;
   await new Promise<void>((resolve) => {
@@ -105,7 +105,7 @@ function show(next: Connection): void {
   for (const listener of listeners) listener();
 }
 
-window.addEventListener("online", askAgain);
+window.addEventListener("online", retryNow);
 document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "visible") askAgain();
+  if (document.visibilityState === "visible") retryNow();
 });

@@ -1,10 +1,10 @@
 /**
- * JSON whose numbers stay as they were written: `1.0` is no `1` for an expression of a workflow, and the language keeps
+ * JSON whose numbers keep their notation: workflow expressions distinguish `1.0` from `1`, and JavaScript numbers have
  * about 16 digits.
  *
- * A number that would be written otherwise is an `ExactNumber`: `JSON.stringify` and `String` write it as it came. In an
- * answer of the API the page reckons with most numbers: there only values of agents and runs are so, and what a double
- * cannot hold. A browser that cannot write numbers so reads all of them as ordinary ones.
+ * A number that JavaScript would write differently becomes an `ExactNumber`, which `JSON.stringify` and `String` write
+ * in its original notation. In API responses this applies only to the values of agents and runs, and to numbers that do
+ * not fit a double; the page calculates with the rest. A browser without raw JSON support reads ordinary numbers.
  */
 
 import { readJson } from "./readJson.ts";
@@ -18,14 +18,14 @@ declare global {
 export const KEEPS_ALL_DIGITS = JSON.rawJSON !== undefined;
 
 export class ExactNumber {
-  // Private: whoever walks through values finds nothing inside.
+  // Private, so that code that walks through values finds no fields.
   readonly #source: string;
 
   constructor(source: string) {
     this.#source = source;
   }
 
-  /** Whether it is more than an ordinary number can be. */
+  /** Whether an ordinary number cannot represent it. */
   get isLong(): boolean {
     return !holds(Number(this.#source), this.#source);
   }
@@ -43,24 +43,24 @@ export function isExact(value: unknown): value is ExactNumber {
   return value instanceof ExactNumber;
 }
 
-/** What to reckon with; null: it is no number. */
+/** The numeric value, or null if the value is not a number. */
 export function asNumber(value: unknown): number | null {
   return typeof value === "number" || isExact(value) ? Number(value) : null;
 }
 
-// The browser reads megabytes twice as fast. It may be in a text: then only the time is lost.
+// The browser's parser is twice as fast. A match inside a string only costs time.
 const DOUBTFUL = /(?:^|[\s:,[])-?(?:\d[\d.]{15}|\d[\d.]*[eE]|\d+\.(?:\d*0(?!\d)|0{6}))/;
 
-// What agents and runs are given and give: theirs, whatever is in it.
+// The inputs and outputs of agents and runs, which the page must not change.
 const VALUES: ReadonlySet<string> = new Set(["input", "output", "detail", "card"]);
 
-/** A value that somebody has written. */
+/** Parses a value that a person has entered. */
 export function parseExact(text: string): unknown {
   return parse(text, true);
 }
 
-/** An answer or an event of the API. */
-export function parseAnswer(text: string): unknown {
+/** Parses a response or an event of the API. */
+export function parseResponse(text: string): unknown {
   return parse(text, false);
 }
 
@@ -74,12 +74,12 @@ function numberOf(source: string, asWritten: boolean): number | ExactNumber {
   return String(value) === source || (!asWritten && holds(value, source)) ? value : new ExactNumber(source);
 }
 
-/** Whether the number, written again, is the one that was written. */
+/** Whether JavaScript writes the number back in the same notation. */
 function holds(value: number, source: string): boolean {
   return Number.isFinite(value) && digitsOf(String(value)) === digitsOf(source);
 }
 
-/** One text for all ways to write a number: its digits, and the place of the last one. */
+/** A canonical form of a number: its digits, and the position of the last one. */
 function digitsOf(source: string): string {
   const [, sign, whole, part = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source)!;
   const written = `${whole}${part}`.replace(/^0+/, "");

@@ -1,4 +1,4 @@
-/** Keys that make two presses one run: the same wish is sent with the same key, another one with a new one. */
+/** Idempotency keys: a repeated request with the same content gets the same key, so a double click starts one run. */
 
 export class StartKey {
   #text: string | null = null;
@@ -14,7 +14,7 @@ export class StartKey {
 }
 
 export function drawnKey(): string {
-  // Not `randomUUID`: it is there only on https and on this machine's own address.
+  // Not `randomUUID`: browsers provide it only on https and on localhost.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,4 +1,4 @@
-/** What went wrong, as the API says it (problem+json), and as this page says it when nobody answers. */
+/** Errors of the API (problem+json), and the error of this page when the server does not respond. */
 
 import type { components } from "./schema.d.ts";
 
@@ -38,7 +38,7 @@ export async function problemOf(response: Response): Promise<Problem> {
     return new Problem({
       title: body.title ?? `HTTP ${response.status}`,
       status: response.status,
-      detail: body.detail ?? "The server gave no reason.",
+      detail: body.detail ?? "The server returned an error without details.",
       fix: body.fix ?? "",
       errors: body.errors,
       correlationId: body.correlation_id ?? correlationId,
@@ -47,43 +47,46 @@ export async function problemOf(response: Response): Promise<Problem> {
     return new Problem({
       title: `HTTP ${response.status}`,
       status: response.status,
-      detail: text.slice(0, 500) || "The answer had no body.",
-      fix: "Something between this page and Trunkline may have answered: look at the proxy.",
+      detail: text.slice(0, 500) || "The response had no body.",
+      fix: "The response may come from a proxy between this page and Trunkline. Check the proxy.",
       correlationId,
     });
   }
 }
 
-/** What was asked for without an answer. A change may have been made all the same, and only its answer be lost. */
-export type Unanswered = "read" | "change" | "change that is made once";
+/** The kind of a request that got no response. A change may have been made even though its response was lost. */
+export type Unanswered = "read" | "change" | "idempotent change";
 
-export class NoAnswer extends Problem {
+export class NoResponseError extends Problem {
   readonly to: Unanswered;
-  /** Somebody has pressed for it: it is not asked for again by itself. */
+  /** The user started the request: it is not repeated automatically. */
   wasPressed: boolean;
 
   constructor(to: Unanswered) {
     super({
-      title: "Trunkline does not answer",
+      title: "Trunkline is not responding",
       status: 0,
-      detail: to === "read" ? "No answer came." : "It is not known whether this was done: no answer came.",
+      detail:
+        to === "read"
+          ? "No response was received."
+          : "No response was received, so it is unknown whether the change was made.",
       fix: "",
     });
     this.to = to;
     this.wasPressed = to !== "read";
   }
 
-  /** What to do, while nobody answers and when somebody does again. */
+  /** The advice while the server is unreachable, and after it is reachable again. */
   adviceWhen(answers: boolean): string {
-    if (!this.wasPressed) return "Is it running? This page tries again by itself.";
-    const when = answers ? "It answers now:" : "Once it answers,";
+    if (!this.wasPressed) return "Check that Trunkline is running. This page retries automatically.";
+    const when = answers ? "Trunkline is reachable again:" : "When Trunkline is reachable again,";
     switch (this.to) {
       case "read":
-        return `${when} press again.`;
+        return `${when} try again.`;
       case "change":
-        return `${when} look whether it was done, and press again if it was not.`;
-      case "change that is made once":
-        return `${when} press again. It is not done twice.`;
+        return `${when} check whether the change was made, and try again if it was not.`;
+      case "idempotent change":
+        return `${when} try again. The change is not made twice.`;
     }
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Reads a text that is known to be JSON, and leaves what becomes of a number to whoever asks.
+ * Parses a text that is known to be valid JSON; a callback of the caller converts the numbers.
  *
- * `JSON.parse` can tell how a number was written, too, but is ten times slower then.
+ * `JSON.parse` can also pass on the source text of numbers, but is ten times slower then.
  */
 
-/** `isInside`: somewhere below a field that was named. */
+/** `isInside`: the number is below one of the named fields. */
 export type MakeNumber = (source: string, isInside: boolean) => unknown;
 
 export function readJson(
@@ -69,7 +69,7 @@ class Reader {
       this.#skipSpace();
       const name = this.#string();
       this.#skipSpace();
-      // The colon.
+      // Skip the colon.
       this.#at++;
       const value = this.value(isInside || this.#fields.has(name));
       if (name === "__proto__")
@@ -95,7 +95,7 @@ class Reader {
     return true;
   }
 
-  /** Past a comma, or past the bracket that closes. */
+  /** Skips a comma or the closing bracket. */
   #goesOn(): boolean {
     this.#skipSpace();
     return this.#text.charCodeAt(this.#at++) === COMMA;

@@ -7,36 +7,36 @@
 import { createParser } from "eventsource-parser";
 
 import { abortWhenHidden, shown, wait } from "./visibility.ts";
-import { doubtConnection } from "./connection.ts";
-import { key } from "./key.ts";
-import { inTurn } from "./sharedConnections.ts";
-import { NoAnswer, Problem, problemOf } from "./problem.ts";
+import { checkConnection } from "./connection.ts";
+import { key } from "./apiKey.ts";
+import { asLeader } from "./sharedConnections.ts";
+import { NoResponseError, Problem, problemOf } from "./problem.ts";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
-// The server says something every 15 seconds; a line that is silent for longer is dead.
+// The server sends a keep-alive every 15 seconds; a connection that is silent for longer is dead.
 const SILENCE_MS = 40_000;
 
 export interface ChangeListener {
   onChange(): void;
-  /** False: nothing is heard for now. */
+  /** False while notifications are not received. */
   onLive(live: boolean): void;
 }
 
 const listeners = new Set<ChangeListener>();
-// What the page whose turn it is tells the others.
+// The tab that holds the connection forwards its notifications to the others.
 const pages = new BroadcastChannel("trunkline.bell");
 let listening: AbortController | null = null;
-let hearsItself = false;
+let isLeader = false;
 let live = false;
 
 pages.onmessage = ({ data }: MessageEvent<unknown>) => {
-  if (data === "ring") ring();
-  else if (data === "live" || data === "silent") tellLive(data === "live");
-  else if (data === "who hears?" && hearsItself) pages.postMessage("live");
+  if (data === "ring") notifyListeners();
+  else if (data === "live" || data === "silent") setLive(data === "live");
+  else if (data === "is anyone live?" && isLeader) pages.postMessage("live");
 };
 
-/** Listens until the signal aborts; all of a page, and all pages of the browser, over one line. */
+/** Listens until the signal aborts. All listeners in all tabs share one connection. */
 export function subscribeToRunChanges(listener: ChangeListener, signal: AbortSignal): void {
   listeners.add(listener);
   if (live) {
@@ -46,7 +46,7 @@ export function subscribeToRunChanges(listener: ChangeListener, signal: AbortSig
   if (listening === null) {
     const mine = (listening = new AbortController());
     void listen(mine.signal).finally(() => {
-      // After a refusal the next one may try again, with another key.
+      // After a rejection, the next subscriber may succeed with another key.
       if (listening === mine) listening = null;
     });
   }
@@ -62,12 +62,12 @@ export function subscribeToRunChanges(listener: ChangeListener, signal: AbortSig
   );
 }
 
-function tellLive(now: boolean): void {
+function setLive(now: boolean): void {
   live = now;
   for (const listener of listeners) listener.onLive(now);
 }
 
-function ring(): void {
+function notifyListeners(): void {
   for (const listener of listeners) listener.onChange();
 }
 
@@ -76,32 +76,32 @@ async function listen(signal: AbortSignal): Promise<void> {
   while (!signal.aborted && !refused) {
     await shown(signal);
     if (signal.aborted) return;
-    // What rang while nobody looked.
-    ring();
-    pages.postMessage("who hears?");
+    // There may have been changes while the page was hidden.
+    notifyListeners();
+    pages.postMessage("is anyone live?");
     try {
-      refused = await inTurn(signal, () => hearOn(signal));
+      refused = await asLeader(signal, () => receiveUntilHidden(signal));
     } catch (error) {
       if (!signal.aborted) throw error;
     }
   }
 }
 
-/** Until the page is hidden or gone; true: the server wants nothing of this page. */
-async function hearOn(signal: AbortSignal): Promise<boolean> {
+/** Listens until the page is hidden or closed. Returns true if the server rejected the request. */
+async function receiveUntilHidden(signal: AbortSignal): Promise<boolean> {
   let pause = FIRST_PAUSE_MS;
   while (!signal.aborted && !document.hidden) {
     const begun = Date.now();
     try {
-      await hear(signal);
+      await receive(signal);
     } catch (error) {
-      const problem = error instanceof Problem ? error : new NoAnswer("read");
-      // What asking again cannot change.
+      const problem = error instanceof Problem ? error : new NoResponseError("read");
+      // A retry cannot succeed.
       if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) return true;
-      if (!signal.aborted && !document.hidden && problem.status === 0) void doubtConnection();
+      if (!signal.aborted && !document.hidden && problem.status === 0) void checkConnection();
     } finally {
-      hearsItself = false;
-      tellLive(false);
+      isLeader = false;
+      setLive(false);
       pages.postMessage("silent");
     }
     if (signal.aborted || document.hidden) break;
@@ -112,7 +112,7 @@ async function hearOn(signal: AbortSignal): Promise<boolean> {
   return false;
 }
 
-async function hear(signal: AbortSignal): Promise<void> {
+async function receive(signal: AbortSignal): Promise<void> {
   const call = new AbortController();
   const hangUp = () => call.abort();
   let silence = setTimeout(hangUp, SILENCE_MS);
@@ -125,15 +125,15 @@ async function hear(signal: AbortSignal): Promise<void> {
     };
     const response = await fetch("/api/v1/runs/changes", { headers, signal: call.signal });
     if (!response.ok || response.body === null) throw await problemOf(response);
-    hearsItself = true;
-    tellLive(true);
+    isLeader = true;
+    setLive(true);
     pages.postMessage("live");
-    const ringAll = () => {
-      ring();
+    const notifyAll = () => {
+      notifyListeners();
       pages.postMessage("ring");
     };
-    ringAll();
-    const parser = createParser({ onEvent: ringAll });
+    notifyAll();
+    const parser = createParser({ onEvent: notifyAll });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const { done, value } = await reader.read();

@@ -1,26 +1,26 @@
 /**
- * Lines that stay open, shared out among all pages of the browser.
+ * Shares long-lived connections among all tabs of the browser.
  *
- * Over HTTP/1.1 a browser has six connections to a server, for all its tabs and windows together. If each of them held
- * on to its own, some open pages would keep the next one from loading. So one page hears the doorbell for all, and a few
- * follow their runs without a break; the rest look again and again.
+ * Over HTTP/1.1 a browser opens at most six connections to a server, for all tabs and windows together. If each tab held
+ * one, the next tab could not load. So one tab receives the change notifications for all, and a few stream the events
+ * of their runs; the rest poll.
  *
- * Where the browser has no locks (pages over plain HTTP from another machine) nobody can agree, and each takes what it
- * needs.
+ * Where the browser has no locks (pages over plain HTTP from another machine), tabs cannot coordinate, and each opens
+ * the connections that it needs.
  */
 
-const BELL = "trunkline.bell";
+const LEADER_LOCK = "trunkline.bell";
 const SLOTS = ["trunkline.line.1", "trunkline.line.2", "trunkline.line.3"];
 
-// Absent where the page is not from a safe place, whatever its type says.
+// Undefined outside of secure contexts, although its type does not say so.
 const locks = navigator.locks as LockManager | undefined;
 
-/** Does the work when it is this page's turn to hear the bell. */
-export async function inTurn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-  return locks === undefined ? work() : await locks.request(BELL, { signal }, work);
+/** Does the work when this tab becomes the one that holds the notification connection. */
+export async function asLeader<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  return locks === undefined ? work() : await locks.request(LEADER_LOCK, { signal }, work);
 }
 
-/** The way to give a line back; null: none is left. */
+/** Returns a function that releases the connection, or null if none is free. */
 export async function acquireConnection(): Promise<(() => void) | null> {
   if (locks === undefined) return () => undefined;
   for (const name of SLOTS) {

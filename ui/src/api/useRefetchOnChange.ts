@@ -1,4 +1,4 @@
-/** Asks again when something has moved, without breaking off what is under way. */
+/** Refetches after a change without cancelling a running request. */
 
 import { useEffect, useRef } from "react";
 
@@ -9,7 +9,7 @@ interface Asked {
 
 export function useRefetchOnChange(moved: unknown, { isFetching, refetch }: Asked): void {
   const seen = useRef(moved);
-  // What is under way may be older than the move; broken off, it might be the page that somebody has just asked for.
+  // The running request may be older than the change. It is not cancelled: it may be the page the user just asked for.
   useEffect(() => {
     if (isFetching || seen.current === moved) return;
     seen.current = moved;

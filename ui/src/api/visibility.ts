@@ -1,11 +1,11 @@
 /**
- * Waiting, and whether anybody looks.
+ * Waiting, and page visibility.
  *
- * A browser has six connections for all pages of one server. A page that nobody sees gives its own back: some tabs with
- * runs that go on would otherwise keep the next one from loading.
+ * A browser opens at most six connections to one server. A hidden page closes its own: otherwise a few tabs with active
+ * runs would keep the next one from loading.
  */
 
-/** Resolves when the page is seen, or the signal aborts. */
+/** Resolves when the page is visible or the signal aborts. */
 export function shown(signal: AbortSignal): Promise<void> {
   if (!document.hidden || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -20,7 +20,7 @@ export function shown(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Hangs up once the page was hidden for so long, or the signal aborts; gives the way to stop that. */
+/** Calls back after the page was hidden for this long, or when the signal aborts. Returns a function that stops it. */
 export function abortWhenHidden(hangUp: () => void, signal: AbortSignal, patienceMs: number): () => void {
   let timer = 0;
   const look = () => {

@@ -1,22 +1,22 @@
-/** Who one is, where the server wants a key, and the way out. */
+/** The API key in use and its role, with a button to sign out. Hidden if the server requires no key. */
 
 import { Button, Popover, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { LogOut, UserRound } from "lucide-react";
 
-import { key } from "../api/key.ts";
-import { callerQuery, type Role } from "./access.ts";
+import { key } from "../api/apiKey.ts";
+import { callerQuery, type Role } from "./permissions.ts";
 import classes from "./Shell.module.css";
 
-const MAY: Record<Role, string> = {
-  viewer: "It may see everything and change nothing.",
-  operator: "It may see everything, start and steer runs, and reset and roll back agents.",
-  admin: "It may do everything.",
+const ROLE_DESCRIPTIONS: Record<Role, string> = {
+  viewer: "Can view everything.",
+  operator: "Can view everything, start and control runs, and reset and roll back agents.",
+  admin: "Can view and change everything.",
 };
 
 export function Account() {
   const { data: caller, isSuccess } = useQuery(callerQuery);
-  // A key that is refused by now is nobody's.
+  // A rejected key has no caller.
   if (!isSuccess || caller.name === null) return null;
   return (
     <Popover position="bottom-end" width={260} transitionProps={{ duration: 0 }} trapFocus returnFocus>
@@ -27,18 +27,18 @@ export function Account() {
           h={34}
           className={classes["account"]}
           leftSection={<UserRound size={15} aria-hidden />}
-          aria-label={`Signed in with the key ${caller.name}, which has the role ${caller.role}`}
+          aria-label={`Signed in with API key ${caller.name} (role ${caller.role})`}
           data-testid="account"
         >
           <span className={classes["accountName"]}>{caller.name}</span>
         </Button>
       </Popover.Target>
-      <Popover.Dropdown aria-label="Your key">
+      <Popover.Dropdown aria-label="API key">
         <Stack gap="xs">
           <Text size="sm" fw={600} data-testid="account-name">
             {caller.name} · {caller.role}
           </Text>
-          <Text size="xs">{MAY[caller.role]}</Text>
+          <Text size="xs">{ROLE_DESCRIPTIONS[caller.role]}</Text>
           <Button
             variant="default"
             size="xs"

@@ -1,10 +1,10 @@
-/** Says that Trunkline does not answer, since when, and when it is asked again; goes away by itself. */
+/** A banner that is shown while the server is unreachable. */
 
 import { Button, Text, VisuallyHidden } from "@mantine/core";
 import { Unplug } from "lucide-react";
 import { useRef } from "react";
 
-import { askAgain, useConnection, type Connection } from "../api/connection.ts";
+import { retryNow, useConnection, type Connection } from "../api/connection.ts";
 import classes from "./ConnectionBanner.module.css";
 import { useNow } from "./Timestamp.tsx";
 
@@ -16,7 +16,7 @@ export function ConnectionBanner() {
     <>
       {!connection.answers && <Lost connection={connection} />}
       <VisuallyHidden role="status">
-        {!connection.answers ? "Trunkline does not answer." : wasLost.current ? "Trunkline answers again." : ""}
+        {!connection.answers ? "Trunkline is not responding." : wasLost.current ? "Connection restored." : ""}
       </VisuallyHidden>
     </>
   );
@@ -29,12 +29,12 @@ function Lost({ connection }: { connection: Connection }) {
     <div className={classes["banner"]} data-testid="connection-lost">
       <Unplug size={16} aria-hidden className={classes["icon"]} />
       <Text size="sm" className={classes["text"]}>
-        <strong>Trunkline does not answer</strong>
-        {lostAt !== null && now - lostAt >= 1_000 && ` for ${wholeSeconds(now - lostAt)}`}. What is shown is from
-        before. {nextAt === null ? "Asking…" : "This page asks again by itself."}
+        <strong>Trunkline is not responding</strong>
+        {lostAt !== null && now - lostAt >= 1_000 && ` (${wholeSeconds(now - lostAt)})`}. The data shown may be
+        outdated. {nextAt === null ? "Reconnecting…" : "This page reconnects automatically."}
       </Text>
-      <Button size="compact-xs" variant="default" onClick={askAgain} data-testid="ask-again">
-        Ask now
+      <Button size="compact-xs" variant="default" onClick={retryNow} data-testid="ask-again">
+        Retry now
       </Button>
     </div>
   );

@@ -1,4 +1,4 @@
-/** Lets in whom the server lets in; everybody else is asked for a key first, whatever page they are on. */
+/** Asks for an API key before any page is shown, if the server requires one. */
 
 import { Button, Code, Group, Paper, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -6,9 +6,9 @@ import { KeyRound } from "lucide-react";
 import { useEffect, useId, useState, type ReactNode } from "react";
 
 import { api, body } from "../api/client.ts";
-import { key } from "../api/key.ts";
+import { key } from "../api/apiKey.ts";
 import { Problem } from "../api/problem.ts";
-import { beginAnew, callerQuery } from "./access.ts";
+import { clearCachedData, callerQuery } from "./permissions.ts";
 import classes from "./KeyGate.module.css";
 
 const REFUSED = 401;
@@ -21,10 +21,10 @@ export function KeyGate({ children }: { children: ReactNode }) {
       key.onDoubt(() => void queries.invalidateQueries({ queryKey: callerQuery.queryKey }, { cancelRefetch: false })),
     [queries],
   );
-  useEffect(() => key.subscribe(() => void beginAnew(queries)), [queries]);
+  useEffect(() => key.subscribe(() => void clearCachedData(queries)), [queries]);
   if (error instanceof Problem && error.status === REFUSED)
     return <KeyDialog refusal={key.read() === null ? null : error} />;
-  // A server that does not answer is told of by the pages themselves.
+  // If the server is unreachable, the pages show that themselves.
   return isPending ? null : children;
 }
 
@@ -56,12 +56,11 @@ function KeyDialog({ refusal }: { refusal: Problem | null }) {
           <Group gap="xs" wrap="nowrap">
             <KeyRound size={20} aria-hidden />
             <Title order={1} size="h3" id={heading}>
-              Trunkline asks for a key
+              Sign in with an API key
             </Title>
           </Group>
           <Text size="sm">
-            This server lets in who has one of its API keys. Your open tabs share the key; it is forgotten when the last
-            of them is closed.
+            This server requires an API key. Your open tabs share the key. It is forgotten when you close the last one.
           </Text>
           <PasswordInput
             label="API key"
@@ -72,12 +71,12 @@ function KeyDialog({ refusal }: { refusal: Problem | null }) {
             value={text}
             onChange={(event) => setText(event.currentTarget.value)}
             error={wrong === null ? undefined : wrongKey(wrong)}
-            visibilityToggleButtonProps={{ "aria-label": "Show or hide the key" }}
+            visibilityToggleButtonProps={{ "aria-label": "Show or hide the API key" }}
             data-testid="key"
           />
           <Group justify="space-between" gap="sm">
             <Text size="xs" c="dimmed">
-              One is made with <Code>trunkline keys create NAME --role viewer</Code>
+              Create one with <Code>trunkline keys create NAME --role viewer</Code>
             </Text>
             <Button type="submit" loading={entering.isPending} data-testid="enter">
               Continue
@@ -93,8 +92,7 @@ function wrongKey(error: Error): ReactNode {
   const refused = error instanceof Problem && error.status === REFUSED;
   return (
     <span data-testid="key-wrong">
-      {error.message}{" "}
-      {refused ? "Check that you have copied all of it, or ask who runs Trunkline for another one." : ""}
+      {error.message} {refused ? "Check that you copied the whole key, or ask your administrator for a new one." : ""}
     </span>
   );
 }

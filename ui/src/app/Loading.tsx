@@ -1,12 +1,12 @@
-/** Something is on its way. Shown only if it takes a while: what comes at once should not flicker. */
+/** Loading indicators. They appear after a short delay, so that fast responses do not flicker. */
 
 import { Skeleton, Stack, VisuallyHidden } from "@mantine/core";
 import { useEffect, useState } from "react";
 
 const UNNOTICED_MS = 150;
 
-/** True once the component has been there for so long that waiting is noticed. */
-export function useNoticed(): boolean {
+/** True after the delay. */
+export function useIsDelayed(): boolean {
   const [noticed, setNoticed] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setNoticed(true), UNNOTICED_MS);
@@ -15,9 +15,9 @@ export function useNoticed(): boolean {
   return noticed;
 }
 
-/** Grey lines in the place of what is to come, once waiting is noticed. */
+/** Skeleton lines, shown after the delay. */
 export function Loading({ lines = 6 }: { lines?: number }) {
-  return useNoticed() ? <Placeholder lines={lines} /> : null;
+  return useIsDelayed() ? <Placeholder lines={lines} /> : null;
 }
 
 export function Placeholder({ lines = 6 }: { lines?: number }) {

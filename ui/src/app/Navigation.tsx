@@ -1,4 +1,4 @@
-/** The places of the page, one below the other. */
+/** The main navigation. */
 
 import { NavLink, Text, UnstyledButton } from "@mantine/core";
 import { Link, useRouterState } from "@tanstack/react-router";

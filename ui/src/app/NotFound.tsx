@@ -5,12 +5,12 @@ export function NotFound() {
   return (
     <Stack p="xl" gap="sm">
       <Title order={1} size="h2">
-        There is no page at this address
+        Page not found
       </Title>
       <Text>
-        The address may be of an older version, or mistyped.{" "}
+        The URL may be mistyped or from an older version.{" "}
         <Anchor component={Link} to="/runs" underline="always">
-          See the runs
+          Go to runs
         </Anchor>
         .
       </Text>

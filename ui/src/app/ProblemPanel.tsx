@@ -1,25 +1,25 @@
-/** What went wrong, why, what to do about it, and the id to find it by in the logs. */
+/** Shows an error: what went wrong, how to fix it, and the correlation id for the logs. */
 
 import { Alert, Button, Code, Group, List, Stack, Text } from "@mantine/core";
 import { TriangleAlert } from "lucide-react";
 
 import { useConnection } from "../api/connection.ts";
-import { NoAnswer, Problem } from "../api/problem.ts";
+import { NoResponseError, Problem } from "../api/problem.ts";
 
 export function ProblemPanel({ error, again }: { error: unknown; again?: () => void }) {
   const problem =
     error instanceof Problem
       ? error
       : new Problem({
-          title: "This page has failed",
+          title: "Something went wrong on this page",
           status: 0,
           detail: error instanceof Error ? error.message : String(error),
-          fix: "Load the page again; if that does not help, tell whoever runs Trunkline what is written here.",
+          fix: "Reload the page. If the error persists, report it to your administrator.",
         });
   const { answers } = useConnection();
-  const fix = problem instanceof NoAnswer ? problem.adviceWhen(answers) : problem.fix;
+  const fix = problem instanceof NoResponseError ? problem.adviceWhen(answers) : problem.fix;
   const title =
-    problem instanceof NoAnswer && problem.wasPressed && answers ? "Trunkline did not answer" : problem.title;
+    problem instanceof NoResponseError && problem.wasPressed && answers ? "Trunkline did not respond" : problem.title;
   return (
     <Alert color="red" variant="light" icon={<TriangleAlert />} title={title} role="alert" data-testid="problem">
       <Stack gap="xs">
@@ -46,7 +46,7 @@ export function ProblemPanel({ error, again }: { error: unknown; again?: () => v
           )}
           {problem.correlationId !== null && (
             <Text size="xs">
-              Correlation id <Code>{problem.correlationId}</Code>
+              Correlation ID <Code>{problem.correlationId}</Code>
             </Text>
           )}
         </Group>

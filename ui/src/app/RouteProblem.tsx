@@ -1,4 +1,4 @@
-/** A page that has failed: the rest of the frame still works. */
+/** Shown instead of a page that failed to render; the navigation still works. */
 
 import { Stack, Title } from "@mantine/core";
 import { useRouter, type ErrorComponentProps } from "@tanstack/react-router";
@@ -14,7 +14,7 @@ export function RouteProblem({ error, reset }: ErrorComponentProps) {
   return (
     <Stack gap="sm" data-testid="route-problem">
       <Title order={1} size="h3">
-        This page cannot be shown
+        This page can't be displayed
       </Title>
       <ProblemPanel error={error} again={again} />
     </Stack>

@@ -1,4 +1,4 @@
-/** The frame of every page: where one can go, how the page looks, and whether Trunkline answers. */
+/** The frame of every page: header, navigation, and the connection banner. */
 
 import { AppShell, Burger, Group, Kbd, Text, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -8,7 +8,7 @@ import { Search } from "lucide-react";
 import { useEffect } from "react";
 
 import { InboxCount } from "../inbox/InboxCount.tsx";
-import { callerQuery } from "./access.ts";
+import { callerQuery } from "./permissions.ts";
 import { Account } from "./Account.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
 import { KeyGate } from "./KeyGate.tsx";
@@ -18,7 +18,7 @@ import { NAVIGATION_ITEMS, type NavigationItem } from "./navigationItems.ts";
 import classes from "./Shell.module.css";
 import { MODIFIER, ShortcutList } from "./ShortcutList.tsx";
 import { useShortcutEverywhere } from "./shortcuts.ts";
-import { SchemeSwitch, TimesSwitch } from "./Switches.tsx";
+import { SchemeSwitch, TimesSwitch } from "./DisplaySwitches.tsx";
 import { Toasts } from "./Toasts.tsx";
 import { useAddressTitle } from "./title.ts";
 import { useFocusOnNavigation } from "./useFocusOnNavigation.ts";
@@ -28,13 +28,13 @@ export function Shell() {
   const [menu, { toggle: toggleMenu, close: closeMenu }] = useDisclosure();
   const [palette, { toggle: togglePalette, open: openPalette, close: closePalette }] = useDisclosure();
   const [shortcuts, { open: openShortcuts, close: closeShortcuts }] = useDisclosure();
-  // Nothing is asked for before it is known who asks.
+  // No requests before the API key is known.
   const isKnown = useQuery(callerQuery).isSuccess;
   useAddressTitle(path);
   useFocusOnNavigation();
   useEffect(closeMenu, [path, closeMenu]);
-  useShortcutEverywhere("mod+k", "Go to anything: the command palette", togglePalette);
-  useShortcutEverywhere("?", "Show these shortcuts", openShortcuts);
+  useShortcutEverywhere("mod+k", "Open the command palette", togglePalette);
+  useShortcutEverywhere("?", "Show keyboard shortcuts", openShortcuts);
   return (
     <AppShell
       header={{ height: 48 }}
@@ -43,7 +43,7 @@ export function Shell() {
       transitionDuration={0}
     >
       <a href="#main" className={classes["skip"]}>
-        Skip to the content
+        Skip to content
       </a>
       <AppShell.Header px={{ base: "xs", sm: "md" }}>
         <Group h="100%" gap="xs" wrap="nowrap">
@@ -52,11 +52,11 @@ export function Shell() {
             onClick={toggleMenu}
             hiddenFrom="sm"
             size="sm"
-            aria-label={menu ? "Close the menu" : "Open the menu"}
+            aria-label={menu ? "Close menu" : "Open menu"}
             aria-expanded={menu}
             data-testid="menu"
           />
-          <Link to="/runs" search={{}} className={classes["brand"]} aria-label="Trunkline, the runs">
+          <Link to="/runs" search={{}} className={classes["brand"]} aria-label="Trunkline home">
             <img src="/favicon.svg" alt="" width={22} height={22} />
             <Text fw={700} span>
               Trunkline

@@ -1,4 +1,4 @@
-/** The list of keys that work on the page that is shown. */
+/** The keyboard shortcuts that work on the current page. */
 
 import { Kbd, Modal, Stack, Table } from "@mantine/core";
 import { Fragment } from "react";
@@ -13,7 +13,7 @@ export function ShortcutList({ opened, onClose }: { opened: boolean; onClose: ()
     <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts">
       <Stack gap="md" data-testid="shortcuts">
         <Part name="On this page" shortcuts={shortcuts.filter(({ scope }) => scope === "page")} />
-        <Part name="Everywhere" shortcuts={shortcuts.filter(({ scope }) => scope === "everywhere")} />
+        <Part name="All pages" shortcuts={shortcuts.filter(({ scope }) => scope === "everywhere")} />
       </Stack>
     </Modal>
   );
@@ -29,7 +29,7 @@ function Part({ name, shortcuts }: { name: string; shortcuts: readonly Shortcut[
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Keys</Table.Th>
-          <Table.Th>What they do</Table.Th>
+          <Table.Th>Action</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>

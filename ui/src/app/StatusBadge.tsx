@@ -1,4 +1,4 @@
-/** A status as an icon and a word in its colour. */
+/** A status as an icon and a label in its colour. */
 
 import {
   Ban,

@@ -1,4 +1,4 @@
-/** A state to filter by, pressed or not. */
+/** A toggle button that filters by status. */
 
 import { UnstyledButton } from "@mantine/core";
 import type { ReactNode } from "react";

@@ -1,4 +1,4 @@
-/** The tabs of a page in one line: where there is no room for all of them it scrolls, and the chosen one is in sight. */
+/** The tabs of a page in one line. On narrow screens it scrolls and keeps the selected tab visible. */
 
 import { Tabs } from "@mantine/core";
 import { type ReactNode, useLayoutEffect, useRef } from "react";
@@ -11,7 +11,7 @@ export function TabStrip({ chosen, label, children }: { chosen: string; label?: 
     const strip = list.current!;
     const tab = strip.querySelector<HTMLElement>("[role=tab][aria-selected=true]");
     if (tab === null) return;
-    // As little as is needed, and of the page nothing.
+    // Scroll only the strip, not the page.
     const [before, after] = [tab.offsetLeft, tab.offsetLeft + tab.offsetWidth - strip.clientWidth];
     if (strip.scrollLeft > before) strip.scrollLeft = before;
     else if (strip.scrollLeft < after) strip.scrollLeft = after;

@@ -1,15 +1,15 @@
-/** Times: relative in the text, absolute on hover, local or UTC as the reader has chosen. */
+/** Times: relative in the text, absolute in the tooltip, local or in UTC. */
 
 import { useLocalStorage } from "@mantine/hooks";
 import { useSyncExternalStore } from "react";
 
-import { serverNow } from "../api/clock.ts";
+import { serverNow } from "../api/serverClock.ts";
 
 const listeners = new Set<() => void>();
 let now = serverNow();
 let timer: ReturnType<typeof setInterval> | null = null;
 
-// Not made anew at each render: whoever renders often would leave the clock, and come back, before it has ticked.
+// Defined once: with a new function per render, frequent renders would resubscribe before the clock ticks.
 function listen(listener: () => void): () => void {
   listeners.add(listener);
   if (timer === null) {
@@ -32,7 +32,7 @@ function read(): number {
   return now;
 }
 
-/** One clock for the whole page: everything that shows an age moves at the same moment. */
+/** One clock for the whole page, so that all relative times change together. */
 export function useNow(): number {
   return useSyncExternalStore(listen, read);
 }
@@ -45,7 +45,7 @@ export function useTimeZone() {
   });
 }
 
-export function absolute(at: number, zone: "local" | "utc"): string {
+export function absoluteTime(at: number, zone: "local" | "utc"): string {
   if (zone === "utc") return new Date(at).toISOString().replace("T", " ").replace("Z", " UTC");
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
@@ -57,14 +57,14 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1_000, "s"],
 ];
 
-export function ago(milliseconds: number): string {
+export function relativeTime(milliseconds: number): string {
   for (const [size, name] of UNITS) {
     if (milliseconds >= size) return `${Math.floor(milliseconds / size)} ${name} ago`;
   }
   return "just now";
 }
 
-export function lasting(milliseconds: number): string {
+export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.max(0, Math.round(milliseconds))} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const seconds = Math.floor(milliseconds / 1_000);
@@ -78,8 +78,8 @@ export function Timestamp({ at }: { at: string | null }) {
   if (at === null) return <span>–</span>;
   const instant = Date.parse(at);
   return (
-    <time dateTime={at} title={absolute(instant, zone)}>
-      {ago(present - instant)}
+    <time dateTime={at} title={absoluteTime(instant, zone)}>
+      {relativeTime(present - instant)}
     </time>
   );
 }
@@ -87,5 +87,5 @@ export function Timestamp({ at }: { at: string | null }) {
 export function Duration({ from, to }: { from: string | null; to: string | null }) {
   const present = useNow();
   if (from === null) return <span>–</span>;
-  return <span>{lasting((to === null ? present : Date.parse(to)) - Date.parse(from))}</span>;
+  return <span>{formatDuration((to === null ? present : Date.parse(to)) - Date.parse(from))}</span>;
 }

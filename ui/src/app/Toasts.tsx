@@ -1,4 +1,4 @@
-/** What `toast` says: seen in the corner, and read out by a screen reader. */
+/** The messages of `toast`: shown in the corner and announced by screen readers. */
 
 import { CloseButton, Text } from "@mantine/core";
 import { CircleCheck, TriangleAlert } from "lucide-react";
@@ -11,7 +11,7 @@ const LOOKS = {
   failed: { icon: TriangleAlert, color: "var(--status-failed)" },
 } as const;
 
-/** Always there: a screen reader hears only of what changes in a region it knows. */
+/** Always rendered: screen readers announce only changes of a region that already exists. */
 export function Toasts() {
   const toasts = useToasts();
   return (

@@ -1,4 +1,4 @@
-/** Shows the control characters that change the direction of text as their codes, so that a name reads as it is stored. */
+/** Escapes the control characters that change the text direction, so that a name cannot look like another one. */
 
 const BIDI_CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 

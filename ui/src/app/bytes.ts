@@ -1,4 +1,4 @@
-/** Sizes in words. */
+/** Formats sizes in bytes. */
 
 export function sizeOf(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;

@@ -1,4 +1,4 @@
-/** A time of day to the millisecond, local or UTC as the reader has chosen. */
+/** Formats a time of day with milliseconds, local or in UTC. */
 
 export function clockTime(at: number, zone: "local" | "utc"): string {
   const moment = new Date(at);

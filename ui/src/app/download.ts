@@ -1,6 +1,6 @@
-/** Bytes of this page as a file: never opened, whatever they say they are. */
+/** Saves data as a file. The browser never opens it, whatever its type. */
 
-// What a file system or a shell could take for more than a name.
+// Characters with a meaning to file systems or shells.
 const NOT_IN_A_NAME = /[\x00-\x1f\x7f\\/:*?"<>|\u202a-\u202e\u2066-\u2069]/g;
 const LONGEST_NAME = 120;
 
@@ -15,6 +15,6 @@ export function download(content: BlobPart, name: string): void {
   link.href = url;
   link.download = safeName(name);
   link.click();
-  // The browser has taken it by then.
+  // The browser has started the download by then.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

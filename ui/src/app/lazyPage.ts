@@ -1,13 +1,13 @@
 /**
- * A page whose script is loaded when it is wanted.
+ * A page whose script is loaded on demand.
  *
- * While Trunkline does not answer there is no script to load: the page waits for it instead of failing. One that still
- * cannot be loaded then is of another version, and the router loads the document anew.
+ * While the server is unreachable, the page waits instead of failing. A script that cannot be loaded after that belongs
+ * to another version, and the router reloads the document.
  */
 
 import { lazyRouteComponent } from "@tanstack/react-router";
 
-import { untilItAnswers } from "../api/connection.ts";
+import { waitUntilReachable } from "../api/connection.ts";
 
 export function lazyPage<Module extends Record<string, unknown>, Name extends keyof Module>(
   load: () => Promise<Module>,
@@ -16,7 +16,7 @@ export function lazyPage<Module extends Record<string, unknown>, Name extends ke
   return lazyRouteComponent(
     () =>
       load().catch(async () => {
-        await untilItAnswers();
+        await waitUntilReachable();
         return load();
       }),
     name,

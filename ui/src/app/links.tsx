@@ -1,4 +1,4 @@
-/** Mantine's links and buttons that lead to a page of ours: addresses are checked against the routes. */
+/** Mantine's links and buttons with type-checked routes. */
 
 import { Anchor, type AnchorProps, Button, type ButtonProps } from "@mantine/core";
 import { createLink } from "@tanstack/react-router";

@@ -1,14 +1,14 @@
-/** Where one can go from every page. */
+/** The items of the main navigation. */
 
 import { Activity, ArrowRightLeft, Bot, Inbox, Network, Server, type LucideIcon } from "lucide-react";
 
 export interface NavigationItem {
   readonly to: string;
-  /** Where something new of it is made, in an address that takes no name away from what is there. */
+  /** The page that creates one; outside of the list's path, where it could collide with a name. */
   readonly makes?: string;
   readonly name: string;
   readonly icon: LucideIcon;
-  /** Pressed after `g`. */
+  /** The second key of the shortcut, after `g`. */
   readonly key: string;
 }
 

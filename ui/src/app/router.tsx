@@ -1,4 +1,4 @@
-/** Every view is a URL: paths for things, the query for what is selected and filtered. */
+/** The routes. Every view has a URL: the path names the resource, the query holds selection and filters. */
 
 import { createRootRoute, createRoute, createRouter, redirect } from "@tanstack/react-router";
 
@@ -17,7 +17,7 @@ const root = createRootRoute({
   errorComponent: RouteProblem,
 });
 
-/** A text of the query; the router reads one that looks like a number or a boolean as such. */
+/** A text from the query; the router parses texts that look like numbers or booleans. */
 function textIn<Name extends string>(search: Record<string, unknown>, name: Name): Partial<Record<Name, string>> {
   const value = search[name];
   if (value === "" || (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean")) return {};
@@ -43,7 +43,7 @@ export interface RunSearch extends WireSearch, ItemsSearch {
   readonly step?: string;
   readonly attempt?: number;
   readonly tab?: string;
-  /** The steps whose inside is shown, with commas between them. */
+  /** The expanded steps, separated by commas. */
   readonly open?: string;
 }
 
@@ -80,7 +80,7 @@ export interface WorkflowSearch {
   readonly version?: number;
   readonly step?: string;
   readonly tab?: "versions";
-  /** The version that another is compared with. */
+  /** The version to compare with. */
   readonly against?: number;
 }
 
@@ -106,7 +106,7 @@ export const editWorkflowRoute = createRoute({
   component: lazyPage(() => import("../workflows/EditorPage.tsx"), "EditorPage"),
 });
 
-// Not below /workflows: there it would take a name away from them.
+// Not below /workflows, where it would collide with a workflow's name.
 export const newWorkflowRoute = createRoute({
   getParentRoute: () => root,
   path: "/new-workflow",
@@ -132,9 +132,9 @@ export const agentsRoute = createRoute({
 
 export interface AgentSearch {
   readonly tab?: "calls" | "card" | "checks" | "try";
-  /** The report that is shown; left out: the latest. */
+  /** The check report to show; the latest by default. */
   readonly check?: string;
-  /** How many minutes the charts show; left out: an hour. */
+  /** The time range of the charts; one hour by default. */
   readonly minutes?: number;
 }
 
@@ -152,7 +152,7 @@ export const agentRoute = createRoute({
   component: lazyPage(() => import("../agents/AgentPage.tsx"), "AgentPage"),
 });
 
-// Not below /agents: there they would take names away from them.
+// Not below /agents, where they would collide with agent names.
 export const newAgentRoute = createRoute({
   getParentRoute: () => root,
   path: "/new-agent",
@@ -208,7 +208,7 @@ export const migrationRoute = createRoute({
 });
 
 export interface AgentMigrationSearch {
-  /** What is being asked for: its dialog is open. */
+  /** The action whose dialog is open. */
   readonly act?: "ready" | "shadow" | "canary" | "cutover" | "rollback" | "finish" | "check";
   readonly verdict?: "agree" | "differ" | "new_failed" | "old_failed" | "both_failed";
   readonly comparison?: string;
@@ -239,7 +239,7 @@ export type SystemTab = (typeof TABS)[number];
 
 export interface SystemSearch {
   readonly tab?: SystemTab;
-  /** The dead letter that is looked into. */
+  /** The selected dead letter. */
   readonly letter?: string;
   readonly who?: string;
   readonly kind?: (typeof AUDITED)[number];
@@ -284,12 +284,12 @@ const routes = root.addChildren([
 
 export const router = createRouter({
   routeTree: routes,
-  // What a page does not know, or what is nothing it could show, is taken out of the address.
+  // Unknown or invalid parameters are removed from the URL.
   search: { strict: true },
   defaultPreload: "intent",
   defaultErrorComponent: RouteProblem,
   defaultPendingComponent: Placeholder,
-  // A page that is there sooner comes without a flicker.
+  // Pages that load faster than this appear without a loading indicator.
   defaultPendingMs: 150,
   defaultPendingMinMs: 300,
 });

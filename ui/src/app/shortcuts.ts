@@ -1,9 +1,8 @@
 /**
- * What keys do on this page. A page says what it can do with `useShortcut`; `?` lists what works right now.
+ * Keyboard shortcuts. Pages register theirs with `useShortcut`; `?` lists those that are active.
  *
  * Keys are written as they are pressed: `j`, `/`, `?`, `Escape`, `g r` (one after the other), `mod+k` (Ctrl, or Cmd on
- * a Mac). They are left alone while one types in a field or an editor and while a dialog is open, but for those with
- * `mod`.
+ * a Mac). In fields, editors and dialogs only shortcuts with `mod` are active.
  */
 
 import { useEffect, useRef, useSyncExternalStore } from "react";
@@ -11,33 +10,33 @@ import { useEffect, useRef, useSyncExternalStore } from "react";
 export interface Shortcut {
   readonly keys: string;
   readonly description: string;
-  /** Where it works: on the page that is shown, or on all of them. */
+  /** Whether it belongs to the current page or to all pages. */
   readonly scope: "page" | "everywhere";
 }
 
 interface Registered extends Shortcut {
-  /** Null: the key works by itself. */
+  /** Null if the browser handles the key. */
   readonly handler: (() => void) | null;
 }
 
-// How long the first of two keys waits for the second.
+// The time between the two keys of a sequence.
 const SEQUENCE_MS = 1_500;
 
 const listeners = new Set<() => void>();
 let registered: readonly Registered[] = [];
 let begun: { readonly key: string; readonly at: number } | null = null;
 
-/** `keys` do this as long as the component is there; with `enabled` false they do nothing and are not listed. */
+/** Registers a shortcut while the component is mounted. With `enabled` false it is inactive and not listed. */
 export function useShortcut(keys: string, description: string, handler: () => void, enabled = true): void {
   useKeys(keys, description, handler, "page", enabled);
 }
 
-/** For a key that does so by itself, as Enter does on a link: it is listed, and left alone. */
+/** Lists a key that the browser handles, such as Enter on a link. */
 export function useListedKey(keys: string, description: string): void {
   useKeys(keys, description, null, "page", true);
 }
 
-/** For the shell. */
+/** Installs the key listener; used by the shell. */
 export function useShortcutEverywhere(keys: string, description: string, handler: () => void): void {
   useKeys(keys, description, handler, "everywhere", true);
 }
@@ -62,7 +61,7 @@ function useKeys(
   }, [keys, description, scope, enabled, isListed]);
 }
 
-/** What works on this page, in the order in which it came. */
+/** The active shortcuts, in the order of their registration. */
 export function useShortcuts(): readonly Shortcut[] {
   return useSyncExternalStore(listen, () => registered);
 }
@@ -84,7 +83,7 @@ document.addEventListener("keydown", (event) => {
   if (!withModifier && (isTyping(event.target) || isDialogOpen())) return;
   const sequence = begun !== null && event.timeStamp - begun.at < SEQUENCE_MS ? `${begun.key} ${key}` : null;
   begun = null;
-  // The latest wins: a page may have its own meaning for a key of the shell's.
+  // The latest registration wins, so a page can override a shortcut of the shell.
   const found = (sequence === null ? undefined : find(sequence)) ?? find(key);
   if (found?.handler != null) {
     event.preventDefault();

@@ -1,10 +1,10 @@
-/** Colours and sizes. Statuses have a colour, an icon and a word each (`StatusBadge`): never a colour alone. */
+/** Colours and sizes. Each status has a colour, an icon and a label (`StatusBadge`), never a colour alone. */
 
 import { createTheme, type CSSVariablesResolver, Modal, SegmentedControl } from "@mantine/core";
 
 export const theme = createTheme({
   primaryColor: "indigo",
-  // White on it has at least 4.5 : 1, and it has 3 : 1 on either background.
+  // White text on it has a contrast of at least 4.5 : 1, and it has 3 : 1 on either background.
   primaryShade: 7,
   autoContrast: true,
   respectReducedMotion: true,
@@ -20,7 +20,7 @@ export const theme = createTheme({
   },
 });
 
-/** At least 4.5 : 1 on every background of ours; Mantine's own are lighter. */
+/** A contrast of at least 4.5 : 1 on every background; Mantine's defaults are lighter. */
 export const variables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -1,4 +1,4 @@
-/** The document's title: by the address, unless a page knows better. */
+/** The document title: derived from the URL, unless the page sets a better one. */
 
 import { useEffect, useLayoutEffect } from "react";
 
@@ -26,7 +26,7 @@ function show(): void {
   document.title = escapeBidi(count === null ? title : `(${count}) ${title}`);
 }
 
-/** For the shell: what the address says. Set before the effects of pages, so that theirs stay. */
+/** Sets the title from the URL; used by the shell. It runs before the effects of pages, so that theirs win. */
 export function useAddressTitle(path: string): void {
   useLayoutEffect(() => {
     title = titleOf(path);
@@ -34,7 +34,7 @@ export function useAddressTitle(path: string): void {
   }, [path]);
 }
 
-/** For a page that can say more than its address: `Completed · review`. */
+/** Sets a title with more detail than the URL: `Completed · review`. */
 export function usePageTitle(said: string): void {
   useEffect(() => {
     title = `${said} · ${BRAND}`;
@@ -42,7 +42,7 @@ export function usePageTitle(said: string): void {
   }, [said]);
 }
 
-/** How many wait for a person, before the title of whatever page: `(2) Runs`. */
+/** Prefixes the title with the number of inbox items: `(2) Runs`. */
 export function useTitleCount(waiting: string | null): void {
   useEffect(() => {
     count = waiting;

@@ -1,4 +1,4 @@
-/** Short notes that something was done, shown for a while in a corner of every page. */
+/** Short confirmations, shown for a few seconds in the corner of every page. */
 
 import { useSyncExternalStore } from "react";
 
@@ -8,7 +8,7 @@ export interface Toast {
   readonly text: string;
 }
 
-// A failure is read, a success is noticed.
+// Errors are shown longer than confirmations.
 const SHOWN_MS = { done: 6_000, failed: 15_000 } as const;
 const MOST_AT_ONCE = 4;
 

@@ -1,4 +1,4 @@
-/** After a change of the page its heading has the focus: who listens hears where they are, and Tab goes on from there. */
+/** Focuses the heading after a navigation: screen readers announce the page, and Tab continues from there. */
 
 import { useRouter } from "@tanstack/react-router";
 import { useEffect } from "react";
@@ -9,7 +9,7 @@ export function useFocusOnNavigation(): void {
     let forget = () => {};
     const unsubscribe = router.subscribe("onRendered", ({ pathChanged, fromLocation }) => {
       forget();
-      // The first page is where the browser has put the focus already.
+      // On the first page, the browser has already set the focus.
       if (!pathChanged || fromLocation === undefined) return;
       const main = document.getElementById("main");
       if (main === null || isBusy(main)) return;
@@ -26,7 +26,7 @@ export function useFocusOnNavigation(): void {
   }, [router]);
 }
 
-/** Whether the new page has given the focus to a field of its own, or to where one has been before. */
+/** Whether the new page has focused one of its own fields, or restored the previous focus. */
 function isBusy(main: HTMLElement): boolean {
   const focused = document.activeElement;
   return (
@@ -43,7 +43,7 @@ function focusHeading(main: HTMLElement): boolean {
   return heading !== null;
 }
 
-/** A page that has to ask for what its heading says has none at first; by then the reader may have gone on. */
+/** The heading may appear only after data is loaded; by then the user may have moved the focus. */
 function focusLater(main: HTMLElement): () => void {
   const observer = new MutationObserver(() => {
     if (document.activeElement !== main || focusHeading(main)) observer.disconnect();

@@ -1,4 +1,4 @@
-/** Two texts and what is different between them: side by side, or one below the other where there is little room. */
+/** The differences between two texts: side by side, or unified on narrow screens. */
 
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { EditorView } from "@codemirror/view";

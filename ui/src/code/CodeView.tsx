@@ -1,4 +1,4 @@
-/** Code to read, with colours, line numbers and folding. */
+/** Read-only code with highlighting, line numbers and folding. */
 
 import { EditorView } from "@codemirror/view";
 import { useComputedColorScheme } from "@mantine/core";
@@ -19,7 +19,7 @@ export function CodeView({
   language: Language;
   label: string;
   stretch?: TextRange | null;
-  /** Where the reader has put the cursor. */
+  /** Called with the position of the cursor. */
   onPlace?: (place: number) => void;
 }) {
   const frame = useRef<HTMLDivElement>(null);

@@ -1,15 +1,15 @@
-/** JSON one thing to a line. Every name and value stays as it was written, and where it was. */
+/** Indents JSON. The order and the notation of names and values do not change. */
 
-// An agent may send thousands of brackets in a row: nobody reads them, and the spaces before them would fill the memory.
+// An agent may send thousands of nested brackets; indenting them all would exhaust the memory.
 const DEEPEST = 50;
 
-/** A definition that was saved as JSON; any other text as it is. */
+/** Indents a definition that was saved as JSON; returns any other text unchanged. */
 export function formatted(source: string): string {
   const text = source.trimStart().startsWith("{") ? formattedJson(source) : null;
   return text === null ? source : `${text}\n`;
 }
 
-/** Null: the text is no JSON. */
+/** Null if the text is not JSON. */
 export function formattedJson(source: string): string | null {
   if (!isJson(source)) return null;
   let text = "";
@@ -35,7 +35,7 @@ export function formattedJson(source: string): string | null {
 function* tokensOf(source: string): Generator<string> {
   const next = /["{}[\],:]|[^\s"{}[\],:]+/g;
   for (let found = next.exec(source); found !== null; found = next.exec(source)) {
-    // No pattern of a whole text: one of megabytes with many escapes is too much for it.
+    // Not one pattern for a whole string: a long string with many escapes would overflow the regex engine.
     if (found[0] === '"') next.lastIndex = endOfText(source, found.index);
     yield source.slice(found.index, next.lastIndex);
   }

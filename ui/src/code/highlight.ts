@@ -1,8 +1,8 @@
 /**
- * Colours for YAML and JSON, with expressions (`${ … }`) told apart from the text around them.
+ * Highlighting for YAML and JSON, including expressions (`${ … }`).
  *
- * Classes and not CodeMirror's own highlighter: the colours are ours (`code.module.css`), light and dark, at least
- * 4.5 : 1 on every background.
+ * It uses CSS classes instead of CodeMirror's highlighter: `code.module.css` has colours for both themes with a contrast
+ * of at least 4.5 : 1.
  */
 
 import { syntaxTree } from "@codemirror/language";

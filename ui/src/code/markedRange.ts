@@ -1,4 +1,4 @@
-/** A stretch of the code that is shown as selected, whoever has selected it. */
+/** A highlighted range of lines, independent of the editor's selection. */
 
 import { type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
@@ -24,7 +24,7 @@ export const marked: Extension = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** Marks the lines, and brings them into sight unless the reader is there already. */
+/** Highlights the lines and scrolls to them unless they are visible. */
 export function mark(view: EditorView, stretch: TextRange | null): void {
   const effects: StateEffect<unknown>[] = [change.of(stretch)];
   if (stretch !== null && stretch.to <= view.state.doc.length && !holds(stretch, view.state.selection.main.head)) {

@@ -1,8 +1,7 @@
 /**
- * Typing over a selection, done by the editor itself.
+ * Lets the editor itself replace a selection with typed text.
  *
- * Left to the browser, a letter in place of several lines may be given the look of what it replaces, as a style written
- * into the text, which the page's policy refuses.
+ * The browser would copy the look of the replaced text as an inline style, which the content security policy blocks.
  */
 
 import type { Extension } from "@codemirror/state";
@@ -13,7 +12,7 @@ export const replaceSelection: Extension = EditorView.domEventHandlers({
     if (view.state.readOnly) return true;
     const { main } = view.state.selection;
     const text = event.data;
-    // Text that is being composed stays with the browser: taking it away would end the composition.
+    // Leave composed text to the browser: handling it here would end the composition.
     if (event.inputType !== "insertText" || text === null || main.empty || event.isComposing || view.compositionStarted)
       return false;
     const insert = () =>

@@ -1,4 +1,4 @@
-/** What every piece of code on the page has in common: colours, line numbers, keys, and the page's nonce for styles. */
+/** The extensions that all code editors share: theme, line numbers, keys, and the nonce for styles. */
 
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
@@ -24,7 +24,7 @@ const LANGUAGES: Readonly<Record<Language, () => Extension>> = { yaml, json, tex
 
 const theme = EditorView.theme({
   "&": { height: "100%", fontSize: "13px", color: "var(--mantine-color-text)", backgroundColor: "transparent" },
-  // The frame around it shows the focus.
+  // The surrounding frame shows the focus.
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mantine-font-family-monospace)", lineHeight: "1.55", overflow: "auto" },
   ".cm-gutters": {
@@ -65,16 +65,16 @@ const theme = EditorView.theme({
     color: "var(--mantine-color-dimmed)",
     fontFamily: "var(--mantine-font-family)",
   },
-  // Its own mark is in few fonts.
+  // Few fonts have the default symbol.
   ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"⋯"' },
 });
 
-/** From the beginning: styles without the page's nonce are refused. */
+/** Needed from the start: styles without the nonce are blocked. */
 export const nonced: Extension = EditorView.cspNonce.of(
   document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "",
 );
 
-/** For code that can be read: focused and walked through with the keyboard, but not changed. */
+/** Read-only code that can be focused and navigated with the keyboard. */
 export function readable(language: Language, label: string, dark: boolean): Extension {
   return [
     common(language, label, dark),

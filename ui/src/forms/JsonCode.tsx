@@ -1,4 +1,4 @@
-/** The editor behind `JsonEditor`: a chunk of its own. */
+/** The code editor of `JsonEditor`, in a separate chunk. */
 
 import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
@@ -60,7 +60,7 @@ export default function JsonCode({ label, text, onText, invalid, describedBy }: 
         closeBrackets(),
         json(),
         highlight,
-        // Tab is left to the browser: in a form it leads to the next field.
+        // The browser handles Tab: in a form it moves to the next field.
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
         EditorView.lineWrapping,
         EditorView.updateListener.of((update) => {

@@ -1,4 +1,4 @@
-/** A field for JSON: the editor comes when it is first needed, its text is checked as one types. */
+/** A JSON field. The editor is loaded on first use, and the text is checked while the user types. */
 
 import { Input, Skeleton } from "@mantine/core";
 import { lazy, Suspense, useId } from "react";
@@ -46,14 +46,14 @@ export function JsonEditor({ label, text, onText, description, error, required, 
   );
 }
 
-/** What is wrong with the text; null: it is JSON. */
+/** The syntax error of the text, or null if it is valid JSON. */
 export function jsonProblem(text: string): string | null {
   if (text.trim() === "") return null;
   try {
     JSON.parse(text);
     return null;
   } catch (error) {
-    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`;
+    return `Invalid JSON: ${error instanceof Error ? error.message : String(error)}.`;
   }
 }
 

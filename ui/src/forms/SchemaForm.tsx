@@ -1,4 +1,4 @@
-/** Fields made from a JSON Schema. The value is JSON all the time; a field that is left empty is left out of it. */
+/** A form generated from a JSON Schema. Its value is always JSON, without the empty fields. */
 
 import {
   ActionIcon,
@@ -34,11 +34,11 @@ import {
 
 interface Form {
   readonly root: Schema;
-  /** By the place of the field. */
+  /** Messages by the path of the field. */
   readonly messages: ReadonlyMap<string, readonly string[]>;
-  /** A field whose text is no JSON holds no value: whoever sends the form has to know. */
+  /** Called when a field contains invalid JSON, because it has no value to send. */
   readonly onBroken: (place: string, broken: boolean) => void;
-  /** What was said of a field is about what it held then. */
+  /** A message applies to the value the field had when it was checked. */
   readonly onTouched: (place: string) => void;
 }
 
@@ -109,7 +109,7 @@ function Control(props: ControlProps) {
   }
 }
 
-/** What all fields have in common. */
+/** The properties that all fields share. */
 function useLook({ schema, path, label, required }: ControlProps) {
   const { messages } = useForm();
   const place = pathText(path);
@@ -118,7 +118,7 @@ function useLook({ schema, path, label, required }: ControlProps) {
     label: typeof schema["title"] === "string" ? schema["title"] : label,
     description: typeof schema["description"] === "string" ? schema["description"] : undefined,
     error: said.length > 0 ? said.join(" ") : undefined,
-    // Not `required`: the browser's own check would speak before, and differently from, the server.
+    // Not `required`: the browser would show its own message instead of the server's.
     withAsterisk: required,
     "data-testid": `field-${place}`,
   };
@@ -140,7 +140,7 @@ function TextField(props: ControlProps & { readonly format: string | null }) {
     value: typeof value === "string" ? value : "",
     onChange: (event: { currentTarget: { value: string } }) => {
       const text = event.currentTarget.value;
-      // In a list there has to be something in its place.
+      // A list entry cannot be left out.
       onChange(text === "" && typeof props.path.at(-1) !== "number" ? undefined : text);
     },
   };
@@ -154,7 +154,7 @@ function TextField(props: ControlProps & { readonly format: string | null }) {
 function NumberField(props: ControlProps & { readonly whole: boolean }) {
   const { schema, value, onChange, whole } = props;
   const look = useLook(props);
-  // As it was typed, which may not be as it is sent: `1.`
+  // The text as typed, which can differ from the value: `1.`
   const [typed, setTyped] = useState<number | string>("");
   const isLong = isExact(value) && value.isLong;
   return (
@@ -165,7 +165,7 @@ function NumberField(props: ControlProps & { readonly whole: boolean }) {
         setTyped(given);
         onChange(numberOf(given));
       }}
-      // Neither a step nor leaving the field may round it.
+      // Prevents rounding by the step buttons and on blur.
       hideControls={isLong}
       withKeyboardEvents={!isLong}
       trimLeadingZeroesOnBlur={!KEEPS_ALL_DIGITS}
@@ -180,7 +180,7 @@ function NumberField(props: ControlProps & { readonly whole: boolean }) {
 
 const NUMBER = /^(-?)0*(\d*)(?:\.(\d*))?$/;
 
-/** The number that a field's text says, in all its digits; a text that says none, such as `-`, is for the server to refuse. */
+/** The number with all its digits. A text that is not a number, such as `-`, is sent for the server to reject. */
 function numberOf(given: number | string): Json | undefined {
   if (given === "") return undefined;
   const found = typeof given === "string" && /\d/.test(given) ? NUMBER.exec(given) : null;
@@ -189,7 +189,7 @@ function numberOf(given: number | string): Json | undefined {
   return parseExact(`${sign}${whole || "0"}${part ? `.${part}` : ""}`) as Json;
 }
 
-/** The field takes digits only: a power of ten stands there as the number next to it. */
+/** The field accepts only digits, so a number with an exponent is shown as the nearest plain number. */
 function shownNumber(value: Json | undefined): number | string {
   if (isExact(value)) return /e/i.test(String(value)) ? Number(value) : String(value);
   return typeof value === "number" || typeof value === "string" ? value : "";
@@ -218,7 +218,7 @@ function ChoiceField(props: ControlProps & { readonly options: readonly Json[] }
       data={options.map((option) => ({ value: JSON.stringify(option), label: shown(option) }))}
       value={value === undefined ? null : JSON.stringify(value)}
       onChange={(chosen) => onChange(chosen === null ? undefined : (parseExact(chosen) as Json))}
-      placeholder="Choose"
+      placeholder="Select…"
       clearable={!required}
       maw={360}
     />
@@ -285,7 +285,7 @@ function ListField(props: ControlProps & { readonly items: Schema }) {
   );
 }
 
-/** What an entry's bin stands beside: the field below its label, the frame around several, or, below a description, the end. */
+/** Aligns an entry's remove button: with the field below its label, with the frame of a group, or at the end below a description. */
 function besideOf(items: Schema, depth: number): "field" | "frame" | "box" | "end" {
   const { kind } = fieldOf(items, depth);
   if (kind === "group" || kind === "list") return "frame";
@@ -405,7 +405,7 @@ function JsonField(props: ControlProps) {
   );
 }
 
-/** A form's value before anybody has filled it in. */
+/** The initial value of a form. */
 export function emptyForm(schema: Schema): Json | undefined {
   return beginning(schema, schema, true);
 }

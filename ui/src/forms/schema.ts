@@ -1,8 +1,8 @@
 /**
- * A JSON Schema as fields that a person can fill in.
+ * Converts a JSON Schema to form fields.
  *
- * Pure. What has no field of its own (unions, free objects, anything unknown) is written as JSON; what is valid in the
- * end only the server says.
+ * Pure. Anything without a matching field (unions, free-form objects, unknown keywords) is entered as JSON. The server
+ * validates the result.
  */
 
 import { asNumber, type ExactNumber } from "../api/exactJson.ts";
@@ -27,7 +27,7 @@ export type Field =
   | { readonly kind: "group"; readonly properties: readonly Property[] }
   | { readonly kind: "json" };
 
-// A schema may refer to itself; nobody fills in a form this deep.
+// A schema may refer to itself, so the depth is limited.
 const DEEPEST = 6;
 const COMBINED = ["oneOf", "anyOf", "allOf", "not", "if", "patternProperties"] as const;
 
@@ -35,7 +35,7 @@ export function isSchema(value: unknown): value is Schema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The schema itself, or what its `$ref` within the same document leads to. */
+/** Resolves a `$ref` within the same document. */
 export function resolved(schema: Schema, root: Schema): Schema {
   let found = schema;
   for (let hops = 0; hops < DEEPEST && typeof found["$ref"] === "string"; hops++) {
@@ -92,7 +92,7 @@ function groupOf(schema: Schema): Field {
   return { kind: "group", properties };
 }
 
-/** The one type that it has, null aside. */
+/** The only type besides null. */
 function typeOf(schema: Schema): string | null {
   const type = schema["type"];
   if (typeof type === "string") return type;
@@ -101,7 +101,7 @@ function typeOf(schema: Schema): string | null {
   return others.length === 1 && typeof others[0] === "string" ? others[0] : null;
 }
 
-/** What a field holds before anybody has filled it in; undefined: nothing, and nothing is sent. */
+/** The initial value of a field; undefined if it has none and is left out. */
 export function beginning(given: Schema, root: Schema, required: boolean, depth = 0): Json | undefined {
   const schema = resolved(given, root);
   if ("default" in schema) return schema["default"] as Json;
@@ -111,7 +111,7 @@ export function beginning(given: Schema, root: Schema, required: boolean, depth 
     case "boolean":
       return required ? false : undefined;
     case "list":
-      // An empty list is an answer, which nobody has given yet.
+      // An empty list would be a value, which the user has not entered.
       if (!required || (field.least === 0 && depth > 0)) return undefined;
       return Array.from({ length: Math.min(field.least, 10) }, () => blank(field.items, root, depth + 1));
     case "group": {
@@ -125,7 +125,7 @@ export function beginning(given: Schema, root: Schema, required: boolean, depth 
   }
 }
 
-/** A new entry of a list: there has to be something in its place. */
+/** The initial value of a new list entry, which cannot be left out. */
 export function blank(given: Schema, root: Schema, depth = 0): Json {
   const begun = beginning(given, root, true, depth);
   if (begun !== undefined) return begun;
@@ -133,7 +133,7 @@ export function blank(given: Schema, root: Schema, depth = 0): Json {
   return kind === "text" ? "" : kind === "list" ? [] : null;
 }
 
-/** `input.names[0]['odd name']`, as the server names places. */
+/** `input.names[0]['odd name']`, the notation of the server's error paths. */
 export function pathText(path: Path): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === "number") return `${text}[${part}]`;
@@ -150,21 +150,22 @@ function parsedPath(text: string): Path {
   return parts;
 }
 
-/** Each message at the field that can put it right: the nearest one on the way to the place it names. */
+/** Assigns each message to the field that can correct it: the nearest field on its path. */
 export function placed(findings: readonly Finding[], schema: Schema): ReadonlyMap<string, readonly string[]> {
   const messages = new Map<string, string[]>();
   for (const { path, message, missing } of findings) {
     const wanted = typeof missing === "string" ? [...parsedPath(path), missing] : parsedPath(path);
     const place = nearest(schema, wanted);
     const isThere = pathText(place) === pathText(wanted);
-    const told = typeof missing === "string" && isThere ? "This is needed." : isThere ? message : `${path}: ${message}`;
+    const told =
+      typeof missing === "string" && isThere ? "This field is required." : isThere ? message : `${path}: ${message}`;
     const key = pathText(place);
     messages.set(key, [...(messages.get(key) ?? []), told]);
   }
   return messages;
 }
 
-/** What is needed and not there; a server that knows the schema says more. */
+/** The missing required fields. The server validates the rest. */
 export function missing(root: Schema, value: Json | undefined, name: string): readonly Finding[] {
   return gaps(root, root, value, [name]);
 }
@@ -180,7 +181,7 @@ function gaps(given: Schema, root: Schema, value: Json | undefined, path: Path):
   return field.properties.flatMap(({ name, schema: own, required }) => {
     const inner = present[name];
     if (inner !== undefined) return gaps(own, root, inner, [...path, name]);
-    return required ? [{ path: pathText([...path, name]), message: "This is needed." }] : [];
+    return required ? [{ path: pathText([...path, name]), message: "This field is required." }] : [];
   });
 }
 

@@ -1,4 +1,4 @@
-/** The places of a form whose text is no JSON: as long as there is one, the form has no value to send. */
+/** The fields of a form with invalid JSON. While there is one, the form cannot be sent. */
 
 import { useCallback, useState } from "react";
 

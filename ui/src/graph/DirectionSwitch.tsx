@@ -1,4 +1,4 @@
-/** Which way a graph runs: as it fits best, or as the reader likes it; remembered for all graphs. */
+/** The direction of graphs: automatic or chosen by the user; remembered for all graphs. */
 
 import { ActionIcon, Group, Tooltip } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
@@ -6,7 +6,7 @@ import { MoveDown, MoveRight, WandSparkles } from "lucide-react";
 
 import type { Direction } from "./layout.ts";
 
-/** Null: whichever shows the graph larger. */
+/** Null: the direction that shows the graph larger. */
 export function useDirection() {
   return useLocalStorage<Direction | null>({
     key: "trunkline.graph.direction",
@@ -16,9 +16,9 @@ export function useDirection() {
 }
 
 const CHOICES = [
-  { value: null, name: "Direction that fits best", icon: WandSparkles, id: "auto" },
-  { value: "RIGHT", name: "From left to right", icon: MoveRight, id: "right" },
-  { value: "DOWN", name: "From top to bottom", icon: MoveDown, id: "down" },
+  { value: null, name: "Automatic direction", icon: WandSparkles, id: "auto" },
+  { value: "RIGHT", name: "Left to right", icon: MoveRight, id: "right" },
+  { value: "DOWN", name: "Top to bottom", icon: MoveDown, id: "down" },
 ] as const;
 
 export function DirectionSwitch({
@@ -29,7 +29,7 @@ export function DirectionSwitch({
   onChange: (value: Direction | null) => void;
 }) {
   return (
-    <Group gap={4} wrap="nowrap" role="group" aria-label="Direction of the graph">
+    <Group gap={4} wrap="nowrap" role="group" aria-label="Graph direction">
       {CHOICES.map(({ value: choice, name, icon: Icon, id }) => (
         <Tooltip key={id} label={name} openDelay={400}>
           <ActionIcon

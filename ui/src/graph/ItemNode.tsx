@@ -1,4 +1,4 @@
-/** One item of a step with `for_each`, small: which one, and how it stands. */
+/** One item of a `for_each` step in the graph: its number and status. */
 
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo } from "react";
@@ -6,12 +6,12 @@ import { memo } from "react";
 import { appearanceOf } from "../app/StatusBadge.tsx";
 import { indexOf } from "../runs/model.ts";
 import classes from "./graph.module.css";
-import { useActs, useIsSelected, useIsStop, useStatus, useStepState } from "./live.ts";
+import { useGraphActions, useIsSelected, useIsStop, useStatus, useStepState } from "./graphState.ts";
 
 export type ItemNodeType = Node<Record<string, never>>;
 
 export const ItemNode = memo(function ItemNode({ id }: NodeProps<ItemNodeType>) {
-  const { select } = useActs();
+  const { select } = useGraphActions();
   const state = useStepState(id);
   const status = useStatus(id);
   const stop = useIsStop(id);

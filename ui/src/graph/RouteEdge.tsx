@@ -1,11 +1,11 @@
-/** An edge along the route that elk has found; the way of a failure says so. */
+/** An edge along the route from elk; error edges have a label. */
 
 import { BaseEdge, type Edge, type EdgeProps } from "@xyflow/react";
 import { memo } from "react";
 
 import classes from "./graph.module.css";
 import type { Point } from "./layout.ts";
-import { useIsOnTheWay } from "./live.ts";
+import { useIsOnTheWay } from "./graphState.ts";
 
 export type RouteEdgeData = {
   readonly route: readonly Point[];
@@ -42,7 +42,7 @@ export const RouteEdge = memo(function RouteEdge({ id, source, target, data, mar
   );
 });
 
-/** The middle of the longest piece: there is room for a word. */
+/** The middle of the longest segment, where a label fits. */
 function middleOf(route: readonly Point[]): Point {
   let best = { length: -1, x: 0, y: 0 };
   for (let place = 1; place < route.length; place++) {
@@ -53,7 +53,7 @@ function middleOf(route: readonly Point[]): Point {
   return best;
 }
 
-/** Straight lines with the corners rounded off. */
+/** Straight lines with rounded corners. */
 function rounded(points: readonly Point[]): string {
   const [first, ...rest] = points as [Point, ...Point[]];
   let path = `M ${first.x} ${first.y}`;

@@ -1,8 +1,8 @@
 /**
- * The graph of a workflow, plain or with a run's state in it.
+ * The graph of a workflow, optionally with the state of a run.
  *
- * What is drawn changes only with the layout: how steps stand reaches them by a way of their own (`live.ts`). Above 150
- * steps only what can be seen is drawn.
+ * The nodes and edges change only with the layout; steps get their status separately (`live.ts`). Above 150 steps, only
+ * the visible part is rendered.
  */
 
 import "@xyflow/react/dist/style.css";
@@ -15,42 +15,42 @@ import type { StepModel } from "../runs/model.ts";
 import { DirectionSwitch, useDirection } from "./DirectionSwitch.tsx";
 import { ViewportControl } from "./ViewportControl.tsx";
 import classes from "./graph.module.css";
-import { GraphMap } from "./GraphMap.tsx";
-import { GraphTools } from "./GraphTools.tsx";
+import { GraphMinimap } from "./GraphMinimap.tsx";
+import { GraphToolbar } from "./GraphToolbar.tsx";
 import { ItemNode } from "./ItemNode.tsx";
 import { type Direction, type Layout, layOut } from "./layout.ts";
-import { type Acts, GraphContext, Live } from "./live.ts";
+import { type GraphActions, GraphContext, Live } from "./graphState.ts";
 import { childId, depthOf, type Graph, type Inside, isSlot, planOf, slotId } from "./plan.ts";
 import { RouteEdge, type RouteEdgeType } from "./RouteEdge.tsx";
 import { StepNode } from "./StepNode.tsx";
-import { useArrows } from "./useArrows.ts";
+import { useArrowKeys } from "./useArrowKeys.ts";
 import { useRevealNode } from "./useRevealNode.ts";
 
 const DRAW_ALL_UP_TO = 150;
 const NODE_TYPES = { step: StepNode, item: ItemNode };
 const EDGE_TYPES = { route: RouteEdge };
 const ARROW = { type: MarkerType.ArrowClosed, width: 16, height: 16 } as const;
-// What nobody drags or selects gets no clicks from React Flow; ours have buttons of their own.
+// React Flow passes no clicks to nodes that cannot be dragged or selected, so the nodes have their own buttons.
 const TOUCHABLE = { pointerEvents: "all" } as const;
 const NOTHING_INSIDE: ReadonlyMap<string, Inside> = new Map();
 
 export interface StepGraphProps {
   readonly graph: Graph;
-  /** By the ids of nodes: names of steps, `plan.slotId`, `plan.childId`. Left out: this is a workflow, not a run. */
+  /** State by node id: step names, `plan.slotId`, `plan.childId`. Undefined for a workflow without a run. */
   readonly states?: ReadonlyMap<string, StepModel> | null;
-  /** The run has ended: what has not begun never will. */
+  /** The run has ended: pending steps will never start. */
   readonly over?: boolean;
   readonly insides?: ReadonlyMap<string, Inside>;
-  /** A node. */
+  /** The id of the selected node. */
   readonly selected?: string | null;
-  /** The name under which it was chosen, where that is another. */
+  /** The name that was selected, if it differs from the node id. */
   readonly chosen?: string | null;
   readonly onSelect?: (id: string | null) => void;
-  /** Shows or hides what is inside of a step; left out: nothing can be opened. */
+  /** Expands or collapses a step; undefined if steps cannot be expanded. */
   readonly onOpen?: (id: string) => void;
-  /** What was opened or closed last. */
+  /** The node that was expanded or collapsed last. */
   readonly opened?: string | null;
-  /** Where to begin if nothing is selected and not all can be shown; left out: at the first step. */
+  /** The node to show first if nothing is selected and the graph does not fit; the first step by default. */
   readonly begin?: string | null;
 }
 
@@ -82,7 +82,7 @@ function Drawn({
   const live = useMemo(() => new Live(), []);
   const acts = useActsOf(live, onSelect, onOpen);
   const opens = onOpen !== undefined;
-  // What fits best is found once: a graph does not turn because something in it is opened.
+  // The automatic direction is determined once, so that expanding a step does not turn the graph.
   const found = useRef<{ graph: Graph; direction: Direction } | null>(null);
 
   useEffect(() => {
@@ -111,7 +111,7 @@ function Drawn({
     [selected, chosen],
   );
   const bring = useRevealNode(layout?.found ?? null);
-  const onKeyDown = useArrows(live, layout?.found ?? null, bring);
+  const onKeyDown = useArrowKeys(live, layout?.found ?? null, bring);
   if (failure !== null) throw failure;
   return (
     <div
@@ -122,13 +122,13 @@ function Drawn({
       onFocus={(event) => bringFocused(event.target, bring)}
     >
       <GraphContext.Provider value={acts}>
-        <GraphTools layout={layout?.found ?? null}>
+        <GraphToolbar layout={layout?.found ?? null}>
           <DirectionSwitch value={direction} onChange={setDirection} />
-        </GraphTools>
+        </GraphToolbar>
         <div ref={frame} className={classes["frame"]}>
           {layout === null ? (
             <div className={classes["laying"]}>
-              <Loader size="sm" role="status" aria-label="The graph is being laid out" />
+              <Loader size="sm" role="status" aria-label="Loading the graph" />
             </div>
           ) : (
             <ReactFlow
@@ -151,7 +151,7 @@ function Drawn({
               proOptions={{ hideAttribution: true }}
             >
               <Background />
-              <GraphMap layout={layout.found} />
+              <GraphMinimap layout={layout.found} />
               <ViewportControl layout={layout.found} chosen={following} begin={begin} opened={opened} />
             </ReactFlow>
           )}
@@ -161,14 +161,14 @@ function Drawn({
   );
 }
 
-/** What the keyboard comes to is seen. What a pointer presses stays under it. */
+/** Scrolls to a node that gets the keyboard focus, but not to one that was clicked. */
 function bringFocused(element: HTMLElement, bring: (node: string) => void): void {
   const node = element.closest<HTMLElement>(".react-flow__node")?.dataset["id"];
   if (node !== undefined && element.matches(":focus-visible")) bring(node);
 }
 
-/** The same for as long as the graph is shown: what is drawn does not change because a function was made anew. */
-function useActsOf(live: Live, onSelect: StepGraphProps["onSelect"], onOpen: StepGraphProps["onOpen"]): Acts {
+/** Stable while the graph is shown, so that new callback functions do not rerender the nodes. */
+function useActsOf(live: Live, onSelect: StepGraphProps["onSelect"], onOpen: StepGraphProps["onOpen"]): GraphActions {
   const present = useRef({ onSelect, onOpen });
   useLayoutEffect(() => {
     present.current = { onSelect, onOpen };
@@ -207,7 +207,7 @@ function nodesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
       const id = within === null ? step.name : childId(within, step.name);
       const inside = insides.get(id);
       const shown = inside !== undefined && "items" in inside ? inside.items : null;
-      // The items of another run are on that run's page.
+      // Items of child runs are shown on the child run's page.
       const mayOpen = opens && (within === null || step.for_each === null);
       add(id, "step", { step, across, opens: mayOpen, open: inside !== undefined, shown });
       if (inside === undefined) continue;
@@ -233,7 +233,7 @@ function edgesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
       target,
       type: "route",
       markerEnd: ARROW,
-      // Above the group that they are in, below its steps.
+      // Above their group, below its steps.
       zIndex: Math.max(0, 2 * depthOf(source) - 1),
       data: { route, onError: whys.get(id) === "on_error" },
     };

@@ -1,4 +1,4 @@
-/** A step in the graph: its name, who does it, and how it stands. */
+/** A step in the graph: its name, its agent or workflow, and its status. */
 
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { Link } from "@tanstack/react-router";
@@ -10,18 +10,18 @@ import { escapeBidi } from "../app/bidi.ts";
 import { appearanceOf } from "../app/StatusBadge.tsx";
 import type { StepModel, StepStatus } from "../runs/model.ts";
 import classes from "./graph.module.css";
-import { useActs, useIsSelected, useIsStop, useStatus, useStepState } from "./live.ts";
-import { countOf, progressOf } from "./words.ts";
+import { useGraphActions, useIsSelected, useIsStop, useStatus, useStepState } from "./graphState.ts";
+import { countOf, progressOf } from "./stepLabels.ts";
 
 export type GraphStep = components["schemas"]["GraphStep"];
 
 export type StepNodeData = {
   readonly step: GraphStep;
   readonly across: boolean;
-  /** Whether what is inside can be shown, and whether it is. */
+  /** Whether the step can be expanded, and whether it is. */
   readonly opens: boolean;
   readonly open: boolean;
-  /** How many items are shown inside. */
+  /** The number of items that are shown in the expanded step. */
   readonly shown: number | null;
 };
 
@@ -42,16 +42,16 @@ export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeT
       style={{ "--status": appearance?.color ?? "var(--mantine-color-default-border)" } as React.CSSProperties}
     >
       <Handle type="target" position={across ? Position.Left : Position.Top} className={classes["handle"]} />
-      <Face id={id} step={step} status={status} state={state ?? null} shown={shown} />
-      <Doors id={id} data={data} state={state ?? null} />
+      <StepFace id={id} step={step} status={status} state={state ?? null} shown={shown} />
+      <StepButtons id={id} data={data} state={state ?? null} />
       {state?.counts != null && state.items != null && !open && <ItemsBar state={state} />}
       <Handle type="source" position={across ? Position.Right : Position.Bottom} className={classes["handle"]} />
     </div>
   );
 });
 
-/** What one clicks to choose the step. */
-function Face({
+/** The button that selects the step. */
+function StepFace({
   id,
   step,
   status,
@@ -64,7 +64,7 @@ function Face({
   state: StepModel | null;
   shown: number | null;
 }) {
-  const { select } = useActs();
+  const { select } = useGraphActions();
   const stop = useIsStop(id);
   const selected = useIsSelected(id);
   const appearance = status === null ? null : appearanceOf(status);
@@ -94,7 +94,7 @@ function Face({
           <span className={classes["words"]}>{progress}</span>
           {shown !== null && state?.items != null && shown < state.items && (
             <span className={classes["part"]}>
-              {shown} of {state.items.toLocaleString("en")} shown; all are under Items
+              {shown} of {state.items.toLocaleString("en")} shown. See the Items tab for all.
             </span>
           )}
         </span>
@@ -110,15 +110,15 @@ function Kind({ step }: { step: GraphStep }) {
       {step.for_each !== null && <Layers size={12} role="img" aria-label="For each item" />}
       {step.kind === "workflow" && <Workflow size={12} role="img" aria-label="Workflow" />}
       {step.join !== null && (
-        <Split size={12} role="img" aria-label={`Joins ${step.join.quorum} of ${step.join.of.length}`} />
+        <Split size={12} role="img" aria-label={`Join: ${step.join.quorum} of ${step.join.of.length}`} />
       )}
     </>
   );
 }
 
-/** The ways to what is inside: shown here, or on its own page. */
-function Doors({ id, data, state }: { id: string; data: StepNodeData; state: StepModel | null }) {
-  const { open } = useActs();
+/** The buttons that expand the step, and open its child run. */
+function StepButtons({ id, data, state }: { id: string; data: StepNodeData; state: StepModel | null }) {
+  const { open } = useGraphActions();
   const stop = useIsStop(id);
   const { step } = data;
   const inside = state?.child != null || (state?.items ?? 0) > 0;
@@ -130,8 +130,8 @@ function Doors({ id, data, state }: { id: string; data: StepNodeData; state: Ste
           className={classes["door"]}
           tabIndex={stop ? 0 : -1}
           aria-expanded={data.open}
-          aria-label={`${data.open ? "Hide" : "Show"} what is inside of ${step.name}`}
-          title={data.open ? "Hide what is inside" : "Show what is inside"}
+          aria-label={`${data.open ? "Collapse" : "Expand"} ${step.name}`}
+          title={data.open ? "Collapse" : "Expand"}
           data-testid={`graph-open-${step.name}`}
           onClick={() => open(id)}
         >
@@ -144,8 +144,8 @@ function Doors({ id, data, state }: { id: string; data: StepNodeData; state: Ste
           params={{ run: state.child.run } as never}
           className={classes["door"]}
           tabIndex={stop ? 0 : -1}
-          aria-label={`Run of ${state.child.workflow}`}
-          title={`Open the run of ${state.child.workflow}`}
+          aria-label={`Child run of ${state.child.workflow}`}
+          title={`Open the child run of ${state.child.workflow}`}
           data-testid={`graph-child-${step.name}`}
         >
           <ExternalLink size={13} aria-hidden />

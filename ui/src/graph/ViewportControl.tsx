@@ -1,6 +1,6 @@
 /**
- * What of the graph is in sight: when it is new, all of it or what matters; after that what the reader has moved to,
- * opened or chosen. A run that goes on moves nothing.
+ * Controls the viewport of the graph: at first the whole graph or its relevant part, then what the user has moved to,
+ * expanded or selected. Progress of a run does not move the viewport.
  */
 
 import { useReactFlow, useStore, useStoreApi } from "@xyflow/react";
@@ -10,12 +10,12 @@ import type { Layout, Room } from "./layout.ts";
 import { around, held, isVisible, middleOf, READABLE, type GraphView, whole } from "./viewport.ts";
 import { type Chosen, useRevealSelection } from "./useRevealSelection.ts";
 
-// Words of 12 pixels are 4 then.
+// Text of 12 pixels is then 4 pixels high.
 const FAR = 0.33;
-// Below it a step has no room for what a finger needs.
+// Below this zoom, a step is too small for touch targets.
 const SMALL = 0.4;
 
-/** What was put in sight last; moved from there since, it is the reader's. */
+/** The last viewport that was set here. If the current one differs, the user has moved it. */
 interface Placed {
   readonly layout: Layout;
   readonly room: Room;
@@ -26,9 +26,9 @@ interface Placed {
 export interface ViewportControlProps {
   readonly layout: Layout;
   readonly chosen: Chosen | null;
-  /** Where to begin if nothing is chosen and not all can be shown. */
+  /** The node to show first if nothing is selected and the graph does not fit. */
   readonly begin: string | null;
-  /** What was opened or closed last: it stays where it is. */
+  /** The node that was expanded or collapsed last keeps its position on the screen. */
   readonly opened: string | null;
 }
 
@@ -69,7 +69,7 @@ function useZoomOfFrame(): void {
   }, [frame, zoom]);
 }
 
-/** Null: it stays. */
+/** Null: the viewport does not change. */
 function nextOf(
   before: Placed | null,
   layout: Layout,
@@ -90,7 +90,7 @@ function nextOf(
   return anchor === null ? begun(layout, room, focus) : kept(before.layout, layout, anchor, now, room);
 }
 
-/** A line of text above the graph takes some of its height: that alone moves nothing that can still be read. */
+/** A small change of height, such as a notice above the graph, does not move what is still readable. */
 function isStill({ layout, room: before, isWhole }: Placed, now: GraphView, room: Room, focus: string | null): boolean {
   const place = layout.places.get(focus ?? "") ?? layout.places.values().next().value;
   return !isWhole && before.width === room.width && place !== undefined && isVisible(layout, place, now, room);
@@ -104,7 +104,7 @@ function begun(layout: Layout, room: Room, focus: string | null): { placed: Plac
   return { placed: { layout, room, sight, isWhole: all !== null }, sight };
 }
 
-/** With one node where it was, unless it was out of sight: then with it in the middle. */
+/** Keeps one node at its position, or centres it if it was out of view. */
 function kept(
   before: Layout,
   after: Layout,

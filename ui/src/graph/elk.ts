@@ -1,18 +1,18 @@
 /**
- * Elk in its worker.
+ * Runs the elk layout engine in a web worker.
  *
- * While Trunkline does not answer there is no script for a worker to load, and elk would never say so: then the graph
- * waits for it, as pages do. One that still cannot be loaded then is of another version.
+ * Elk does not report that its worker failed to load. While the server is unreachable, the graph waits, as pages do. A
+ * script that cannot be loaded after that belongs to another version.
  */
 
 import ELK, { type ElkNode } from "elkjs/lib/elk-api";
 import ElkWorker from "elkjs/lib/elk-worker.min.js?worker";
 
-import { untilItAnswers } from "../api/connection.ts";
+import { waitUntilReachable } from "../api/connection.ts";
 
 interface Engine {
   readonly elk: InstanceType<typeof ELK>;
-  /** Rejected when the worker cannot work, for all who wait. */
+  /** Rejects for all callers when the worker fails. */
   readonly broken: Promise<never>;
 }
 
@@ -25,7 +25,7 @@ export async function layOutByElk(graph: ElkNode): Promise<ElkNode> {
     return await ask(graph);
   } catch (error) {
     if (!(error instanceof WorkerMissing)) throw error;
-    await untilItAnswers();
+    await waitUntilReachable();
     return ask(graph);
   }
 }
@@ -42,13 +42,11 @@ function begin(): Engine {
       engine = null;
       worker.terminate();
       reject(
-        new WorkerMissing(
-          "What lays out the graph could not be loaded. Trunkline may be of another version by now: load the page anew.",
-        ),
+        new WorkerMissing("The graph layout could not be loaded. Trunkline may have been updated. Reload the page."),
       );
     });
   });
-  // Where nobody waits yet, who comes next begins anew.
+  // The next call starts a new worker.
   broken.catch(() => {});
   return { elk: new ELK({ workerFactory: () => worker }), broken };
 }

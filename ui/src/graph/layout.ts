@@ -1,9 +1,8 @@
 /**
- * Where the steps of a graph stand: laid out by elk in a worker, so that the page never stops for it.
+ * Computes the positions of steps with elk in a web worker, which does not block the page.
  *
- * Both directions are tried; the one that shows the graph larger in the place it has is taken, unless the reader has
- * chosen. Elk's own routes of the edges are kept: they go around the steps. What is inside of a group is laid out
- * first, and the group is as large as that needs.
+ * Unless the user has chosen a direction, both are tried and the one that shows the graph larger is used. The edges
+ * follow elk's routes, which go around the steps. The content of a group is laid out first and determines its size.
  */
 
 import type { ElkExtendedEdge, ElkNode } from "elkjs/lib/elk-api";
@@ -23,7 +22,7 @@ export interface Way {
   readonly to: string;
 }
 
-/** A graph, or things side by side in rows. */
+/** A graph, or boxes in rows. */
 export interface Plan {
   readonly boxes: readonly Box[];
   readonly ways: readonly Way[] | "rows";
@@ -54,7 +53,7 @@ export interface Room {
   readonly height: number;
 }
 
-/** Around what is inside of a group; above it are its name and how it stands, which need some width. */
+/** The padding of a group. Its name and status are above the content and need a minimum width. */
 export const GROUP = { top: 56, side: 12, width: 300 };
 const GAP = 8;
 const BETWEEN = { layers: 48, boxes: 24 };
@@ -64,11 +63,11 @@ const OPTIONS = {
   "elk.edgeRouting": "ORTHOGONAL",
   "elk.layered.spacing.nodeNodeBetweenLayers": String(BETWEEN.layers),
   "elk.spacing.nodeNode": String(BETWEEN.boxes),
-  // The order of the definition breaks ties: the same workflow looks the same each time.
+  // The order of the definition breaks ties, so that the layout of a workflow is stable.
   "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
 };
 
-// Straighter, and several times as long: for three hundred steps it would be seconds.
+// Straighter edges, but several times slower: it would take seconds for three hundred steps.
 const CAREFUL = { "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX" };
 const QUICK = { "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF", "elk.layered.thoroughness": "3" };
 const LARGE = 100;
@@ -80,12 +79,12 @@ export async function layOut(plan: Plan, wanted: Direction | null, room: Room): 
   return scale(right, room) >= scale(down, room) ? right : down;
 }
 
-/** Nothing is shown larger than it is: of two that fit, the one that reads like a line of text. */
+/** The zoom is at most 1. If both directions fit, left to right wins. */
 function scale(layout: Room, room: Room): number {
   return Math.min(1, room.width / layout.width, room.height / layout.height);
 }
 
-/** Which direction shows a large graph larger, by how long its longest way is and how many steps are side by side. */
+/** Estimates the direction for a large graph from its longest path and its widest layer. */
 function likelier({ boxes, ways }: Plan, room: Room): Direction {
   const after = new Map<string, string[]>(boxes.map(({ id }) => [id, []]));
   const open = new Map<string, number>(boxes.map(({ id }) => [id, 0]));

@@ -1,34 +1,34 @@
-/** What is to be laid out: a workflow's steps, and what is shown inside of some of them. */
+/** The input of the layout: the steps of a workflow, and the content of expanded steps. */
 
 import type { components } from "../api/schema.d.ts";
 import type { Box, Plan } from "./layout.ts";
-import { withoutDetours } from "./reduction.ts";
+import { transitiveReduction } from "./transitiveReduction.ts";
 
 export type Graph = components["schemas"]["Graph"];
 
-/** What a reader has opened: so many items, or the steps of the run that the step has begun. */
+/** The content of an expanded step: a number of items, or the steps of its child run. */
 export type Inside = { readonly items: number } | { readonly graph: Graph };
 
 export const STEP = { width: 224, height: 68 };
 export const ITEM = { width: 122, height: 28 };
 
-/** The node of a child's step, below the node that has begun the child; a name of a step has no slash. */
+/** The node id of a child run's step, below the parent's node. Step names contain no slash. */
 export function childId(node: string, name: string): string {
   return `${node}/${name}`;
 }
 
-/** The node that has begun the run which the step belongs to, and the step's name in it; null: a step of the run itself. */
+/** The parent node of a child run's step, and the step's name; null for a step of the run itself. */
 export function parentOf(id: string): { readonly node: string | null; readonly name: string } {
   const slash = id.lastIndexOf("/");
   return slash < 0 ? { node: null, name: id } : { node: id.slice(0, slash), name: id.slice(slash + 1) };
 }
 
-/** How many runs are around it. */
+/** The number of parent runs. */
 export function depthOf(id: string): number {
   return id.split("/").length - 1;
 }
 
-/** The node of an item by its place in the group, not by its number: which items are shown changes as a run goes on. */
+/** The node id of an item by its position in the group: which items are shown changes during a run. */
 export function slotId(step: string, slot: number): string {
   return `${step}#${slot}`;
 }
@@ -37,7 +37,7 @@ export function isSlot(id: string): boolean {
   return id.includes("#");
 }
 
-/** `insides` by nodes: what is inside of a step that is inside of another is under its whole path. */
+/** `insides` by node id, which is the whole path for nested steps. */
 export function planOf(graph: Graph, insides: ReadonlyMap<string, Inside>, within: string | null = null): Plan {
   const idOf = (name: string) => (within === null ? name : childId(within, name));
   return {
@@ -46,7 +46,7 @@ export function planOf(graph: Graph, insides: ReadonlyMap<string, Inside>, withi
       const inside = insides.get(id);
       return { id, ...STEP, ...(inside === undefined ? {} : { inside: insidePlan(id, inside, insides) }) };
     }),
-    ways: withoutDetours(graph.steps, graph.edges).map(({ from, to }) => ({
+    ways: transitiveReduction(graph.steps, graph.edges).map(({ from, to }) => ({
       id: `${idOf(from)}>${idOf(to)}`,
       from: idOf(from),
       to: idOf(to),

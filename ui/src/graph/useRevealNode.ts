@@ -1,4 +1,4 @@
-/** Brings a node into sight that one could not read where the graph is; one that can be read moves nothing. */
+/** Scrolls to a node unless it is already readable. */
 
 import { useReactFlow, useStoreApi } from "@xyflow/react";
 import { useCallback } from "react";

@@ -1,25 +1,25 @@
-/** Brings what was chosen elsewhere into sight, once for each choice: after that the reader moves the graph. */
+/** Scrolls to a node that was selected outside of the graph, once per selection. */
 
 import { useCallback, useRef } from "react";
 
 import type { Layout } from "./layout.ts";
-import { useActs } from "./live.ts";
+import { useGraphActions } from "./graphState.ts";
 import { isSlot } from "./plan.ts";
 import { useRevealNode } from "./useRevealNode.ts";
 
-/** What is chosen: the node, and the name under which it was chosen, since an item may move from node to node. */
+/** The selected node and its name, because an item can move from node to node. */
 export interface Chosen {
   readonly node: string;
   readonly name: string;
 }
 
-/** Call it when something is chosen, and after the graph was put in its place. */
+/** Call it after a selection, and after the viewport was initialised. */
 export function useRevealSelection(layout: Layout, chosen: Chosen | null): () => void {
-  const { live } = useActs();
+  const { live } = useGraphActions();
   const bring = useRevealNode(layout);
   const followed = useRef<string | null>(null);
   return useCallback(() => {
-    // It may be inside of a step that is still being opened: then this comes again.
+    // The node may be in a step that is still expanding; then this is called again.
     if (chosen !== null && !layout.places.has(chosen.node)) return;
     const choice = chosen === null ? null : `${chosen.name} ${isSlot(chosen.node)}`;
     if (choice === followed.current) return;

@@ -1,7 +1,7 @@
 /**
- * What of a graph is seen in its frame: all of it where its words can be read then, else the part that matters.
+ * Computes the viewport of a graph: the whole graph if its text is readable then, otherwise the relevant part.
  *
- * Pure: places are those of the layout, what comes out is where the graph's corner is on the screen and how large it is.
+ * Pure. Positions are those of the layout; the result is the offset and the zoom of the graph on the screen.
  */
 
 import type { Layout, Place, Room } from "./layout.ts";
@@ -13,25 +13,25 @@ export interface GraphView {
   readonly zoom: number;
 }
 
-// Words of 12 pixels are 9 then: whatever is shown without being asked for is at least so large.
+// Text of 12 pixels is then 9 pixels high, the minimum for automatic viewports.
 export const READABLE = 0.75;
 export const EDGE = 20;
-// How far React Flow puts the map from the corner.
+// The distance of React Flow's minimap from the corner.
 const MAP_EDGE = 15;
-// The map is in the first of them in which it covers nothing.
+// The minimap uses the first corner in which it covers nothing.
 const CORNERS = ["bottom-right", "bottom-left", "top-right", "top-left"] as const;
 
-/** All of it, or null where that would be too small to read. */
+/** The viewport for the whole graph, or null if it would be too small to read. */
 export function whole(layout: Layout, room: Room): GraphView | null {
   const zoom = Math.min(1, (room.width - 2 * EDGE) / layout.width, (room.height - 2 * EDGE) / layout.height);
   return zoom < READABLE ? null : around(layout, room, { x: 0, y: 0, width: 0, height: 0 }, zoom);
 }
 
-/** The place in the middle, but nothing empty at the edges: beside the map, where there is one, may be. */
+/** Centres the position without empty space at the edges, except next to the minimap. */
 export function around(layout: Layout, room: Room, place: Place, zoom: number): GraphView {
   const map = mapSize(room);
   const head = headOf(place);
-  // In the middle of a wide frame nothing is under the map; in a narrow one, or at the lower end, it may be.
+  // In a wide frame the centre is never under the minimap; in a narrow one, or at the lower end, it can be.
   const isBeside =
     layout.width * zoom > room.width - 2 * EDGE + 1 &&
     (room.width + head.width * zoom) / 2 < room.width - MAP_EDGE - map.width;
@@ -43,23 +43,23 @@ export function around(layout: Layout, room: Room, place: Place, zoom: number): 
 }
 
 function along(size: number, middle: number, zoom: number, from: number, to: number, spare: number): number {
-  // Rounding alone puts nothing out of sight.
+  // Tolerance for rounding.
   if (size * zoom <= to - from + 1) return (from + to - size * zoom) / 2;
   const wanted = (from + to) / 2 - middle * zoom;
   return Math.min(from, Math.max(to - spare - size * zoom, wanted));
 }
 
-/** With the place where it was on the screen. */
+/** Keeps the position at the same place on the screen. */
 export function held(before: Place, after: Place, { x, y, zoom }: GraphView): GraphView {
   return { x: x + (before.x - after.x) * zoom, y: y + (before.y - after.y) * zoom, zoom };
 }
 
-/** Whether all of it is between the edges of the frame. */
+/** Whether it is completely inside the frame. */
 export function isFullyVisible(layout: Layout, { x, y, zoom }: GraphView, room: Room): boolean {
   return x >= 0 && y >= 0 && x + layout.width * zoom <= room.width && y + layout.height * zoom <= room.height;
 }
 
-/** Whether one can read it, also where the reader has put the map into the corner that it has. */
+/** Whether it is readable and not covered by the minimap. */
 export function isVisible(layout: Layout, place: Place, sight: GraphView, room: Room): boolean {
   const head = headOf(place);
   const [left, top] = [head.x * sight.zoom + sight.x, head.y * sight.zoom + sight.y];
@@ -72,11 +72,11 @@ export function isVisible(layout: Layout, place: Place, sight: GraphView, room: 
 
 export type Corner = (typeof CORNERS)[number];
 
-/** Where the map would cover no step and no way between steps. */
+/** The corners in which the minimap would cover no step and no edge. */
 export function freeCorners(layout: Layout, { x, y, zoom }: GraphView, room: Room): readonly Corner[] {
   const map = mapSize(room);
   const [right, bottom] = [room.width - MAP_EDGE - map.width, room.height - MAP_EDGE - map.height];
-  // As they lie in the graph.
+  // In graph coordinates.
   const free = CORNERS.map((corner) => {
     const [left, top] = [corner.endsWith("right") ? right : MAP_EDGE, corner.startsWith("bottom") ? bottom : MAP_EDGE];
     return {
@@ -105,7 +105,7 @@ export function freeCorners(layout: Layout, { x, y, zoom }: GraphView, room: Roo
   return free.filter(isFree).map(({ corner }) => corner);
 }
 
-/** The node nearest to the middle of the frame, of those that are in both. */
+/** The node nearest to the centre of the frame, among those that are in both layouts. */
 export function middleOf(before: Layout, after: Layout, { x, y, zoom }: GraphView, room: Room): string | null {
   const [middleX, middleY] = [(room.width / 2 - x) / zoom, (room.height / 2 - y) / zoom];
   let best: { id: string; distance: number } | null = null;
@@ -123,7 +123,7 @@ export function mapSize(room: Room): Room {
   return { width, height: Math.round(width * 0.6) };
 }
 
-/** Of a group, which may be larger than the screen: where its name is. */
+/** For a group, which may be larger than the screen: the position of its name. */
 function headOf({ x, y, width, height }: Place): Place {
   return { x, y, width: Math.min(width, STEP.width), height: Math.min(height, STEP.height) };
 }

@@ -1,4 +1,4 @@
-/** Everything that waits for a person, the oldest first, and the means to answer it. */
+/** The inbox: the steps that wait for a person, oldest first. */
 
 import { Button, Code, Group, SegmentedControl, Stack, Text, Title, UnstyledButton } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
@@ -10,22 +10,22 @@ import { escapeBidi } from "../app/bidi.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { inboxRoute } from "../app/router.tsx";
 import classes from "./InboxPage.module.css";
-import { KINDS } from "./kinds.ts";
-import { Question } from "./Question.tsx";
-import { useWaiting, type InboxItem, type Kind } from "./waiting.ts";
+import { KINDS } from "./itemKinds.ts";
+import { InboxItemDetail } from "./InboxItemDetail.tsx";
+import { useInboxItems, type InboxItem, type Kind } from "./queries.ts";
 
 const FILTERS = [
   { value: "all", label: "All" },
   ...(["input", "auth", "outcome"] as const).map((kind) => ({ value: kind, label: KINDS[kind].name })),
 ];
 
-// As much of a run's id as the list of runs always shows.
+// The list of runs shows as many characters of the id.
 const TAIL = 12;
 
 export function InboxPage() {
   const { item, kind } = inboxRoute.useSearch();
   const navigate = useNavigate({ from: "/inbox" });
-  const waiting = useWaiting(kind);
+  const waiting = useInboxItems(kind);
   const items = waiting.data?.pages.flatMap((page) => page.items) ?? [];
   const select = (next: string | undefined, replace = false) =>
     void navigate({
@@ -41,7 +41,7 @@ export function InboxPage() {
         </Title>
         <SegmentedControl
           size="xs"
-          aria-label="What waits"
+          aria-label="Filter by type"
           data={FILTERS}
           value={kind ?? "all"}
           onChange={(next) => void navigate({ search: next === "all" ? {} : { kind: next as Kind } })}
@@ -50,10 +50,10 @@ export function InboxPage() {
       </Group>
       {waiting.error !== null && <ProblemPanel error={waiting.error} again={() => void waiting.refetch()} />}
       {waiting.isPending && <Loading />}
-      {waiting.isSuccess && items.length === 0 && item === undefined && <NothingWaits kind={kind} />}
+      {waiting.isSuccess && items.length === 0 && item === undefined && <EmptyInbox kind={kind} />}
       {(items.length > 0 || item !== undefined) && (
         <div className={classes["panes"]} data-chosen={item !== undefined || undefined}>
-          <nav aria-label="What waits" className={classes["list"]}>
+          <nav aria-label="Waiting steps" className={classes["list"]}>
             {items.map((each) => (
               <Entry key={each.id} item={each} chosen={each.id === chosen} onChoose={() => select(each.id)} />
             ))}
@@ -63,14 +63,14 @@ export function InboxPage() {
                 loading={waiting.isFetchingNextPage}
                 onClick={() => void waiting.fetchNextPage()}
               >
-                Newer ones
+                Load newer items
               </Button>
             )}
           </nav>
           <section
             className={classes["detail"]}
-            aria-label="The one chosen"
-            // From the first letter on it is the one in the address: it stays when it is no longer the only one, or gone.
+            aria-label="Selected item"
+            // Typing puts the item into the URL: it stays selected when other items arrive or when it is closed.
             onInput={() => {
               if (item === undefined) select(chosen, true);
             }}
@@ -82,14 +82,14 @@ export function InboxPage() {
               leftSection={<ArrowLeft size={14} aria-hidden />}
               onClick={() => select(undefined)}
             >
-              All that waits
+              All items
             </Button>
             {chosen === undefined ? (
               <Text c="dimmed" className={classes["nothing"]}>
-                Choose one to answer it.
+                Select an item to respond.
               </Text>
             ) : (
-              <Question
+              <InboxItemDetail
                 key={chosen}
                 id={chosen}
                 where="inbox"
@@ -104,7 +104,7 @@ export function InboxPage() {
   );
 }
 
-/** The one to go on with. */
+/** The item to select next. */
 function after(items: readonly InboxItem[], done: string): string | undefined {
   const place = items.findIndex((each) => each.id === done);
   const left = items.filter((each) => each.id !== done);
@@ -143,18 +143,18 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
   );
 }
 
-function NothingWaits({ kind }: { kind: Kind | undefined }) {
+function EmptyInbox({ kind }: { kind: Kind | undefined }) {
   return (
     <Stack gap="xs" align="flex-start" data-testid="inbox-empty">
       <Group gap="xs">
         <CircleCheck size={20} aria-hidden color="var(--status-completed)" />
         <Text fw={600}>
-          {kind === undefined ? "Nothing waits for a person." : `No ${KINDS[kind].name.toLowerCase()} wait.`}
+          {kind === undefined ? "No steps are waiting for a person." : `No ${KINDS[kind].name.toLowerCase()}.`}
         </Text>
       </Group>
       <Text size="sm" c="dimmed">
-        When an agent asks something, wants somebody to log in, or nobody knows what became of a call, it is shown here
-        and counted at the top of every page. In a shell: <Code>trunkline inbox list</Code>
+        Questions from agents, login requests and calls with an unknown outcome appear here. The header of every page
+        shows their number. In a terminal: <Code>trunkline inbox list</Code>
       </Text>
     </Stack>
   );

@@ -1,8 +1,8 @@
-/** What an agent has said, as text; addresses in it (http and https alone) can be followed, and are shown whole. */
+/** An agent's text with clickable http and https URLs, which are shown in full. */
 
 import { Anchor } from "@mantine/core";
 
-// Without the punctuation that ends a sentence.
+// Without trailing punctuation.
 const ADDRESS = /https?:\/\/[^\s<>"'`]*[^\s<>"'`.,;:!?)\]}]/g;
 
 export function LinkedText({ text }: { text: string }) {

@@ -1,10 +1,10 @@
-/** The answer to a question: in words, as a form where the question brings a schema, or as JSON. */
+/** The reply to a question: as text, as JSON, or as a form if the question has a schema. */
 
 import { Button, Group, SegmentedControl, Stack, Text, Textarea } from "@mantine/core";
 import { Send } from "lucide-react";
 import { useState } from "react";
 
-import { useMay } from "../app/access.ts";
+import { usePermission } from "../app/permissions.ts";
 import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
@@ -12,16 +12,16 @@ import { JsonEditor, jsonProblem, parsed, written } from "../forms/JsonEditor.ts
 import { missing, placed, type Json } from "../forms/schema.ts";
 import { emptyForm, SchemaForm } from "../forms/SchemaForm.tsx";
 import { useInvalidFields } from "../forms/useInvalidFields.ts";
-import { schemaOf, useReply, type InboxItem, type Reply } from "./waiting.ts";
+import { schemaOf, useReply, type InboxItem, type Reply } from "./queries.ts";
 
-type Way = "text" | "form" | "json";
-const NAMES: Readonly<Record<Way, string>> = { text: "Text", form: "Form", json: "JSON" };
+type ReplyFormat = "text" | "form" | "json";
+const NAMES: Readonly<Record<ReplyFormat, string>> = { text: "Text", form: "Form", json: "JSON" };
 
 export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: () => void; isOver: boolean }) {
   const schema = schemaOf(item.data);
-  const ways: readonly Way[] = schema === null ? ["text", "json"] : ["form", "text", "json"];
-  const may = useMay("operator");
-  const [way, setWay] = useState<Way>(ways[0]!);
+  const ways: readonly ReplyFormat[] = schema === null ? ["text", "json"] : ["form", "text", "json"];
+  const may = usePermission("operator");
+  const [way, setWay] = useState<ReplyFormat>(ways[0]!);
   const [words, setWords] = useState(item.kind === "auth" ? "I have logged in." : "");
   const [form, setForm] = useState<Json | undefined>(() => (schema === null ? undefined : emptyForm(schema)));
   const [json, setJson] = useState("");
@@ -45,12 +45,12 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
     if (gaps.length > 0) return;
     reply.mutate(answer, {
       onSuccess: () => {
-        toast("done", `Answered. The step ${item.step} goes on.`);
+        toast("done", `Reply sent. The step ${item.step} continues.`);
         onDone();
       },
     });
   };
-  const change = (next: Way) => {
+  const change = (next: ReplyFormat) => {
     if (next === "json" && way === "form") setJson(written(form));
     setWay(next);
   };
@@ -64,10 +64,10 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
       }}
     >
       <Stack gap="sm">
-        {!isOver && <NotAllowed may={may} title="What you write here cannot be sent" />}
+        {!isOver && <NotAllowed may={may} title="You can't reply" />}
         <Group justify="space-between">
           <Text fw={600} size="sm" id="answer-as">
-            Answer
+            Reply
           </Text>
           <SegmentedControl
             size="xs"
@@ -80,7 +80,7 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
         </Group>
         {way === "text" && (
           <Textarea
-            aria-label="Answer in words"
+            aria-label="Reply text"
             autosize
             minRows={3}
             maxRows={16}
@@ -103,7 +103,7 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
             onBroken={fields.onBroken}
           />
         )}
-        {way === "json" && <JsonEditor label="Answer as JSON" text={json} onText={setJson} testId="answer-json" />}
+        {way === "json" && <JsonEditor label="Reply (JSON)" text={json} onText={setJson} testId="answer-json" />}
         {reply.error !== null && <ProblemPanel error={reply.error} />}
         <Group gap="sm">
           <Button
@@ -113,7 +113,7 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
             disabled={answer === null || !may.allowed}
             data-testid="send-answer"
           >
-            Send the answer
+            Send reply
           </Button>
         </Group>
       </Stack>

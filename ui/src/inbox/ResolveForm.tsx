@@ -1,23 +1,23 @@
-/** What became of a call whose answer was lost: a person has found out, or decides. */
+/** Resolves an unknown outcome: a person enters what happened to the call. */
 
 import { Button, Group, Radio, Stack } from "@mantine/core";
 import { useState } from "react";
 
-import { useMay } from "../app/access.ts";
+import { usePermission } from "../app/permissions.ts";
 import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed } from "../forms/JsonEditor.tsx";
-import { useResolve, type InboxItem, type Outcome } from "./waiting.ts";
+import { useResolve, type InboxItem, type Outcome } from "./queries.ts";
 
 const SAID: Readonly<Record<Outcome, (step: string) => string>> = {
-  succeeded: (step) => `Noted: ${step} has succeeded. The run goes on with its output.`,
-  failed: (step) => `Noted: ${step} has failed.`,
-  call_again: (step) => `The agent of ${step} is called again.`,
+  succeeded: (step) => `Resolved: ${step} succeeded. The run continues with its output.`,
+  failed: (step) => `Resolved: ${step} failed.`,
+  call_again: (step) => `Resolved: the agent of ${step} is called again.`,
 };
 
 export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone: () => void; isOver: boolean }) {
-  const may = useMay("operator");
+  const may = usePermission("operator");
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [output, setOutput] = useState("");
   const resolve = useResolve(item);
@@ -42,7 +42,7 @@ export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone:
       }}
     >
       <Stack gap="sm">
-        {!isOver && <NotAllowed may={may} title="What you say here cannot be sent" />}
+        {!isOver && <NotAllowed may={may} title="You can't resolve this" />}
         <Radio.Group
           label="What happened?"
           value={outcome}
@@ -52,21 +52,25 @@ export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone:
           <Stack gap="xs" mt="xs">
             <Radio
               value="succeeded"
-              label="It did the work"
-              description="The step completes with the output that you give."
+              label="The call succeeded"
+              description="The step completes with the output that you enter."
             />
-            <Radio value="failed" label="It did not" description="The step fails, as if the agent had said so." />
+            <Radio
+              value="failed"
+              label="The call failed"
+              description="The step fails as if the agent had returned an error."
+            />
             <Radio
               value="call_again"
-              label="Call it again"
-              description="The agent gets the same task once more. If it did the work after all, it may do it twice."
+              label="Call the agent again"
+              description="The agent receives the same task again. If the first call was executed, the work may be done twice."
             />
           </Stack>
         </Radio.Group>
         {outcome === "succeeded" && (
           <JsonEditor
-            label="Output of the step"
-            description="What the agent would have answered, as JSON. Left empty: null."
+            label="Step output"
+            description="The agent's output as JSON. If empty, the output is null."
             text={output}
             onText={setOutput}
             testId="outcome-output"
@@ -80,7 +84,7 @@ export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone:
             disabled={!ready || !may.allowed}
             data-testid="send-outcome"
           >
-            {outcome === "call_again" ? "Call it again" : "Say so"}
+            {outcome === "call_again" ? "Call again" : "Resolve"}
           </Button>
         </Group>
       </Stack>

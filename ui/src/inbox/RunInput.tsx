@@ -1,4 +1,4 @@
-/** What the run that asks was given: it tells runs of one workflow apart. Read when somebody wants to see it. */
+/** The input of the item's run, loaded on request. It helps to tell runs of the same workflow apart. */
 
 import { Anchor, Collapse, Stack } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -13,7 +13,7 @@ import { runQuery } from "../runs/useChildGraphs.ts";
 export function RunInput({ run }: { run: string }) {
   const [opened, { toggle }] = useDisclosure();
   return (
-    // What is searched for in the input is no answer that has been begun.
+    // Typing in the search field does not count as a started reply.
     <Stack gap={4} onInput={(event) => event.stopPropagation()}>
       <Anchor
         component="button"
@@ -24,7 +24,7 @@ export function RunInput({ run }: { run: string }) {
         aria-expanded={opened}
         data-testid="show-input"
       >
-        {opened ? "Hide the run's input" : "The run's input"}
+        {opened ? "Hide run input" : "Show run input"}
       </Anchor>
       <Collapse expanded={opened}>{opened && <Input run={run} />}</Collapse>
     </Stack>

@@ -1,17 +1,17 @@
-/** Reads the inbox again when runs have moved: once for the whole page, by whoever is always there. */
+/** Refreshes the inbox after changes of runs. Used once, in a component that is always mounted. */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 
 import { subscribeToRunChanges } from "../api/runChanges.ts";
-import { key } from "../api/key.ts";
+import { key } from "../api/apiKey.ts";
 
-// A busy system rings twice a second, and seldom because of a question.
+// A busy system sends two notifications per second, few of which concern the inbox.
 const CALMLY_MS = 1_000;
 
 export function useInboxRefresh(): void {
   const queries = useQueryClient();
-  // Who was refused without a key listens again with one.
+  // Subscribe again after a key was entered.
   const present = useSyncExternalStore(key.subscribe, key.read);
   useEffect(() => {
     const leaving = new AbortController();

@@ -1,4 +1,4 @@
-/** One agent's migration: where it stands, what is in its way, what both sides have said, and what was done. */
+/** The migration of one agent: its stage, blockers, source and target, comparisons, and history. */
 
 import { Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -11,7 +11,7 @@ import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentMigrationRoute } from "../app/router.tsx";
 import { BlockerList } from "./BlockerList.tsx";
-import { ChangedReads } from "./ChangedReads.tsx";
+import { AffectedExpressions } from "./AffectedExpressions.tsx";
 import { Comparisons } from "./Comparisons.tsx";
 import { History } from "./History.tsx";
 import classes from "./migration.module.css";
@@ -43,7 +43,7 @@ export function AgentMigrationPage() {
             {agent}
           </Title>
           <AnchorLink to="/agents/$agent" params={{ agent }} size="sm" data-testid="to-agent">
-            The agent
+            View agent
           </AnchorLink>
         </Group>
       </div>
@@ -51,7 +51,7 @@ export function AgentMigrationPage() {
       {query.isPending && <Loading lines={8} />}
       {status !== undefined && (
         <>
-          <Standing status={status} />
+          <MigrationStatus status={status} />
           <MigrationActions status={status} act={search.act} onAct={act} />
           <BlockerList
             status={status}
@@ -62,7 +62,7 @@ export function AgentMigrationPage() {
             }}
           />
           <SourceAndTarget status={status} />
-          <ChangedReads reads={status.expressions} />
+          <AffectedExpressions reads={status.expressions} />
           <Comparisons
             agent={agent}
             counts={status.comparisons}
@@ -88,14 +88,14 @@ export function AgentMigrationPage() {
 
 const TRACK = ["planned", "shadow", "canary", "cut_over", "finished"] as const satisfies readonly Stage[];
 
-function Standing({ status }: { status: Status }) {
+function MigrationStatus({ status }: { status: Status }) {
   const stage = stageOf(status);
   const next = nextOf(status);
   if (stage === null) {
     return (
       <Text size="sm" data-testid="not-moving">
-        It speaks {status.in_use} and does not move. Name another new side with one of the actions to move it all the
-        same.
+        This agent uses {status.in_use} and has no migration. To migrate it anyway, use one of the actions and enter a
+        target.
       </Text>
     );
   }
@@ -106,7 +106,7 @@ function Standing({ status }: { status: Status }) {
           <li key={each} {...(each === stage ? { "aria-current": "step" } : {})}>
             {place > 0 && <ArrowRight size={13} aria-hidden />}
             {each === stage ? <StageBadge stage={each} /> : LOOKS[each].name}
-            {each === stage && (stage === "shadow" || stage === "canary") && ` ${status.migration?.percent} %`}
+            {each === stage && (stage === "shadow" || stage === "canary") && ` ${status.migration?.percent}%`}
           </li>
         ))}
       </ol>
@@ -118,13 +118,13 @@ function Standing({ status }: { status: Status }) {
       )}
       {status.migration?.ready != null && (
         <Text size="sm" data-testid="attested">
-          Ready, says {status.migration.ready.who} (<Timestamp at={status.migration.ready.at} />
+          Attested by {status.migration.ready.who} (<Timestamp at={status.migration.ready.at} />
           ): {status.migration.ready.note}
         </Text>
       )}
       {next !== null && (
         <Text size="sm" fw={600} data-testid="next">
-          Next: {next.text}.
+          Next step: {next.text}.
         </Text>
       )}
     </Stack>

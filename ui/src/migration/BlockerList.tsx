@@ -1,4 +1,4 @@
-/** What is in the way of an agent's migration, each with its fix and the button that makes it. */
+/** The blockers of an agent's migration, each with its fix and a button that starts it. */
 
 import { Button, Code, Stack, Text, Title } from "@mantine/core";
 
@@ -6,17 +6,17 @@ import classes from "./migration.module.css";
 import { useCheck, type Action, type Blocker, type Status } from "./queries.ts";
 
 const FIXED_BY: Partial<Record<Blocker["code"], { action: Action | "check"; name: string }>> = {
-  no_target: { action: "ready", name: "Name the new side" },
+  no_target: { action: "ready", name: "Set the target" },
   check_missing: { action: "check", name: "Check now" },
   check_failed: { action: "check", name: "Check again" },
-  too_few_comparisons: { action: "shadow", name: "Shadow more" },
+  too_few_comparisons: { action: "shadow", name: "Change shadowing" },
   not_attested: { action: "ready", name: "Attest" },
 };
 
-// What is said before the command.
+// The text before the command.
 const LEADS: Partial<Record<Blocker["code"], string>> = {
-  check_failed: "Correct the agent, then: ",
-  disagreement: "See how: ",
+  check_failed: "Fix the agent, then run ",
+  disagreement: "List the differences with ",
 };
 
 interface Props {
@@ -31,7 +31,7 @@ export function BlockerList({ status, onAct, onSeeDifferences }: Props) {
   return (
     <Stack gap={6} data-testid="blockers">
       <Title order={2} size="h5">
-        In the way
+        Blockers
       </Title>
       {status.blockers.map(({ code, message, fix, fix_command: command, blocks }) => {
         const fixed = FIXED_BY[code];
@@ -42,12 +42,12 @@ export function BlockerList({ status, onAct, onSeeDifferences }: Props) {
                 {message}
               </Text>
               <Text size="sm" c="dimmed">
-                {blocks === "shadow" ? "Blocks a shadow. " : "Blocks the cutover. "}
+                {blocks === "shadow" ? "Blocks shadowing. " : "Blocks the cutover. "}
                 {command === null ? (
                   fix
                 ) : (
                   <>
-                    {LEADS[code] ?? (fixed === undefined ? "" : "Here, or with ")}
+                    {LEADS[code] ?? (fixed === undefined ? "" : "Use the button, or run ")}
                     <Code>{command}</Code>
                   </>
                 )}
@@ -55,7 +55,7 @@ export function BlockerList({ status, onAct, onSeeDifferences }: Props) {
             </div>
             {code === "disagreement" && (
               <Button size="compact-sm" variant="default" onClick={onSeeDifferences} data-testid="see-differences">
-                See the differences
+                Show differences
               </Button>
             )}
             {fixed !== undefined && (

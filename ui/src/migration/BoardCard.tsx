@@ -1,4 +1,4 @@
-/** One agent on the board: from what to what, how it goes, what is in its way, what comes next. */
+/** One agent on the board: source and target, progress, blockers and the next step. */
 
 import { Text } from "@mantine/core";
 import { ArrowRight, CircleAlert, CircleCheck, CircleDashed, CircleX, type LucideIcon } from "lucide-react";
@@ -9,7 +9,7 @@ import { AnchorLink } from "../app/links.tsx";
 import classes from "./migration.module.css";
 import type { Entry } from "./queries.ts";
 import { compared, nextOf, stageOf, type Next } from "./stages.ts";
-import { BLOCKERS, many, percentOf } from "./words.ts";
+import { BLOCKERS, pluralized, percentOf } from "./labels.ts";
 
 export function BoardCard({ entry }: { entry: Entry }) {
   const stage = stageOf(entry);
@@ -22,8 +22,8 @@ export function BoardCard({ entry }: { entry: Entry }) {
       <Dialects entry={entry} />
       <Text size="xs" c="dimmed">
         {entry.workflows.length === 0
-          ? "No workflow calls it"
-          : `Called by ${many(entry.workflows.length, "workflow")}`}
+          ? "Not used by a workflow"
+          : `Used by ${pluralized(entry.workflows.length, "workflow")}`}
       </Text>
       <Checked entry={entry} />
       {stage !== "finished" && <Compared entry={entry} />}
@@ -35,7 +35,7 @@ export function BoardCard({ entry }: { entry: Entry }) {
       )}
       {entry.migration?.forced === true && (
         <Line icon={CircleAlert} color="var(--status-waiting)">
-          A refusal was overruled
+          Blockers were overridden
         </Line>
       )}
       <Blocked entry={entry} />
@@ -60,7 +60,7 @@ function NextLink({ agent, next: { text, action, verdict } }: { agent: string; n
 
 function Dialects({ entry }: { entry: Entry }) {
   const target = entry.migration?.target;
-  const old = entry.in_use ?? `${entry.protocol}, not asked yet`;
+  const old = entry.in_use ?? `${entry.protocol}, not detected yet`;
   return (
     <Text size="xs" className={classes["dialects"]}>
       {entry.migration?.stage === "finished" ? (entry.in_use ?? entry.protocol) : old}
@@ -88,7 +88,7 @@ function Checked({ entry }: { entry: Entry }) {
       color={check.passed ? "var(--status-completed)" : "var(--status-failed)"}
     >
       Grade {check.grade}
-      {check.passed ? "" : ", fails"}
+      {check.passed ? "" : ", failed"}
     </Line>
   );
 }
@@ -96,7 +96,7 @@ function Checked({ entry }: { entry: Entry }) {
 function Compared({ entry }: { entry: Entry }) {
   const { all, differing } = compared(entry);
   if (entry.migration?.stage !== "shadow" && all === 0) return null;
-  const share = entry.migration?.stage === "shadow" ? `${entry.migration.percent} % shadowed: ` : "Shadow: ";
+  const share = entry.migration?.stage === "shadow" ? `${entry.migration.percent}% shadowed: ` : "Shadow: ";
   return (
     <Line
       icon={differing === 0 ? CircleCheck : CircleX}
@@ -112,23 +112,23 @@ function Called({ entry }: { entry: Entry }) {
   const { calls } = entry;
   return (
     <>
-      {entry.migration?.stage === "canary" && <Text size="xs">{entry.migration.percent} % of the runs</Text>}
+      {entry.migration?.stage === "canary" && <Text size="xs">{entry.migration.percent}% of runs</Text>}
       <table className={classes["calls"]}>
         <thead>
           <tr>
-            <th scope="col">Side</th>
+            <th scope="col">Route</th>
             <th scope="col">Calls</th>
             <th scope="col">Failed</th>
           </tr>
         </thead>
         <tbody>
           <tr>
-            <th scope="row">old</th>
+            <th scope="row">source</th>
             <td>{calls.old?.calls ?? 0}</td>
             <td>{calls.old?.failed ?? 0}</td>
           </tr>
           <tr>
-            <th scope="row">new</th>
+            <th scope="row">target</th>
             <td>{calls.new?.calls ?? 0}</td>
             <td>{calls.new?.failed ?? 0}</td>
           </tr>
@@ -141,7 +141,7 @@ function Called({ entry }: { entry: Entry }) {
 function Blocked({ entry }: { entry: Entry }) {
   if (entry.blockers.length === 0) return null;
   return (
-    <ul className={classes["blockers"]} aria-label="In the way">
+    <ul className={classes["blockers"]} aria-label="Blockers">
       {entry.blockers.map(({ code, message }) => (
         <li key={code} title={message} data-testid="blocker" data-code={code}>
           <CircleAlert size={13} aria-hidden /> <span>{BLOCKERS[code]}</span>

@@ -1,4 +1,4 @@
-/** What both sides of a shadowed agent have answered to the same tasks; one of them as old beside new. */
+/** The shadow comparisons of an agent, and the details of one. */
 
 import { Button, Group, SegmentedControl, Stack, Table, Text, Title, UnstyledButton } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -8,10 +8,10 @@ import { Fragment } from "react";
 import { AnchorLink } from "../app/links.tsx";
 import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
-import { ComparedAnswers, readComparison } from "./ComparedAnswers.tsx";
+import { ComparisonDetail, readComparison } from "./ComparisonDetail.tsx";
 import classes from "./migration.module.css";
 import { comparisonsQuery, type Compared, type Verdict } from "./queries.ts";
-import { many, VERDICT_ORDER, VERDICTS } from "./words.ts";
+import { pluralized, VERDICT_ORDER, VERDICTS } from "./labels.ts";
 
 interface Props {
   readonly agent: string;
@@ -34,7 +34,7 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
           Shadow comparisons
         </Title>
         <Text size="sm" c="dimmed">
-          {many(all, "answer")} compared in the present shadow
+          {pluralized(all, "comparison")} since shadowing started
         </Text>
       </Group>
       {choices.length > 0 && (
@@ -51,7 +51,7 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
         />
       )}
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
-      {query.isSuccess && found.length === 0 && <Text size="sm">There is none with this verdict.</Text>}
+      {query.isSuccess && found.length === 0 && <Text size="sm">No comparisons with this verdict.</Text>}
       {found.length > 0 && (
         <div className={classes["scroll"]}>
           <Table withTableBorder verticalSpacing={4}>
@@ -59,8 +59,8 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
               <Table.Tr>
                 <Table.Th>Verdict</Table.Th>
                 <Table.Th>Run and step</Table.Th>
-                <Table.Th>What differs</Table.Th>
-                <Table.Th>When</Table.Th>
+                <Table.Th>Differences</Table.Th>
+                <Table.Th>Time</Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -74,7 +74,7 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
                   {one.id === selected && (
                     <Table.Tr>
                       <Table.Td colSpan={4}>
-                        <ComparedAnswers one={one} />
+                        <ComparisonDetail one={one} />
                       </Table.Td>
                     </Table.Tr>
                   )}
@@ -92,7 +92,7 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
           loading={query.isFetchingNextPage}
           onClick={() => void query.fetchNextPage()}
         >
-          Older comparisons
+          Load older comparisons
         </Button>
       )}
     </Stack>

@@ -1,50 +1,50 @@
-/** What can be done with all agents at once, and what became of each. */
+/** Actions for all agents at once, and their results. */
 
 import { Button, Checkbox, Group, List, Menu, Modal, Stack, Text, Textarea } from "@mantine/core";
 import { ChevronDown, CircleCheck, Flag, Undo2, type LucideIcon } from "lucide-react";
 import { useState } from "react";
 
-import { useMay, type Role } from "../app/access.ts";
+import { usePermission, type Role } from "../app/permissions.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
-import { useFleetMove, type Entry, type FleetAction, type Outcome, type Stage } from "./queries.ts";
+import { useFleetAction, type Entry, type FleetAction, type Outcome, type Stage } from "./queries.ts";
 import { stageOf } from "./stages.ts";
-import { many } from "./words.ts";
-import { useRequester, RequesterField } from "./Requester.tsx";
+import { pluralized } from "./labels.ts";
+import { useUserName, UserNameField } from "./UserNameField.tsx";
 
-interface Told {
+interface FleetActionTexts {
   readonly name: string;
   readonly icon: LucideIcon;
   readonly role: Role;
-  /** Those it means. */
+  /** The action applies to agents in these stages. */
   readonly stages: readonly Stage[];
   readonly none: string;
   readonly text: string;
 }
 
-const TOLD: Record<FleetAction, Told> = {
+const ACTION_TEXTS: Record<FleetAction, FleetActionTexts> = {
   cutover: {
-    name: "Cut all over",
+    name: "Cut over all",
     icon: CircleCheck,
     role: "admin",
     stages: ["planned", "shadow", "canary", "rolled_back"],
-    none: "There is no agent to cut over.",
-    text: "Every agent that speaks Simple A2A or is in the middle of a migration is checked and cut over: all of them, or, if one is not ready, none.",
+    none: "No agents to cut over.",
+    text: "Checks and cuts over every agent that uses Simple A2A or has an unfinished migration. If one agent is not ready, none is cut over.",
   },
   rollback: {
-    name: "Roll all back",
+    name: "Roll back all",
     icon: Undo2,
     role: "operator",
     stages: ["shadow", "canary", "cut_over"],
-    none: "No run calls a new side.",
-    text: "Every agent that still has an old side goes back to it: runs that begin from now on call it again. Those whose migration is finished are left alone.",
+    none: "No agents to roll back.",
+    text: "Rolls back every agent whose migration is not finished. New runs call the source again.",
   },
   finish: {
     name: "Finish all",
     icon: Flag,
     role: "admin",
     stages: ["cut_over"],
-    none: "No agent has been cut over.",
-    text: "Every agent that has been cut over is registered as its new side; the old sides are given up. Those with unfinished runs of before have to wait.",
+    none: "No agents are cut over.",
+    text: "Registers every agent that was cut over with its target, and removes the source. Agents with unfinished runs from before the cutover are skipped.",
   },
 };
 
@@ -52,13 +52,13 @@ const ACTIONS = ["cutover", "rollback", "finish"] as const;
 
 export function FleetActions({ entries }: { entries: readonly Entry[] }) {
   const [action, setAction] = useState<FleetAction | null>(null);
-  const may: Record<Role, ReturnType<typeof useMay>> = {
-    viewer: useMay("viewer"),
-    operator: useMay("operator"),
-    admin: useMay("admin"),
+  const may: Record<Role, ReturnType<typeof usePermission>> = {
+    viewer: usePermission("viewer"),
+    operator: usePermission("operator"),
+    admin: usePermission("admin"),
   };
   const meant = (each: FleetAction) =>
-    entries.filter((entry) => TOLD[each].stages.includes(stageOf(entry) ?? "finished"));
+    entries.filter((entry) => ACTION_TEXTS[each].stages.includes(stageOf(entry) ?? "finished"));
   return (
     <>
       <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
@@ -69,7 +69,7 @@ export function FleetActions({ entries }: { entries: readonly Entry[] }) {
         </Menu.Target>
         <Menu.Dropdown>
           {ACTIONS.map((each) => {
-            const { name, icon: Icon, role, none } = TOLD[each];
+            const { name, icon: Icon, role, none } = ACTION_TEXTS[each];
             const allowed = may[role];
             const refused = !allowed.allowed ? allowed.reason : meant(each).length === 0 ? none : null;
             return (
@@ -107,12 +107,12 @@ function FleetDialog({
   meant: readonly Entry[];
   onClose: () => void;
 }) {
-  const { name, text } = TOLD[action];
-  const move = useFleetMove();
-  const [who, setWho] = useRequester();
+  const { name, text } = ACTION_TEXTS[action];
+  const move = useFleetAction();
+  const [who, setWho] = useUserName();
   const [why, setWhy] = useState("");
   const [force, setForce] = useState(false);
-  // As many as it was asked for: afterwards they stand elsewhere.
+  // Fixed when the dialog opens: the action changes the stages.
   const [asked] = useState(meant);
   const needsWhy = action === "rollback" || force;
   return (
@@ -137,19 +137,19 @@ function FleetDialog({
           <Stack gap="sm">
             <Text size="sm">{text}</Text>
             <Text size="sm" fw={600} data-testid="meant">
-              {many(asked.length, "agent")}: {asked.map(({ agent }) => agent).join(", ")}
+              {pluralized(asked.length, "agent")}: {asked.map(({ agent }) => agent).join(", ")}
             </Text>
             {action === "cutover" && (
               <Checkbox
-                label="Overrule what is in the way, where that is possible"
+                label="Override blockers where possible"
                 checked={force}
                 onChange={(event) => setForce(event.currentTarget.checked)}
                 data-testid="force"
               />
             )}
             <Textarea
-              label="Why"
-              description="For those who read it later."
+              label="Reason"
+              description="Recorded in the history."
               required={needsWhy}
               autosize
               minRows={2}
@@ -159,11 +159,11 @@ function FleetDialog({
               data-autofocus
               data-testid="why"
             />
-            <RequesterField value={who} onChange={setWho} />
+            <UserNameField value={who} onChange={setWho} />
             {move.error !== null && <ProblemPanel error={move.error} />}
             <Group justify="flex-end" gap="sm">
               <Button variant="default" onClick={onClose}>
-                Leave them as they are
+                Cancel
               </Button>
               <Button
                 type="submit"
@@ -187,8 +187,8 @@ function FleetOutcome({ outcome, onClose }: { outcome: Outcome; onClose: () => v
     <Stack gap="sm" data-testid="fleet-outcome">
       <Text size="sm" fw={600}>
         {outcome.changed.length === 0
-          ? "Nothing has changed."
-          : `${many(outcome.changed.length, "agent")} changed: ${outcome.changed.map(({ agent }) => agent).join(", ")}`}
+          ? "No agents changed."
+          : `${pluralized(outcome.changed.length, "agent")} changed: ${outcome.changed.map(({ agent }) => agent).join(", ")}`}
       </Text>
       {[...outcome.refused, ...outcome.left_alone].length > 0 && (
         <List size="sm">

@@ -1,4 +1,4 @@
-/** What has happened to an agent: who has changed its migration and why, and when its card or grade has changed. */
+/** The history of an agent: changes of its migration, card and grade. */
 
 import { Button, Stack, Table, Text, Title } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -19,16 +19,16 @@ export function History({ agent }: { agent: string }) {
         History
       </Title>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
-      {query.isSuccess && events.length === 0 && <Text size="sm">Nothing has happened yet.</Text>}
+      {query.isSuccess && events.length === 0 && <Text size="sm">No events yet.</Text>}
       {events.length > 0 && (
         <div className={classes["scroll"]}>
           <Table withTableBorder verticalSpacing={4}>
             <Table.Thead>
               <Table.Tr>
-                <Table.Th>What</Table.Th>
-                <Table.Th>Why</Table.Th>
-                <Table.Th>Who</Table.Th>
-                <Table.Th>When</Table.Th>
+                <Table.Th>Event</Table.Th>
+                <Table.Th>Reason</Table.Th>
+                <Table.Th>User</Table.Th>
+                <Table.Th>Time</Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -56,7 +56,7 @@ export function History({ agent }: { agent: string }) {
           loading={query.isFetchingNextPage}
           onClick={() => void query.fetchNextPage()}
         >
-          Older events
+          Load older events
         </Button>
       )}
     </Stack>
@@ -69,11 +69,11 @@ function What({ event }: { event: AgentEvent }) {
     return (
       <>
         <StageBadge stage={stage} />
-        {(stage === "shadow" || stage === "canary") && ` ${percent} %`}
+        {(stage === "shadow" || stage === "canary") && ` ${percent}%`}
         {forced && (
           <Text span size="sm" c="dimmed">
             {" "}
-            (overruled a refusal)
+            (blockers overridden)
           </Text>
         )}
       </>
@@ -83,7 +83,7 @@ function What({ event }: { event: AgentEvent }) {
   return (
     <span className={classes["line"]}>
       <Icon size={14} aria-hidden />
-      <span>{event.kind === "card_changed" ? "Its card has changed" : "Its grade has changed"}</span>
+      <span>{event.kind === "card_changed" ? "Card changed" : "Grade changed"}</span>
     </span>
   );
 }

@@ -1,4 +1,4 @@
-/** When the new side is not good enough: what is left out stays as it is. */
+/** The limits for the target. Empty fields keep their value. */
 
 import { Anchor, Collapse, NumberInput, SimpleGrid, Stack } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -18,15 +18,22 @@ interface Field {
 }
 
 const FIELDS: readonly Field[] = [
-  { name: "comparisons", label: "Comparisons before a cutover", first: 20, min: 0, max: 1_000, step: 1 },
-  { name: "disagreement", label: "Share of them that may differ", first: 0.01, min: 0, max: 1, step: 0.01 },
-  { name: "error_rate", label: "Share of failed calls that rolls back", first: 0.1, min: 0, max: 1, step: 0.01 },
-  { name: "window", label: "Of the last so many calls", first: 50, min: 1, max: 1_000, step: 1 },
-  { name: "calls", label: "Of so many calls at least", first: 10, min: 1, max: 1_000, step: 1 },
-  { name: "slowdown", label: "Times the old side’s time that roll back", first: 3, min: 1, max: 1_000, step: 0.5 },
+  { name: "comparisons", label: "Required comparisons before a cutover", first: 20, min: 0, max: 1_000, step: 1 },
+  { name: "disagreement", label: "Max share of differing comparisons", first: 0.01, min: 0, max: 1, step: 0.01 },
+  { name: "error_rate", label: "Roll back at this share of failed calls", first: 0.1, min: 0, max: 1, step: 0.01 },
+  { name: "window", label: "Calls in the sliding window", first: 50, min: 1, max: 1_000, step: 1 },
+  { name: "calls", label: "Min calls before a rollback", first: 10, min: 1, max: 1_000, step: 1 },
+  {
+    name: "slowdown",
+    label: "Roll back at this slowdown (times the source's latency)",
+    first: 3,
+    min: 1,
+    max: 1_000,
+    step: 0.5,
+  },
   {
     name: "slowest_ms",
-    label: "Milliseconds that roll back in any case",
+    label: "Roll back above this latency (ms)",
     first: null,
     min: 1,
     max: 86_400_000,
@@ -53,7 +60,7 @@ export function LimitFields({ present, value, onChange }: Props) {
         aria-expanded={opened}
         data-testid="limits"
       >
-        {opened ? "Hide the limits" : "Limits: when it is not good enough"}
+        {opened ? "Hide limits" : "Show limits"}
       </Anchor>
       <Collapse expanded={opened}>
         <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xs">
@@ -81,6 +88,6 @@ export function LimitFields({ present, value, onChange }: Props) {
 }
 
 export function limitChanges(form: LimitForm): components["schemas"]["LimitRequest"] {
-  // The API takes each by its name, and leaves the others; the generated type calls those with a default required.
+  // The API accepts a partial object, but the generated type marks fields with a default as required.
   return form;
 }

@@ -1,4 +1,4 @@
-/** What can be done with an agent's migration now; what cannot says why. */
+/** The actions of an agent's migration. Unavailable actions show the reason. */
 
 import { Group } from "@mantine/core";
 import {
@@ -12,7 +12,7 @@ import {
   type LucideIcon,
 } from "lucide-react";
 
-import { useMay, type Role } from "../app/access.ts";
+import { usePermission, type Role } from "../app/permissions.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
@@ -26,7 +26,7 @@ const BUTTONS: readonly {
   readonly icon: LucideIcon;
   readonly role: Role;
 }[] = [
-  { action: "ready", name: "Attest ready", icon: BadgeCheck, role: "admin" },
+  { action: "ready", name: "Attest readiness", icon: BadgeCheck, role: "admin" },
   { action: "shadow", name: "Shadow", icon: GitCompareArrows, role: "admin" },
   { action: "canary", name: "Canary", icon: Percent, role: "admin" },
   { action: "cutover", name: "Cut over", icon: CircleCheck, role: "admin" },
@@ -36,17 +36,17 @@ const BUTTONS: readonly {
 
 interface Props {
   readonly status: Status;
-  /** What is being asked for: its dialog is open. */
+  /** The action whose dialog is open. */
   readonly act: Action | "check" | undefined;
   readonly onAct: (action: Action | undefined) => void;
 }
 
 export function MigrationActions({ status, act, onAct }: Props) {
   const check = useCheck(status.agent);
-  const may: Record<Role, ReturnType<typeof useMay>> = {
-    viewer: useMay("viewer"),
-    operator: useMay("operator"),
-    admin: useMay("admin"),
+  const may: Record<Role, ReturnType<typeof usePermission>> = {
+    viewer: usePermission("viewer"),
+    operator: usePermission("operator"),
+    admin: usePermission("admin"),
   };
   const next = nextOf(status)?.action;
   const refused = (action: Action, role: Role) => {
@@ -65,7 +65,7 @@ export function MigrationActions({ status, act, onAct }: Props) {
           filled={next === "check"}
           onPress={() =>
             check.mutate(undefined, {
-              onSuccess: ({ grade }) => toast("done", `The check of ${status.agent} gave grade ${grade}.`),
+              onSuccess: ({ grade }) => toast("done", `Checked ${status.agent}: grade ${grade}`),
             })
           }
           testId="act-check"

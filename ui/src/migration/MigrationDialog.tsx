@@ -1,4 +1,4 @@
-/** Asks what an action needs to know, says what it will do, and has it done. */
+/** The dialog of a migration action: explains it, asks for its parameters, and runs it. */
 
 import { Button, Checkbox, Group, List, Modal, NumberInput, Stack, Text, Textarea } from "@mantine/core";
 import { useState } from "react";
@@ -6,62 +6,62 @@ import { useState } from "react";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { LimitFields, limitChanges, type LimitForm } from "./LimitFields.tsx";
-import { useMove, type Action, type Status, type Wish } from "./queries.ts";
-import { useRequester, RequesterField } from "./Requester.tsx";
+import { useMigrationAction, type Action, type Status, type ActionRequest } from "./queries.ts";
+import { useUserName, UserNameField } from "./UserNameField.tsx";
 import { TargetFields, type TargetForm } from "./TargetFields.tsx";
 
-interface Told {
+interface ActionTexts {
   readonly title: (agent: string) => string;
   readonly text: string;
   readonly button: string;
-  /** Said of the agent when it was done. */
-  readonly done: string;
+  /** The toast after success. */
+  readonly done: (agent: string) => string;
 }
 
-const TOLD: Record<Action, Told> = {
+const ACTION_TEXTS: Record<Action, ActionTexts> = {
   ready: {
     title: (agent) => `Attest that ${agent} is ready`,
-    text: "Say what no program can check: that the new version is deployed and documented, and that those who depend on it were told. Without it a cutover is refused.",
+    text: "Confirm what cannot be checked automatically: the new version is deployed and documented, and its users are informed. A cutover requires this attestation.",
     button: "Attest",
-    done: "is attested as ready",
+    done: (agent) => `Attested that ${agent} is ready.`,
   },
   shadow: {
     title: (agent) => `Shadow ${agent}`,
-    text: "The input of some runs also goes to the new side, beside. No run waits for it or gets its answer; what both have said is compared.",
-    button: "Shadow",
-    done: "is shadowed",
+    text: "A share of the calls is also sent to the target. Runs do not wait for the target or use its output. The outputs are compared.",
+    button: "Start shadowing",
+    done: (agent) => `Started shadowing ${agent}.`,
   },
   canary: {
-    title: (agent) => `Try ${agent}’s new side on some runs`,
-    text: "A share of the runs that begin from now on calls the new side. It is watched, and rolled back by itself when it fails too often or gets too slow.",
-    button: "Begin",
-    done: "tries its new side",
+    title: (agent) => `Start a canary for ${agent}`,
+    text: "A share of new runs calls the target. If the target fails too often or gets too slow, the agent is rolled back automatically.",
+    button: "Start canary",
+    done: (agent) => `Started a canary for ${agent}.`,
   },
   cutover: {
-    title: (agent) => `Cut ${agent} over?`,
-    text: "The new side is checked once more. Then all runs that begin from now on call it; those under way stay where they have begun, so keep the old side running.",
+    title: (agent) => `Cut over ${agent}?`,
+    text: "The target is checked once more. Then all new runs call the target. Active runs keep their route, so keep the source running.",
     button: "Cut over",
-    done: "has been cut over",
+    done: (agent) => `Cut over ${agent}.`,
   },
   rollback: {
-    title: (agent) => `Roll ${agent} back?`,
-    text: "All runs that begin from now on call the old side again. What was attested is withdrawn.",
+    title: (agent) => `Roll back ${agent}?`,
+    text: "All new runs call the source again. The attestation is withdrawn.",
     button: "Roll back",
-    done: "has been rolled back",
+    done: (agent) => `Rolled back ${agent}.`,
   },
   finish: {
     title: (agent) => `Finish the migration of ${agent}?`,
-    text: "The agent is registered as its new side, and the old one is given up. There is no way back from here but another migration.",
+    text: "The agent is registered with its target, and the source is removed. You can undo this only with another migration.",
     button: "Finish",
-    done: "is registered as its new side",
+    done: (agent) => `Finished the migration of ${agent}.`,
   },
 };
 
 export function MigrationDialog({ action, status, onClose }: { action: Action; status: Status; onClose: () => void }) {
-  const { title, text, button, done } = TOLD[action];
+  const { title, text, button, done } = ACTION_TEXTS[action];
   const state = status.migration;
-  const move = useMove(status.agent);
-  const [who, setWho] = useRequester();
+  const move = useMigrationAction(status.agent);
+  const [who, setWho] = useUserName();
   const [why, setWhy] = useState("");
   const [note, setNote] = useState("");
   const [force, setForce] = useState(false);
@@ -79,11 +79,11 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
     (action !== "ready" || note.trim() !== "") &&
     (!isTrial || (typeof percent === "number" && percent > 0 && percent <= 100));
 
-  const wish = (): Wish => {
+  const wish = (): ActionRequest => {
     const asked = { why, who: who.trim() === "" ? null : who };
     const url = target.url.trim() === "" ? null : target.url.trim();
     const aim = { url, protocol: target.protocol, protocol_config: null };
-    // Whoever attests says where to only if nobody has, or if it is to be elsewhere.
+    // An attestation includes the target only if there is none yet or if it changes.
     const names = state?.target == null || state.stage === "finished" || url !== null || target.protocol !== null;
     switch (action) {
       case "ready":
@@ -102,7 +102,7 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
   const submit = () =>
     move.mutate(wish(), {
       onSuccess: () => {
-        toast("done", `${status.agent} ${done}.`);
+        toast("done", done(status.agent));
         onClose();
       },
     });
@@ -128,7 +128,7 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
           {against.length > 0 && (
             <div data-testid="against">
               <Text size="sm" fw={600}>
-                It is refused as things stand:
+                These blockers prevent a cutover:
               </Text>
               <List size="sm">
                 {against.map(({ code, message }) => (
@@ -139,7 +139,7 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
           )}
           {action === "ready" && (
             <Textarea
-              label="What was done"
+              label="Note"
               required
               autosize
               minRows={2}
@@ -152,13 +152,11 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
           )}
           {isTrial && (
             <NumberInput
-              label={
-                action === "shadow" ? "Share of the runs that are shadowed" : "Share of the runs that call the new side"
-              }
+              label={action === "shadow" ? "Share of runs to shadow" : "Share of runs that call the target"}
               required
               min={0.01}
               max={100}
-              suffix=" %"
+              suffix="%"
               allowNegative={false}
               decimalScale={2}
               clampBehavior="none"
@@ -167,7 +165,9 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
               data-autofocus
               data-testid="percent"
               error={
-                typeof percent === "number" && percent > 0 && percent <= 100 ? null : "More than 0 and at most 100."
+                typeof percent === "number" && percent > 0 && percent <= 100
+                  ? null
+                  : "Enter a number greater than 0 and at most 100."
               }
             />
           )}
@@ -175,7 +175,7 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
           {isTrial && <LimitFields present={state?.limits} value={limits} onChange={setLimits} />}
           {against.length > 0 && (
             <Checkbox
-              label="Overrule this; who did it and why is kept in the history"
+              label="Override the blockers. The history records who did it and why."
               checked={force}
               onChange={(event) => setForce(event.currentTarget.checked)}
               data-testid="force"
@@ -183,8 +183,8 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
           )}
           {action !== "ready" && (
             <Textarea
-              label="Why"
-              description="For those who read it later."
+              label="Reason"
+              description="Recorded in the history."
               required={needsWhy}
               autosize
               minRows={2}
@@ -195,11 +195,11 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
               {...(isTrial ? {} : { "data-autofocus": true })}
             />
           )}
-          <RequesterField value={who} onChange={setWho} />
+          <UserNameField value={who} onChange={setWho} />
           {move.error !== null && <ProblemPanel error={move.error} />}
           <Group justify="flex-end" gap="sm">
             <Button variant="default" onClick={onClose}>
-              Leave it as it is
+              Cancel
             </Button>
             <Button
               type="submit"
@@ -217,7 +217,7 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
   );
 }
 
-/** A cutover checks the new side by itself: that it was not checked before, or has failed before, may be over then. */
+/** A cutover checks the target itself, so a missing or failed check does not prevent it. */
 function onlyNeedsCheck(against: Status["blockers"]): boolean {
   return against.every(({ code }) => code === "check_missing" || code === "check_failed");
 }

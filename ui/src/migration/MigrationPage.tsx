@@ -1,4 +1,4 @@
-/** The migration of all agents as a board: a column for each stage, a card for each agent. */
+/** The migrations of all agents as a board with a column per stage and a card per agent. */
 
 import { Alert, Code, Group, Stack, Text, TextInput, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -16,7 +16,7 @@ import { FleetActions } from "./FleetActions.tsx";
 import classes from "./migration.module.css";
 import { planQuery, type Entry, type Stage } from "./queries.ts";
 import { LOOKS, stageOf, STAGES } from "./stages.ts";
-import { many } from "./words.ts";
+import { pluralized } from "./labels.ts";
 
 export function MigrationPage() {
   const { q = "" } = migrationRoute.useSearch();
@@ -63,7 +63,7 @@ function Board({ entries }: { entries: readonly Entry[] }) {
     stage,
     entries: entries.filter((entry) => stageOf(entry) === stage).sort(byUse),
   }));
-  // A stage without agents needs room for its name alone.
+  // An empty stage is as narrow as its name.
   const widths = columns
     .map((column) => (column.entries.length === 0 ? "max-content" : "minmax(10.5rem, 1fr)"))
     .join(" ");
@@ -111,16 +111,16 @@ function Column({ stage, entries }: { stage: Stage; entries: readonly Entry[] })
 function NoAgents() {
   return (
     <Stack gap="xs" data-testid="no-agents">
-      <Text>There is no agent yet. Register one, then see here how it moves to another protocol:</Text>
+      <Text>No agents yet. Register one to migrate it to another protocol:</Text>
       <Code block>trunkline agents add NAME URL --protocol simple-a2a --repeatable</Code>
     </Stack>
   );
 }
 
-/** Agents that speak something newer and were never moved here. */
+/** Agents with a newer protocol and no migration. */
 function Settled({ entries }: { entries: readonly Entry[] }) {
   return (
-    <Alert variant="default" title={`${many(entries.length, "agent")} with nothing to migrate`} data-testid="settled">
+    <Alert variant="default" title={`${pluralized(entries.length, "agent")} without a migration`} data-testid="settled">
       <Group gap="xs">
         {entries.map((entry) => (
           <AnchorLink key={entry.agent} to="/migration/$agent" params={{ agent: entry.agent }} size="sm">
@@ -135,7 +135,7 @@ function Settled({ entries }: { entries: readonly Entry[] }) {
   );
 }
 
-/** What most workflows call is looked at first. */
+/** The agents that most workflows use come first. */
 function byUse(left: Entry, right: Entry): number {
   return right.workflows.length - left.workflows.length || left.agent.localeCompare(right.agent);
 }

@@ -1,43 +1,43 @@
-/** The two sides of an agent beside each other: how each is called, and how its last calls have ended. */
+/** The source and the target of a migration, side by side, with their recent calls. */
 
 import { Table, Text, Title } from "@mantine/core";
 import { CircleCheck, CircleDashed, CircleX } from "lucide-react";
 import type { ReactNode } from "react";
 
-import { lasting, Timestamp } from "../app/Timestamp.tsx";
+import { formatDuration, Timestamp } from "../app/Timestamp.tsx";
 import classes from "./migration.module.css";
 import type { Status } from "./queries.ts";
-import { percentOf } from "./words.ts";
+import { percentOf } from "./labels.ts";
 
 export function SourceAndTarget({ status }: { status: Status }) {
   const target = status.migration?.stage === "finished" ? null : (status.migration?.target ?? null);
   const { old, new: fresh } = status.calls;
   const rows: readonly (readonly [string, ReactNode, ReactNode])[] = [
     [
-      "Speaks",
-      <Mono key="old">{status.in_use ?? `${status.protocol}, not asked yet`}</Mono>,
+      "Protocol",
+      <Mono key="old">{status.in_use ?? `${status.protocol}, not detected yet`}</Mono>,
       target && <Mono>{target.protocol}</Mono>,
     ],
-    ["Address", <Mono key="old">{status.url}</Mono>, target && <Mono>{target.url}</Mono>],
+    ["URL", <Mono key="old">{status.url}</Mono>, target && <Mono>{target.url}</Mono>],
     ["Options", null, target?.protocol_config == null ? null : <Mono>{JSON.stringify(target.protocol_config)}</Mono>],
     ["Last check", target === null ? <Checked status={status} /> : null, target && <Checked status={status} />],
-    ["Last calls", calls(old), calls(fresh)],
+    ["Recent calls", calls(old), calls(fresh)],
     ["Failed", failed(old), failed(fresh)],
-    ["Median", time(old?.median_ms), time(fresh?.median_ms)],
-    ["Slowest", time(old?.slowest_ms), time(fresh?.slowest_ms)],
+    ["Median latency", time(old?.median_ms), time(fresh?.median_ms)],
+    ["Max latency", time(old?.slowest_ms), time(fresh?.slowest_ms)],
   ];
   const limits = status.migration?.limits;
   return (
     <section className={classes["scroll"]}>
       <Title order={2} size="h5" mb={4}>
-        {target === null ? "How it is called" : "Both sides"}
+        {target === null ? "Endpoint" : "Source and target"}
       </Title>
       <Table withTableBorder w="auto" maw="60rem" verticalSpacing={4} data-testid="sides">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th aria-label="What" />
-            <Table.Th>{target === null ? "Now" : "Old side"}</Table.Th>
-            {target !== null && <Table.Th>New side</Table.Th>}
+            <Table.Th aria-label="Property" />
+            <Table.Th>{target === null ? "Current" : "Source"}</Table.Th>
+            {target !== null && <Table.Th>Target</Table.Th>}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -46,9 +46,9 @@ export function SourceAndTarget({ status }: { status: Status }) {
             .map(([name, left, right]) => (
               <Table.Tr key={name}>
                 <Table.Th scope="row">{name}</Table.Th>
-                <Table.Td data-testid={`old-${name.toLowerCase().replace(" ", "-")}`}>{left ?? "–"}</Table.Td>
+                <Table.Td data-testid={`source-${name.toLowerCase().replace(" ", "-")}`}>{left ?? "–"}</Table.Td>
                 {target !== null && (
-                  <Table.Td data-testid={`new-${name.toLowerCase().replace(" ", "-")}`}>{right ?? "–"}</Table.Td>
+                  <Table.Td data-testid={`target-${name.toLowerCase().replace(" ", "-")}`}>{right ?? "–"}</Table.Td>
                 )}
               </Table.Tr>
             ))}
@@ -56,11 +56,11 @@ export function SourceAndTarget({ status }: { status: Status }) {
       </Table>
       {target !== null && limits !== undefined && (
         <Text size="xs" c="dimmed" mt={4} maw="60rem">
-          It is rolled back by itself when more than {percentOf(limits.error_rate, 1)} of its last {limits.window} calls
-          have failed (of {limits.calls} at least), or when 95 % of them take {limits.slowdown} times as long as the old
-          side’s
-          {limits.slowest_ms === null ? "" : `, or longer than ${lasting(limits.slowest_ms)}`}. At most{" "}
-          {percentOf(limits.disagreement, 1)} of the compared answers may differ before a cutover.
+          The agent is rolled back automatically when more than {percentOf(limits.error_rate, 1)} of the target’s last{" "}
+          {limits.window} calls failed (after at least {limits.calls} calls), or when its 95th percentile latency is{" "}
+          {limits.slowdown} times that of the source
+          {limits.slowest_ms === null ? "" : `, or above ${formatDuration(limits.slowest_ms)}`}. Before a cutover, at
+          most {percentOf(limits.disagreement, 1)} of the comparisons may differ.
         </Text>
       )}
     </section>
@@ -78,7 +78,7 @@ function failed(side: Calls): ReactNode {
 }
 
 function time(milliseconds: number | null | undefined): ReactNode {
-  return milliseconds == null ? null : lasting(milliseconds);
+  return milliseconds == null ? null : formatDuration(milliseconds);
 }
 
 function Mono({ children }: { children: ReactNode }) {
@@ -99,7 +99,7 @@ function Checked({ status }: { status: Status }) {
         ) : (
           <>
             Grade {check.grade}
-            {check.passed ? "" : ", fails"}, <Timestamp at={check.at} />
+            {check.passed ? "" : ", failed"}, <Timestamp at={check.at} />
           </>
         )}
       </span>

@@ -1,4 +1,4 @@
-/** A stage as an icon and a word in its colour. */
+/** A migration stage as an icon and a label in its colour. */
 
 import classes from "./migration.module.css";
 import type { Stage } from "./queries.ts";

@@ -1,4 +1,4 @@
-/** Where an agent is to move to: what is left out stays as it was named before. */
+/** The target of a migration. Empty fields keep their value. */
 
 import { Group, Select, TextInput } from "@mantine/core";
 
@@ -32,16 +32,20 @@ export function TargetFields({ status, value, onChange }: Props) {
   return (
     <Group grow align="start" gap="sm">
       <TextInput
-        label="Address of the new side"
-        description={named === null ? "Left empty: the agent’s own." : "Left empty: as it is."}
+        label="Target URL"
+        description={
+          named === null ? "If empty, the agent’s URL is used." : "Leave empty to keep the current target URL."
+        }
         placeholder={named?.url ?? status.url}
         value={value.url}
         onChange={(event) => onChange({ ...value, url: event.currentTarget.value })}
         data-testid="target-url"
       />
       <Select
-        label="What it speaks there"
-        description={named === null ? "Left empty: JSON-RPC 2.0." : "Left empty: as it is."}
+        label="Target protocol"
+        description={
+          named === null ? "If empty, JSON-RPC 2.0 is used." : "Leave empty to keep the current target protocol."
+        }
         placeholder={named?.protocol ?? DEFAULT_PROTOCOL}
         data={PROTOCOLS}
         value={value.protocol}

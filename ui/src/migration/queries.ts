@@ -1,4 +1,4 @@
-/** What the pages of the migration ask for, and what they can have done. */
+/** The queries and mutations of the migration pages. */
 
 import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
@@ -18,7 +18,7 @@ export type Outcome = components["schemas"]["MigrationOutcome"];
 
 const A_PAGE = 200;
 
-/** All agents: a board with a part of them would lie. */
+/** Loads all agents, because a partial board would be misleading. */
 export const planQuery = queryOptions({
   queryKey: ["migration", "plan"],
   queryFn: async ({ signal }) => {
@@ -83,25 +83,25 @@ export const eventsQuery = (agent: string) =>
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : 5_000),
   });
 
-/** What can be asked for, with what the API takes for it. */
-export type Wish =
+/** The actions with their request bodies. */
+export type ActionRequest =
   | { readonly action: "ready"; readonly body: components["schemas"]["ReadyRequest"] }
   | { readonly action: "shadow" | "canary"; readonly body: components["schemas"]["TrialRequest"] }
   | { readonly action: "cutover"; readonly body: components["schemas"]["CutoverRequest"] }
   | { readonly action: "rollback"; readonly body: components["schemas"]["RollbackRequest"] }
   | { readonly action: "finish"; readonly body: components["schemas"]["MigrationRequest"] };
 
-export type Action = Wish["action"];
+export type Action = ActionRequest["action"];
 
-export function useMove(agent: string) {
+export function useMigrationAction(agent: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (wish: Wish) => body(move(agent, wish)),
+    mutationFn: (wish: ActionRequest) => body(move(agent, wish)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["migration"] }),
   });
 }
 
-function move(agent: string, wish: Wish) {
+function move(agent: string, wish: ActionRequest) {
   const params = { path: { agent } };
   switch (wish.action) {
     case "ready":
@@ -119,7 +119,7 @@ function move(agent: string, wish: Wish) {
   }
 }
 
-/** Checks where the agent is to move to, without giving it work. */
+/** Checks the target without sending work to it. */
 export function useCheck(agent: string) {
   const queries = useQueryClient();
   return useMutation({
@@ -130,7 +130,7 @@ export function useCheck(agent: string) {
 
 export type FleetAction = "cutover" | "rollback" | "finish";
 
-export function useFleetMove() {
+export function useFleetAction() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: ({

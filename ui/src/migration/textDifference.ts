@@ -1,4 +1,4 @@
-/** The words in which two short texts differ: what is before and after them is the same in both. */
+/** The differing part of two short texts, without their common prefix and suffix. */
 
 export interface TextDifference {
   readonly before: string;

@@ -1,9 +1,9 @@
-/** The way to the run that a step had begun and that has failed it. */
+/** A link to the failed child run of a step. */
 
 import { Anchor } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 
-/** The id of that run; null: the failure is not that of another run. */
+/** The id of the child run that caused the failure, or null. */
 export function childRunIn({ code, detail }: { readonly code: string; readonly detail?: unknown }): string | null {
   if ((code !== "child_failed" && code !== "child_cancelled") || typeof detail !== "object" || detail === null)
     return null;
@@ -22,7 +22,7 @@ export function ChildLink({ run }: { run: string }) {
       underline="always"
       data-testid="child-run"
     >
-      Look into that run
+      View child run
     </Anchor>
   );
 }

@@ -1,4 +1,4 @@
-/** An id, cut where it is long, with a way to take all of it along. */
+/** A shortened id with a button that copies the whole id. */
 
 import { ActionIcon } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
@@ -18,7 +18,7 @@ export function CopyId({ id, name }: { id: string; name: string }) {
         variant="subtle"
         color="gray"
         size={24}
-        aria-label={copied ? `The ${name} is copied` : `Copy the ${name}`}
+        aria-label={copied ? `Copied the ${name}` : `Copy the ${name}`}
         onClick={() => copy(id)}
         data-testid={`copy-${name.replaceAll(" ", "-")}`}
       >

@@ -1,10 +1,10 @@
-/** The graph of a run, live: what was begun for each item and by runs of other workflows can be opened inside of it. */
+/** The live graph of a run. Steps with items or a child run can be expanded. */
 
 import { useCallback, useMemo, useRef } from "react";
 
 import { childId, type Graph, type Inside, parentOf, slotId } from "../graph/plan.ts";
 import { StepGraph } from "../graph/StepGraph.tsx";
-import { chosenItems } from "./chosenItems.ts";
+import { visibleItems } from "./visibleItems.ts";
 import { freshStep, isFinal, ownerOf, type RunModel, type StepModel } from "./model.ts";
 import type { ChildGraph } from "./useChildGraphs.ts";
 import { type LiveModel, useModel } from "./useRunModel.ts";
@@ -23,16 +23,16 @@ export function RunGraph({
 }: {
   graph: Graph;
   live: LiveModel;
-  /** Of the runs that are open. */
+  /** The child runs of expanded steps. */
   pictures: ReadonlyMap<string, ChildGraph>;
   selected: string | null;
   onSelect: (step: string | null) => void;
   onOpenRun: (run: string, step: string) => void;
   open: ReadonlySet<string>;
   onOpen: (step: string) => void;
-  /** What was opened or closed last. */
+  /** The step that was expanded or collapsed last. */
   opened: string | null;
-  /** Where a graph that is too large to be shown begins. */
+  /** The step to show first if the graph does not fit. */
   begin: string | null;
 }) {
   const model = useModel(live);
@@ -84,7 +84,7 @@ export function RunGraph({
   );
 }
 
-/** The same object until something is opened, closed or arrives: a new one lays the graph out anew. */
+/** Stable until a step is expanded or collapsed or data arrives, because a new object triggers a new layout. */
 function useInsides(
   model: RunModel,
   open: ReadonlySet<string>,
@@ -96,7 +96,7 @@ function useInsides(
     for (const node of open) {
       const items = model.steps.get(node)?.items ?? 0;
       const child = pictures.get(node);
-      if (items > 0) insides.set(node, { items: chosenItems.most(items) });
+      if (items > 0) insides.set(node, { items: visibleItems.most(items) });
       else if (child !== undefined) insides.set(node, { graph: child.graph });
     }
     if (!isSame(kept.current, insides)) kept.current = insides;
@@ -129,7 +129,7 @@ function useShownItems(
     const shown = new Map<string, readonly StepModel[]>();
     for (const [step, inside] of insides) {
       if (!("items" in inside)) continue;
-      const names = chosenItems.names(model, step, selected);
+      const names = visibleItems.names(model, step, selected);
       shown.set(
         step,
         names.map((name) => {

@@ -1,4 +1,4 @@
-/** What a run is: its workflow, how it stands, its ids, when it began and how long it has taken, and its relatives. */
+/** The header of the run page: workflow, status, ids, times, and related runs. */
 
 import { Group, Stack, Text, Title } from "@mantine/core";
 import { History, LoaderCircle, Radio, Unplug } from "lucide-react";
@@ -6,10 +6,10 @@ import { memo, type ReactNode } from "react";
 
 import type { Problem } from "../api/problem.ts";
 import type { components } from "../api/schema.d.ts";
-import type { Connection } from "../api/stream.ts";
+import type { Connection } from "../api/eventStream.ts";
 import { escapeBidi } from "../app/bidi.ts";
 import { AnchorLink } from "../app/links.tsx";
-import { lasting, Timestamp } from "../app/Timestamp.tsx";
+import { formatDuration, Timestamp } from "../app/Timestamp.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
 import { RunActions } from "./actions/RunActions.tsx";
 import { CopyId } from "./CopyId.tsx";
@@ -57,8 +57,8 @@ export const RunHeader = memo(function RunHeader({
         <RunActions run={run.id} model={model} step={step} />
       </Group>
       <dl className={classes["facts"]}>
-        <Fact name="Run">
-          <CopyId id={run.id} name="run id" />
+        <Fact name="Run ID">
+          <CopyId id={run.id} name="run ID" />
         </Fact>
         <Fact name="Started">
           <Timestamp at={run.started_at ?? run.created_at} />
@@ -68,24 +68,24 @@ export const RunHeader = memo(function RunHeader({
             <span data-testid="started-by">{escapeBidi(run.started_by)}</span>
           </Fact>
         )}
-        <Fact name={model.startedAt !== null && model.finishedAt === null ? "Running for" : "Took"}>
+        <Fact name={model.startedAt !== null && model.finishedAt === null ? "Running for" : "Duration"}>
           <Elapsed model={model} />
         </Fact>
-        <Fact name="Correlation id">
-          <CopyId id={run.correlation_id} name="correlation id" />
+        <Fact name="Correlation ID">
+          <CopyId id={run.correlation_id} name="correlation ID" />
         </Fact>
         {run.trace_id !== undefined && run.trace_id !== null && (
-          <Fact name="Trace id">
-            <CopyId id={run.trace_id} name="trace id" />
+          <Fact name="Trace ID">
+            <CopyId id={run.trace_id} name="trace ID" />
           </Fact>
         )}
         {run.retry_of !== undefined && run.retry_of !== null && (
-          <Fact name="Repeats">
+          <Fact name="Retry of">
             <RunLink run={run.retry_of} testid="retry-of" />
           </Fact>
         )}
         {run.parent !== undefined && run.parent !== null && (
-          <Fact name={`Begun by step ${run.parent.step} of`}>
+          <Fact name={`Child run of step ${run.parent.step} in`}>
             <RunLink run={run.parent.run_id} step={run.parent.step} testid="parent-run" />
           </Fact>
         )}
@@ -121,13 +121,13 @@ function RunLink({ run, step, testid }: { run: string; step?: string; testid: st
 function Elapsed({ model }: { model: RunModel }) {
   const now = useRunClock(model.startedAt !== null && model.finishedAt === null);
   if (model.startedAt === null) return <>–</>;
-  return <span data-testid="run-duration">{lasting((model.finishedAt ?? now) - model.startedAt)}</span>;
+  return <span data-testid="run-duration">{formatDuration((model.finishedAt ?? now) - model.startedAt)}</span>;
 }
 
 const CONNECTIONS = {
   connecting: { icon: LoaderCircle, words: "Connecting…" },
   live: { icon: Radio, words: "Live" },
-  lost: { icon: Unplug, words: "Connection lost, trying again" },
+  lost: { icon: Unplug, words: "Connection lost, reconnecting" },
   over: { icon: History, words: "Ended" },
 } as const;
 
@@ -139,7 +139,7 @@ function Connected({ connection, problem }: { connection: Connection; problem: P
       data-connection={connection}
       data-testid="connection"
       role="status"
-      title={connection === "over" ? "The run has ended: nothing more will come." : problem?.message}
+      title={connection === "over" ? "The run has ended." : problem?.message}
     >
       <Icon size={14} aria-hidden />
       {words}

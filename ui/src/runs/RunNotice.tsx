@@ -1,11 +1,11 @@
-/** What a run waits for or has failed with, in a plain sentence at the top of its page. */
+/** A notice at the top of the run page that explains what the run waits for or why it failed. */
 
 import { Alert, Anchor, Code, Group, Text } from "@mantine/core";
 import { Ban, CirclePause, CircleX, Hourglass, type LucideIcon, RotateCcw } from "lucide-react";
 import { memo, type ReactNode } from "react";
 
 import { AnchorLink } from "../app/links.tsx";
-import { lasting } from "../app/Timestamp.tsx";
+import { formatDuration } from "../app/Timestamp.tsx";
 import { ChildLink, childRunIn } from "./ChildLink.tsx";
 import type { RunModel, StepModel } from "./model.ts";
 import { useRunClock } from "./useRunClock.ts";
@@ -15,42 +15,42 @@ type Select = (step: string, attempt?: number | null) => void;
 export const RunNotice = memo(function RunNotice({ model, onSelect }: { model: RunModel; onSelect: Select }) {
   switch (model.status) {
     case "FAILED":
-      return <Failed model={model} onSelect={onSelect} />;
+      return <FailureNotice model={model} onSelect={onSelect} />;
     case "PAUSED":
       return (
         <Notice kind="PAUSED" icon={CirclePause} color="grape">
-          The run is paused: calls under way end, and no other begins until somebody resumes it.
+          The run is paused. Calls in progress complete, and no new calls start until you resume it.
         </Notice>
       );
     case "CANCELLED":
       return (
         <Notice kind="CANCELLED" icon={Ban} color="gray">
-          The run was cancelled: what had not ended by then never will.
+          The run was cancelled. Its remaining steps do not run.
         </Notice>
       );
     case "PENDING":
       return (
         <Notice kind="PENDING" icon={Hourglass} color="gray">
-          The run is accepted and has not begun yet.
+          The run is accepted and has not started yet.
         </Notice>
       );
     case "RUNNING":
       if (model.cancelRequestedAt !== null) {
         return (
           <Notice kind="CANCELLING" icon={Ban} color="gray">
-            The run is being cancelled: its agents are told, and it ends within ten seconds.
+            The run is being cancelled. Its agents are notified, and it ends within ten seconds.
           </Notice>
         );
       }
-      return <Held model={model} onSelect={onSelect} />;
+      return <WaitingNotice model={model} onSelect={onSelect} />;
     case "WAITING":
-      return <Held model={model} onSelect={onSelect} />;
+      return <WaitingNotice model={model} onSelect={onSelect} />;
     case "COMPLETED":
       return null;
   }
 });
 
-function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
+function FailureNotice({ model, onSelect }: { model: RunModel; onSelect: Select }) {
   const { error } = model;
   if (error === null) return null;
   const { step, attempt } = error;
@@ -61,7 +61,7 @@ function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
         "The run failed: "
       ) : (
         <>
-          Step <Choose step={step} attempt={attempt} onSelect={onSelect} /> failed:{" "}
+          Step <StepButton step={step} attempt={attempt} onSelect={onSelect} /> failed:{" "}
         </>
       )}
       {error.message} <Code>{error.code}</Code>
@@ -81,32 +81,33 @@ function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
           underline="always"
           data-testid="run-wire"
         >
-          See what went over the wire
+          View exchanges
         </AnchorLink>
       )}
     </Notice>
   );
 }
 
-/** Somebody is waited for, or only for the next attempt of something. */
-function Held({ model, onSelect }: { model: RunModel; onSelect: Select }) {
+/** The run waits for a person or for a retry. */
+function WaitingNotice({ model, onSelect }: { model: RunModel; onSelect: Select }) {
   const all = [...model.steps.values(), ...model.items.values()];
   const person = all.filter((step) => step.status === "OUTCOME_UNKNOWN" || isQuestion(step));
   const first = person[0];
   if (first !== undefined) {
     return (
       <Notice kind="WAITING" icon={Hourglass} color="yellow">
-        Step <Choose step={first.name} attempt={null} onSelect={onSelect} />{" "}
+        Step <StepButton step={first.name} attempt={null} onSelect={onSelect} />{" "}
         {first.status === "OUTCOME_UNKNOWN"
-          ? "was called and nobody knows what came of it: somebody has to say whether it succeeded."
-          : `${first.waitingFor?.kind === "auth" ? "waits for somebody to give its agent access" : "waits for an answer"}${quoted(first)}`}
-        {person.length > 1 && ` So do ${person.length - 1} more.`}
+          ? "has an unknown outcome. Resolve it in the inbox."
+          : `${first.waitingFor?.kind === "auth" ? "is waiting for a login" : "is waiting for a reply"}${quoted(first)}`}
+        {person.length > 1 &&
+          ` ${person.length - 1} more ${person.length === 2 ? "step is" : "steps are"} waiting for a person.`}
       </Notice>
     );
   }
   const next = all.filter((step) => step.status === "WAITING")[0];
   if (next === undefined || all.some((step) => step.status === "RUNNING" && step.items === null)) return null;
-  return <TriesAgain step={next} onSelect={onSelect} />;
+  return <RetryNotice step={next} onSelect={onSelect} />;
 }
 
 function isQuestion(step: StepModel): boolean {
@@ -118,18 +119,18 @@ function quoted(step: StepModel): string {
   return text === "" ? "." : `: “${text.length > 300 ? `${text.slice(0, 300)}…` : text}”`;
 }
 
-function TriesAgain({ step, onSelect }: { step: StepModel; onSelect: Select }) {
+function RetryNotice({ step, onSelect }: { step: StepModel; onSelect: Select }) {
   const now = useRunClock(true);
   const until = step.waitingFor?.until ?? null;
   return (
     <Notice kind="RETRY" icon={RotateCcw} color="yellow">
-      Attempt {step.attempts} of step <Choose step={step.name} attempt={step.attempts} onSelect={onSelect} /> failed;
-      the next begins {until === null || until <= now ? "now" : `in ${lasting(until - now)}`}.
+      Attempt {step.attempts} of step <StepButton step={step.name} attempt={step.attempts} onSelect={onSelect} />{" "}
+      failed. The next attempt starts {until === null || until <= now ? "now" : `in ${formatDuration(until - now)}`}.
     </Notice>
   );
 }
 
-function Choose({ step, attempt, onSelect }: { step: string; attempt: number | null; onSelect: Select }) {
+function StepButton({ step, attempt, onSelect }: { step: string; attempt: number | null; onSelect: Select }) {
   return (
     <Anchor
       component="button"

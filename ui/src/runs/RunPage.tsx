@@ -1,4 +1,4 @@
-/** One run: its graph, its time and everything about one step, with one selection that is in the address. */
+/** One run: its graph, its timeline and the inspector, with a shared selection in the URL. */
 
 import { Box, Stack } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
@@ -15,20 +15,20 @@ import { Gantt } from "./gantt/Gantt.tsx";
 import { Inspector } from "./inspector/Inspector.tsx";
 import { isFinal, ownerOf, type RunModel, type StepStatus } from "./model.ts";
 import { RunGraph } from "./RunGraph.tsx";
-import { RunMissing } from "./RunMissing.tsx";
+import { RunLoadError } from "./RunLoadError.tsx";
 import { RunHeader } from "./RunHeader.tsx";
 import { RunNotice } from "./RunNotice.tsx";
 import classes from "./RunPage.module.css";
-import { Side, Stacked } from "./Panes.tsx";
+import { Side, Stacked } from "./ResizablePanes.tsx";
 import { readGraph, runQuery, useChildGraphs } from "./useChildGraphs.ts";
 import { useExpandedSteps } from "./useExpandedSteps.ts";
-import { type LiveModel, useCalmModel, useFollowed } from "./useRunModel.ts";
+import { type LiveModel, useThrottledModel, useFollowed } from "./useRunModel.ts";
 
 type Run = components["schemas"]["Run"];
 
 export function RunPage() {
   const { run } = runRoute.useParams();
-  // Another run is another page: nothing of the one before is to be seen in it.
+  // The key resets all state for another run.
   return <OneRun key={run} run={run} />;
 }
 
@@ -38,16 +38,16 @@ function OneRun({ run }: { run: string }) {
   return <KnownRun run={known} isLatest={!isFetching} again={refetch} />;
 }
 
-/** It is not read yet, or cannot be. */
+/** Shown while the run is loading or cannot be loaded. */
 function UnknownRun({ error, again }: { error: Error | null; again: () => void }) {
   usePageTitle("Run");
-  return error === null ? <Loading lines={8} /> : <RunMissing error={error} again={again} />;
+  return error === null ? <Loading lines={8} /> : <RunLoadError error={error} again={again} />;
 }
 
 function KnownRun({ run, isLatest, again }: { run: Run; isLatest: boolean; again: () => unknown }) {
   const { live, connection, problem } = useFollowed(run, isLatest);
-  const model = useCalmModel(live);
-  // What the history does not tell (ids, the workflow) stays; the rest is asked for again when the run has moved.
+  const model = useThrottledModel(live);
+  // The record has what the history lacks (ids, the workflow); it is refetched when the run changes.
   useEffect(() => {
     if (!isFinal(run.status) && run.status !== model.status) void again();
   }, [model.status, run, again]);
@@ -64,7 +64,7 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
   const { step = null, attempt = null, tab = null } = runRoute.useSearch();
   const navigate = runRoute.useNavigate();
   const wide = useMediaQuery("(min-width: 64em)", undefined, { getInitialValueInEffect: false });
-  // What matters when the page is opened: a run that goes on does not move its graph.
+  // Determined when the page is opened, so that the graph does not move during the run.
   const [begin] = useState(() => whatMatters(run));
   const { name, version } = run.workflow;
   const graph = useQuery({
@@ -89,7 +89,7 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
     [navigate, step, attempt],
   );
   const { open, opened, toggle } = useExpandedSteps(step);
-  // Looked at once for both, graph and chart.
+  // Shared by the graph and the timeline.
   const pictures = useChildGraphs(model, open);
   const openRun = useCallback(
     (child: string, inner: string, which: number | null = null) =>
@@ -161,7 +161,7 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
   );
 }
 
-/** The step that the run has failed with, else one that somebody or something is waited for in, else none. */
+/** The step that failed the run, otherwise a waiting or running step, otherwise none. */
 function whatMatters({ status, error, steps }: Run): string | null {
   if (status === "FAILED" && error?.step != null) return ownerOf(error.step);
   const firstThatIs = (...statuses: readonly StepStatus[]) =>

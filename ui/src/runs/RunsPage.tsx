@@ -14,7 +14,7 @@ import { isFiltered, written } from "./list/search.ts";
 import { useIsInteracting } from "./list/useIsInteracting.ts";
 import { useRuns } from "./list/useRuns.ts";
 import { useSelection } from "./list/useSelection.ts";
-import { useSteadyRows } from "./list/useSteadyRows.ts";
+import { useStableRows } from "./list/useStableRows.ts";
 import { Views } from "./list/Views.tsx";
 
 export function RunsPage() {
@@ -23,12 +23,12 @@ export function RunsPage() {
   const runs = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
   const area = useRef<HTMLDivElement>(null);
   const table = useRef<HTMLTableElement>(null);
-  // Counts how often somebody has asked for what is new.
+  // Counts the requests to show new runs.
   const [looks, setLooks] = useState(0);
   const list = written(search);
   const selection = useSelection(runs, list);
   const held = useIsInteracting(area, table, runs.length > 0) || selection.runs.size > 0;
-  const { rows, fresh } = useSteadyRows(
+  const { rows, fresh } = useStableRows(
     runs,
     query.hasNextPage,
     held,
@@ -71,7 +71,7 @@ export function RunsPage() {
           onClick={() => void query.fetchNextPage()}
           data-testid="older"
         >
-          Older runs
+          Load older runs
         </Button>
       )}
     </Stack>

@@ -1,6 +1,6 @@
-/** The attempts of a step, as an address may name them. Pure. */
+/** Validates the attempt number of a URL. Pure. */
 
-/** That the step has no such attempt, in words; null: it has. */
+/** A message that the attempt does not exist, or null if it does. */
 export function missingAttempt(
   step: { readonly name: string; readonly attempts: number },
   attempt: number,
@@ -9,6 +9,6 @@ export function missingAttempt(
   const had =
     step.attempts === 0
       ? "has not been called"
-      : `has had ${step.attempts === 1 ? "one attempt" : `${step.attempts} attempts`}`;
+      : `has ${step.attempts === 1 ? "one attempt" : `${step.attempts} attempts`}`;
   return `There is no attempt ${attempt}: ${step.name} ${had}.`;
 }

@@ -1,22 +1,22 @@
 /**
- * A run as its history tells it: the state of every step, and what each of its attempts did with its time.
+ * The state of a run, computed from its events: the status of every step, and how its attempts spent their time.
  *
- * Pure. Events come in order and each once (`api/stream.ts`); the same history gives the same model, however it was
- * cut into pieces. Steps that nothing has happened to keep their identity, so that what shows them is not drawn again.
+ * Pure. Events arrive in order and once (`api/stream.ts`). The same events give the same model, however they are batched.
+ * Unchanged steps keep their identity, so that their components do not rerender.
  */
 
-import type { RunEvent } from "../api/stream.ts";
+import type { RunEvent } from "../api/eventStream.ts";
 
 export type RunStatus = "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
 export type StepStatus =
   "PENDING" | "RUNNING" | "WAITING" | "COMPLETED" | "FAILED" | "SKIPPED" | "CANCELLED" | "OUTCOME_UNKNOWN";
 
 /**
- * What a step spent a stretch of time on; without an end it goes on.
+ * What a step spent a period of time on. Without an end, it is ongoing.
  *
- * `queued`: it may begin and its turn has not come. `call`: the agent is called. `remote`: the agent has taken the
- * task and works on it. `child`: a run of another workflow. `items`: a call for each item. `backoff`: until the next
- * attempt. `person`: until somebody answers. `unknown`: until somebody says what became of the call.
+ * `queued`: ready to start, but waiting for capacity. `call`: the agent is called. `remote`: the agent works on its remote
+ * task. `child`: a child run. `items`: the items of a `for_each`. `backoff`: until the next attempt. `person`: until a
+ * person replies. `unknown`: until a person resolves the unknown outcome.
  */
 export type SpanKind = "queued" | "call" | "remote" | "child" | "items" | "backoff" | "person" | "unknown";
 
@@ -34,7 +34,7 @@ export interface Failure {
   readonly fix: string;
   readonly step: string | null;
   readonly attempt: number | null;
-  /** Of a step with `for_each`: the index of the item that failed it. */
+  /** The index of the item that made a `for_each` step fail. */
   readonly causeItem: number | null;
   readonly detail: unknown;
 }
@@ -45,10 +45,10 @@ export interface WaitingFor {
   readonly until: number | null;
 }
 
-/** How many items of a step with `for_each` are in which state. */
+/** The number of items of a `for_each` step by status. */
 export type ItemCounts = Readonly<Record<StepStatus, number>>;
 
-/** The run of another workflow that a step has begun last. */
+/** The latest child run of a step. */
 export interface ChildRun {
   readonly run: string;
   readonly workflow: string;
@@ -61,22 +61,22 @@ export interface StepModel {
   readonly attempts: number;
   readonly agent: string | null;
   readonly protocol: string | null;
-  /** Why it was skipped or cancelled, or that it was kept. */
+  /** Why it was skipped or cancelled, or that its output was reused. */
   readonly reason: string | null;
   readonly error: Failure | null;
   readonly waitingFor: WaitingFor | null;
   readonly spans: readonly Span[];
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
-  /** Of a step with `for_each` that has begun: how many, and how they stand. */
+  /** The number of items of a started `for_each` step, and their statuses. */
   readonly items: number | null;
   readonly counts: ItemCounts | null;
   readonly child: ChildRun | null;
-  /** Its output is that of the run which this one repeats. */
+  /** Its output is reused from the run that this one retries. */
   readonly kept: boolean;
-  /** It has failed and the run goes on all the same. */
+  /** It failed, and the run continues. */
   readonly handled: boolean;
-  /** The last words of the agent while it works. */
+  /** The latest progress report of the agent. */
   readonly progress: string | null;
 }
 
@@ -90,13 +90,13 @@ export interface RunModel {
   readonly status: RunStatus;
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
-  /** Of the last event. */
+  /** The sequence number of the last event. */
   readonly lastAt: number | null;
   readonly cancelRequestedAt: number | null;
   readonly error: Failure | null;
   readonly pauses: readonly Pause[];
   readonly steps: ReadonlyMap<string, StepModel>;
-  /** Items of steps with `for_each`, by their names `step[17]`. */
+  /** Items of `for_each` steps by name, `step[17]`. */
   readonly items: ReadonlyMap<string, StepModel>;
 }
 
@@ -146,13 +146,13 @@ export function freshStep(name: string): StepModel {
   };
 }
 
-/** The step that `step[17]` is an item of; a step's own name stays as it is. */
+/** The step of the item `step[17]`; returns the name of a step unchanged. */
 export function ownerOf(name: string): string {
   const bracket = name.indexOf("[");
   return bracket < 0 ? name : name.slice(0, bracket);
 }
 
-/** 17 of `step[17]`; null: not an item. */
+/** 17 for `step[17]`; null for a step. */
 export function indexOf(name: string): number | null {
   const bracket = name.indexOf("[");
   return bracket < 0 ? null : Number(name.slice(bracket + 1, -1));
@@ -166,18 +166,18 @@ export function isFinal(status: RunStatus | StepStatus): boolean {
   return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED" || status === "SKIPPED";
 }
 
-/** How a step stands, as REST says it: what has not begun when its run ends never will. */
+/** The status of a step as in the REST API: pending steps of an ended run count as cancelled. */
 export function statusIn(run: RunStatus, step: StepModel | null | undefined): StepStatus {
   const status = step?.status ?? "PENDING";
   return status === "PENDING" && isFinal(run) ? "CANCELLED" : status;
 }
 
-/** The model after these events; those it knows already change nothing. */
+/** The model after these events. Events that it already contains change nothing. */
 export function apply(model: RunModel, events: readonly RunEvent[]): RunModel {
   const news = events.filter((event) => event.seq > model.seq);
   if (news.length === 0) return model;
   const steps = new Map(model.steps);
-  // Thousands of items are copied only when one of them moves.
+  // The items are copied only when one of them changes, because there may be thousands.
   let items = model.items as Map<string, StepModel>;
   let run: RunModel = model;
   for (const event of news) {
@@ -234,7 +234,7 @@ function runAfter(run: RunModel, event: RunEvent, at: number): RunModel {
     case "RunCancelled":
       return { ...run, status: "CANCELLED", finishedAt: at, pauses: pausesUntil(run.pauses, at) };
     default:
-      // A newer server tells of things this page does not know; the rest of the history still counts.
+      // Ignore event types of newer servers.
       return run;
   }
 }
@@ -302,7 +302,7 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
       };
     }
     case "StepKept":
-      return { ...ended(step, "COMPLETED", at), kept: true, reason: "Kept from the run that this one repeats." };
+      return { ...ended(step, "COMPLETED", at), kept: true, reason: "Output reused from the original run." };
     case "StepCompleted":
       return { ...ended(step, "COMPLETED", at), protocol, error: null };
     case "StepFailed":
@@ -337,7 +337,7 @@ function ended(step: StepModel, status: StepStatus, at: number, failed = false):
   return { ...step, status, waitingFor: null, progress: null, spans: closed(step.spans, at, failed), finishedAt: at };
 }
 
-/** Work fails; waiting does not. */
+/** Whether a span of this kind can fail; waiting cannot. */
 export const WORK: ReadonlySet<SpanKind> = new Set(["call", "remote", "child", "items"]);
 
 function closed(spans: readonly Span[], at: number, failed = false): readonly Span[] {
@@ -358,7 +358,7 @@ export function failureOf(value: unknown): Failure | null {
     message: textOf(message) ?? "",
     fix: textOf(fix) ?? "",
     step: textOf(step),
-    // 0: it failed before its first.
+    // 0 if it failed before its first attempt.
     attempt: typeof attempt === "number" && attempt > 0 ? attempt : null,
     causeItem: typeof causeItem === "number" ? causeItem : null,
     detail,

@@ -1,7 +1,7 @@
 /**
- * A run as REST tells it, in the form of its model: how it and its steps stand, not what they did with their time.
+ * Converts the REST record of a run to a run model, which has the statuses but not the spans of time.
  *
- * Shown until the history is there, which tells the same and more. Pure.
+ * It is shown until the events are loaded. Pure.
  */
 
 import type { components } from "../api/schema.d.ts";
@@ -39,7 +39,7 @@ function knownStep(step: Step, run: Run): StepModel {
     items: items?.total ?? null,
     counts: items == null ? null : countsOf(items),
     child: child == null ? null : { run: child.run_id, workflow: step.workflow ?? "", version: null },
-    // A run completes only where every failure was foreseen.
+    // A run completes only if every failure was handled.
     handled: step.status === "FAILED" && run.status === "COMPLETED",
   };
 }

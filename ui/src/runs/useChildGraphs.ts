@@ -1,4 +1,4 @@
-/** The runs that steps have begun and a reader has opened: their graphs, and how they stand. */
+/** The graphs and states of expanded child runs. */
 
 import { type QueryClient, queryOptions, useQueries, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
@@ -15,16 +15,16 @@ export interface ChildGraph {
   readonly run: string;
   readonly graph: Graph;
   readonly model: RunModel;
-  /** As the graph shows them: what has not begun when the child ends never will. */
+  /** As the graph shows them: pending steps of an ended child run count as cancelled. */
   readonly states: ReadonlyMap<string, StepModel>;
 }
 
-// A stream for each would use up the few connections that a browser has for one server.
+// Polled, because a stream for each would use up the browser's connections.
 const LOOK_AGAIN_MS = 1_000;
 const FRESH_MS = 1_000;
 const PAGE = 1_000;
 
-/** By nodes of the graph; `open` has them, too. A child of a child is there as soon as the child is. */
+/** By node id, as in `open`. Nested child runs are available after their parents. */
 export function useChildGraphs(model: RunModel, open: ReadonlySet<string>): ReadonlyMap<string, ChildGraph> {
   const queries = useQueryClient();
   const wanted = [...open].flatMap((node) => {
@@ -43,7 +43,7 @@ export function useChildGraphs(model: RunModel, open: ReadonlySet<string>): Read
   });
   const kept = useRef<ReadonlyMap<string, ChildGraph>>(new Map());
   const pieces = wanted.flatMap(({ node, run }, place) => [node, run, histories[place]?.data, graphs[place]?.data]);
-  // As many pieces as there are open steps: compared one by one, as React does, under one key.
+  // The number of parts varies, so they are compared one by one instead of as hook dependencies.
   const stable = useStable(pieces);
   return useMemo(() => {
     const pictures = new Map<string, ChildGraph>();
@@ -54,17 +54,17 @@ export function useChildGraphs(model: RunModel, open: ReadonlySet<string>): Read
     });
     if (pictures.size > 0 || kept.current.size > 0) kept.current = pictures;
     return kept.current;
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- `stable` changes when a piece of what is read here does.
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- `stable` changes with each of its parts.
   }, [stable]);
 }
 
-/** What is inside of a step that is closed is not shown. */
+/** Steps in a collapsed step are not shown. */
 function isAllOpen(node: string, open: ReadonlySet<string>): boolean {
   const { node: parent } = parentOf(node);
   return open.has(node) && (parent === null || isAllOpen(parent, open));
 }
 
-/** The run behind a node; null: none, or it is not known yet what is above it. */
+/** The child run of a node; null if there is none, or if its parent is not loaded yet. */
 function runBegunBy(id: string, model: RunModel, queries: QueryClient): string | null {
   const { node, name } = parentOf(id);
   const above = node === null ? null : runBegunBy(node, model, queries);
@@ -73,7 +73,7 @@ function runBegunBy(id: string, model: RunModel, queries: QueryClient): string |
   return state === undefined || state.items !== null ? null : (state.child?.run ?? null);
 }
 
-/** The same array as long as its parts are the same. */
+/** Keeps the identity of an array whose parts are unchanged. */
 function useStable(parts: readonly unknown[]): readonly unknown[] {
   const kept = useRef(parts);
   if (kept.current.length !== parts.length || kept.current.some((part, place) => part !== parts[place]))
@@ -81,7 +81,7 @@ function useStable(parts: readonly unknown[]): readonly unknown[] {
   return kept.current;
 }
 
-/** The run without what its steps were given and gave; one that is over is read once. */
+/** The run without the inputs and outputs of its steps; an ended run is loaded once. */
 export function runQuery(run: string) {
   return queryOptions({
     queryKey: ["run", run],
@@ -91,7 +91,7 @@ export function runQuery(run: string) {
   });
 }
 
-/** What a child's history tells, looked at again until it is over; only what is new is read. */
+/** Polls the events of a child run until it ends. Only new events are loaded. */
 function historyQuery(run: string) {
   const queryKey = ["run", run, "model"];
   return queryOptions({

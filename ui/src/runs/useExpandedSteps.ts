@@ -1,6 +1,6 @@
 /**
- * The steps whose inside is shown, in the address; one whose item is chosen is among them: closing it chooses the step
- * instead. Opening and closing are no steps of the way back.
+ * The expanded steps, which are kept in the URL. The step of a selected item is always expanded; collapsing it selects
+ * the step. Expanding and collapsing add no history entries.
  */
 
 import { useCallback, useMemo, useState } from "react";
@@ -10,7 +10,7 @@ import { ownerOf } from "./model.ts";
 
 export interface ExpandedSteps {
   readonly open: ReadonlySet<string>;
-  /** What was opened or closed last on this page; null: what is open was in the address. */
+  /** The step that was expanded or collapsed last on this page; null at first. */
   readonly opened: string | null;
   readonly toggle: (step: string) => void;
 }

@@ -1,8 +1,8 @@
-/** The server's time of now, several times a second while something goes on; otherwise it stands. */
+/** The current server time, updated several times a second while it is needed. */
 
 import { useEffect, useState } from "react";
 
-import { serverNow } from "../api/clock.ts";
+import { serverNow } from "../api/serverClock.ts";
 
 const TICK_MS = 250;
 

@@ -1,19 +1,19 @@
 /**
- * A run's model that moves with the run's history.
+ * The live model of a run.
  *
- * It begins as REST has told it, and stays so until the history has come as far: what was long ago is never shown as
- * the present. From there on the history alone tells.
+ * It starts with the REST record and keeps it until the events have caught up, so that old states are never shown as
+ * current. From then on only the events count.
  *
- * It has two speeds: whoever shows single steps listens to the model itself and hears of it once a frame; all else
- * takes it calmly, a few times a second, and at once when the run itself turns. A busy run has hundreds of events a
- * second, and buttons and tables that were drawn for each would slow the graph down.
+ * It updates at two rates: components of single steps once per frame, everything else a few times a second and
+ * immediately when the status of the run changes. A busy run has hundreds of events per second, and rendering buttons and
+ * tables for each would slow down the graph.
  */
 
 import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
 
 import type { Problem } from "../api/problem.ts";
 import type { components } from "../api/schema.d.ts";
-import { type Connection, follow, type RunEvent } from "../api/stream.ts";
+import { type Connection, followRun, type RunEvent } from "../api/eventStream.ts";
 import { recordModel } from "./recordModel.ts";
 import { apply, NOTHING, type RunModel } from "./model.ts";
 
@@ -21,17 +21,17 @@ type Run = components["schemas"]["Run"];
 
 const UNSEEN_MS = 1_000;
 const CALM_MS = 250;
-// How many events a frame may bring: as many as can be drawn in the time of one or two.
+// The maximum number of events per frame.
 const SLICE = { first: 16, least: 6, most: 64 };
 const SLOW_MS = 26;
 const BACKLOG = 1_000;
 
 export class LiveModel {
   model: RunModel;
-  /** The model of a moment ago. */
+  /** The model at the slower rate. */
   calm: RunModel;
   private told = NOTHING;
-  /** The event that the history has to come to. */
+  /** The event at which the history has caught up. */
   private until = Infinity;
   private readonly listeners = new Set<() => void>();
   private timer = 0;
@@ -40,7 +40,7 @@ export class LiveModel {
     this.model = this.calm = known;
   }
 
-  /** The last event that has come. */
+  /** The last received event. */
   get seq(): number {
     return this.told.seq;
   }
@@ -49,7 +49,7 @@ export class LiveModel {
     return this.told.seq < this.until;
   }
 
-  /** `isLatest`: it was not kept from an earlier visit. */
+  /** `isLatest`: the record is fresh and not from the cache. */
   know(known: RunModel, isLatest: boolean): void {
     if (!this.isBehind) return;
     this.until = isLatest ? known.seq : Infinity;
@@ -89,7 +89,7 @@ export interface Followed {
   readonly problem: Problem | null;
 }
 
-/** Follows the run for as long as it is shown. `isLatest`: what is known of it was not kept from an earlier visit. */
+/** Follows the run while it is shown. `isLatest`: the record is fresh and not from the cache. */
 export function useFollowed(known: Run, isLatest: boolean): Followed {
   const run = known.id;
   const [live] = useState(() => new LiveModel(recordModel(known)));
@@ -112,21 +112,21 @@ export function useFollowed(known: Run, isLatest: boolean): Followed {
       cancel();
       slice = Math.round(at - drawnAt > SLOW_MS ? Math.max(SLICE.least, slice / 2) : Math.min(SLICE.most, slice + 4));
       drawnAt = at;
-      // A burst is shown over some frames; what is no news, a long backlog, or a page that nobody sees, at once.
+      // A burst is spread over frames; old events, a long backlog, and a hidden page are applied at once.
       const some = at === 0 || live.isBehind || waiting.length > BACKLOG ? waiting.length : slice;
       const events = waiting.slice(0, some);
       waiting = waiting.slice(some);
       if (waiting.length > 0) frame = requestAnimationFrame(draw);
       live.take(events);
     };
-    void follow(
+    void followRun(
       run,
       live.seq,
       {
         onEvents(events) {
           waiting = waiting.concat(events);
           if (frame !== 0 || timer !== 0) return;
-          // A page that nobody looks at has no frames, and its title still tells how the run stands.
+          // A hidden page has no frames, but its title shows the status of the run.
           if (document.hidden) timer = window.setTimeout(() => draw(), UNSEEN_MS);
           else frame = requestAnimationFrame(draw);
         },
@@ -141,7 +141,7 @@ export function useFollowed(known: Run, isLatest: boolean): Followed {
       cancel();
     };
   }, [run, live]);
-  // Who has not heard all of it yet is not there yet, though the line is open or was closed already.
+  // Not live until the history has caught up, even if the stream is open or already closed.
   const isThere = !isBehind || heard.connection === "lost";
   return { live, ...heard, connection: isThere ? heard.connection : "connecting" };
 }
@@ -150,12 +150,12 @@ function useListen(live: LiveModel): (listener: () => void) => () => void {
   return useCallback((listener: () => void) => live.listen(listener), [live]);
 }
 
-/** Once a frame. */
+/** Updates once per frame. */
 export function useModel(live: LiveModel): RunModel {
   return useSyncExternalStore(useListen(live), () => live.model);
 }
 
-/** A few times a second. */
-export function useCalmModel(live: LiveModel): RunModel {
+/** Updates a few times a second. */
+export function useThrottledModel(live: LiveModel): RunModel {
   return useSyncExternalStore(useListen(live), () => live.calm);
 }

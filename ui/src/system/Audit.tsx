@@ -1,4 +1,4 @@
-/** Who has changed what, newest first. */
+/** The audit log, newest entries first. */
 
 import { Button, Group, Select, Stack, Table, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
@@ -13,7 +13,7 @@ import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { systemRoute, type SystemSearch } from "../app/router.tsx";
 import { type AuditEntry, type AuditFilter, auditQuery } from "./queries.ts";
 import classes from "./system.module.css";
-import { deedOf, detailsOf, KINDS } from "./words.ts";
+import { actionLabel, detailsOf, KINDS } from "./labels.ts";
 
 const TYPING_MS = 250;
 
@@ -34,10 +34,10 @@ export function Audit() {
       {query.isPending && <Loading />}
       {query.isSuccess && entries.length === 0 && (
         <Group gap="xs" data-testid="no-audit">
-          <Text size="sm">{isFiltered ? "No change is like this." : "Nobody has changed anything yet."}</Text>
+          <Text size="sm">{isFiltered ? "No matching entries." : "No entries yet."}</Text>
           {isFiltered && (
             <AnchorLink to="/system" search={{ tab: "audit" }} fz="sm">
-              Show all
+              Clear filters
             </AnchorLink>
           )}
         </Group>
@@ -47,10 +47,10 @@ export function Audit() {
           <Table verticalSpacing={6} data-testid="audit">
             <Table.Thead>
               <Table.Tr>
-                <Table.Th className={classes["when"]}>When</Table.Th>
-                <Table.Th visibleFrom="sm">Who</Table.Th>
-                <Table.Th>What</Table.Th>
-                <Table.Th visibleFrom="sm">More</Table.Th>
+                <Table.Th className={classes["when"]}>Time</Table.Th>
+                <Table.Th visibleFrom="sm">API key</Table.Th>
+                <Table.Th>Action</Table.Th>
+                <Table.Th visibleFrom="sm">Details</Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -68,7 +68,7 @@ export function Audit() {
           onClick={() => void query.fetchNextPage()}
           data-testid="older"
         >
-          Older ones
+          Load older entries
         </Button>
       )}
     </Stack>
@@ -88,8 +88,8 @@ function Entry({ entry }: { entry: AuditEntry }) {
         </Text>
       </Table.Td>
       <Table.Td className={classes["wrap"]}>
-        {deedOf(entry)} <Subject entry={entry} />
-        {/* On a phone there is no room for columns of their own. */}
+        {actionLabel(entry)} <Subject entry={entry} />
+        {/* On a phone these replace the columns. */}
         <Text hiddenFrom="sm" size="xs" c="dimmed">
           by <Who entry={entry} />
           {details !== "" && ` · ${details}`}
@@ -107,8 +107,8 @@ function Entry({ entry }: { entry: AuditEntry }) {
 function Who({ entry: { who } }: { entry: AuditEntry }) {
   if (who === null)
     return (
-      <span className={classes["word"]} title="No key was asked for">
-        somebody
+      <span className={classes["word"]} title="The server did not require an API key">
+        anonymous
       </span>
     );
   return (
@@ -143,7 +143,7 @@ function Subject({ entry: { kind, subject } }: { entry: AuditEntry }) {
   return <strong>{subject}</strong>;
 }
 
-/** What is chosen goes into the address, in place of what stood there. */
+/** The filters are kept in the URL. */
 function Filters() {
   const given = systemRoute.useSearch();
   const navigate = useNavigate({ from: "/system" });
@@ -157,29 +157,29 @@ function Filters() {
     });
   return (
     <Group gap="xs">
-      <Words
+      <SearchField
         key={`who ${given.who ?? ""}`}
-        label="Only what this key has changed"
-        placeholder="Key"
+        label="Filter by API key"
+        placeholder="API key"
         testid="audit-who"
         value={given.who}
         onChange={(text) => change("who", text)}
       />
       <Select
-        aria-label="Only changes of"
-        placeholder="Everything"
+        aria-label="Filter by type"
+        placeholder="Any type"
         clearable
-        clearButtonProps={{ "aria-label": "Everything" }}
+        clearButtonProps={{ "aria-label": "Any type" }}
         data={Object.entries(KINDS).map(([value, label]) => ({ value, label }))}
         value={given.kind ?? null}
         onChange={(kind) => change("kind", kind)}
         w={160}
         data-testid="audit-kind"
       />
-      <Words
+      <SearchField
         key={`subject ${given.subject ?? ""}`}
-        label="Only changes of the run, agent, workflow, key or secret of this id or name"
-        placeholder="Name or id"
+        label="Filter by the name or ID of a run, agent, workflow, key or secret"
+        placeholder="Name or ID"
         testid="audit-subject"
         value={given.subject}
         onChange={(text) => change("subject", text)}
@@ -188,7 +188,7 @@ function Filters() {
   );
 }
 
-function Words({
+function SearchField({
   label,
   placeholder,
   testid,

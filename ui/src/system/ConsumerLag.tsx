@@ -1,14 +1,14 @@
-/** How far those are behind that take records from Kafka's topics. */
+/** The lag of the Kafka consumer groups. */
 
 import { Table, Text } from "@mantine/core";
 import { TriangleAlert } from "lucide-react";
 
 import type { Consumers } from "./queries.ts";
 import classes from "./system.module.css";
-import { takersOf } from "./words.ts";
+import { consumersLabel } from "./labels.ts";
 
 export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) {
-  // Of a Kafka that is away it is the same for all of them.
+  // If Kafka is unreachable, all groups report the same error.
   const troubles = new Set(consumers.map(({ detail }) => detail).filter((detail) => detail !== null));
   return (
     <>
@@ -25,11 +25,11 @@ export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) 
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Topic</Table.Th>
-              <Table.Th>Taken in by</Table.Th>
+              <Table.Th>Consumers</Table.Th>
               <Table.Th className={classes["number"]} visibleFrom="xs">
                 Partitions
               </Table.Th>
-              <Table.Th className={classes["number"]}>Waiting (lag)</Table.Th>
+              <Table.Th className={classes["number"]}>Lag</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -37,7 +37,7 @@ export function ConsumerLag({ consumers }: { consumers: readonly Consumers[] }) 
               <Table.Tr key={each.group} data-testid="consumer-group" data-topic={each.topic}>
                 <Table.Td className={classes["wrap"]}>{each.topic}</Table.Td>
                 <Table.Td className={classes["wrap"]}>
-                  {takersOf(each)}
+                  {consumersLabel(each)}
                   <Text size="xs" c="dimmed">
                     group {each.group}
                   </Text>

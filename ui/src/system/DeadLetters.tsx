@@ -1,4 +1,4 @@
-/** Messages that could not be read or applied: what they are, and what is to become of them. */
+/** The dead letters: messages that could not be read or applied. */
 
 import { Button, Stack, Table, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -10,24 +10,24 @@ import { Loading } from "../app/Loading.tsx";
 import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { systemRoute } from "../app/router.tsx";
-import { LetterView } from "./LetterView.tsx";
-import { type Letter, lettersQuery, type System } from "./queries.ts";
+import { DeadLetterView } from "./DeadLetterView.tsx";
+import { type DeadLetter, deadLettersQuery, type System } from "./queries.ts";
 import classes from "./system.module.css";
 
 export function DeadLetters({ system }: { system: System | undefined }) {
   const { letter } = systemRoute.useSearch();
-  const query = useInfiniteQuery(lettersQuery);
+  const query = useInfiniteQuery(deadLettersQuery);
   const letters = query.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <Stack gap="md">
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
       {query.isPending && <Loading />}
-      {letter !== undefined && <LetterView key={letter} id={letter} system={system} />}
+      {letter !== undefined && <DeadLetterView key={letter} id={letter} system={system} />}
       {query.isSuccess && letters.length === 0 && <NoLetters />}
       {letters.length > 0 && <LetterTable letters={letters} chosen={letter} />}
       {query.hasNextPage && (
         <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-          Older ones
+          Load older dead letters
         </Button>
       )}
     </Stack>
@@ -39,29 +39,28 @@ function NoLetters() {
     <div className={classes["empty"]} data-testid="no-letters">
       <CircleCheck size={20} aria-hidden />
       <div>
-        <Text fw={600}>There are no dead letters.</Text>
+        <Text fw={600}>No dead letters.</Text>
         <Text size="sm" c="dimmed">
-          A message that cannot be read or applied is kept here, as it came, until somebody sends it on or throws it
-          away.
+          Messages that cannot be read or applied are kept here until you replay or discard them.
         </Text>
       </div>
     </div>
   );
 }
 
-function LetterTable({ letters, chosen }: { letters: readonly Letter[]; chosen: string | undefined }) {
+function LetterTable({ letters, chosen }: { letters: readonly DeadLetter[]; chosen: string | undefined }) {
   return (
     <Table.ScrollContainer minWidth={0}>
       <Table highlightOnHover verticalSpacing={6} data-testid="letters">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>Why it is here</Table.Th>
-            <Table.Th visibleFrom="xs">Where it was</Table.Th>
+            <Table.Th>Reason</Table.Th>
+            <Table.Th visibleFrom="xs">Topic / partition / offset</Table.Th>
             <Table.Th visibleFrom="md">Key</Table.Th>
             <Table.Th visibleFrom="sm" className={classes["number"]}>
               Size
             </Table.Th>
-            <Table.Th>Since</Table.Th>
+            <Table.Th>Received</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

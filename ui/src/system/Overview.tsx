@@ -1,4 +1,4 @@
-/** Readiness, processes, runs and queues, as they are now. */
+/** The current readiness, processes, runs and queues. */
 
 import { Stack, Table, Text, Title } from "@mantine/core";
 import { CircleCheck, CircleX, TriangleAlert } from "lucide-react";
@@ -12,7 +12,7 @@ import type { RunStatus } from "../runs/model.ts";
 import { ConsumerLag } from "./ConsumerLag.tsx";
 import type { Count, Process, System } from "./queries.ts";
 import classes from "./system.module.css";
-import { counted, QUEUES } from "./words.ts";
+import { counted, QUEUES } from "./labels.ts";
 
 export function Overview({ system }: { system: System | undefined }) {
   if (system === undefined) return <Loading />;
@@ -23,7 +23,7 @@ export function Overview({ system }: { system: System | undefined }) {
           <TriangleAlert size={18} aria-hidden />
           <div>
             <Title order={2} size="h6">
-              This should not stay as it is
+              Warnings
             </Title>
             {system.warnings.map((warning) => (
               <Text key={warning} size="sm">
@@ -68,12 +68,12 @@ function Section({ title, children }: { title: string; children: ReactNode }) {
 function Unknown() {
   return (
     <Text size="sm" c="dimmed">
-      The store cannot be asked at the moment.
+      Not available: the store is unreachable.
     </Text>
   );
 }
 
-const NAMES: Record<string, string> = { store: "The store", broker: "The broker" };
+const NAMES: Record<string, string> = { store: "Store", broker: "Broker" };
 
 function Readiness({ system }: { system: System }) {
   return (
@@ -83,7 +83,7 @@ function Readiness({ system }: { system: System }) {
           {ok ? <CircleCheck size={18} aria-hidden /> : <CircleX size={18} aria-hidden />}
           <div>
             <Text size="sm" fw={600}>
-              {NAMES[name] ?? name} {ok ? "is ready" : "cannot be used"}
+              {NAMES[name] ?? name} {ok ? "ready" : "not available"}
             </Text>
             {detail !== null && (
               <Text size="sm" className={classes["wrap"]}>
@@ -104,7 +104,7 @@ function Processes({ processes }: { processes: readonly Process[] }) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Process</Table.Th>
-            <Table.Th>State</Table.Th>
+            <Table.Th>Status</Table.Th>
             <Table.Th>Roles</Table.Th>
             <Table.Th visibleFrom="sm">Version</Table.Th>
             <Table.Th visibleFrom="xs">Started</Table.Th>
@@ -118,14 +118,14 @@ function Processes({ processes }: { processes: readonly Process[] }) {
                 {process.name}
                 {process.this && (
                   <Text size="xs" c="dimmed">
-                    answers this page
+                    serves this page
                   </Text>
                 )}
               </Table.Td>
               <Table.Td>
                 <span className={classes["state"]} data-ok={process.alive}>
                   {process.alive ? <CircleCheck size={15} aria-hidden /> : <CircleX size={15} aria-hidden />}
-                  {process.alive ? "Alive" : "Not heard of"}
+                  {process.alive ? "Alive" : "No heartbeat"}
                 </span>
               </Table.Td>
               <Table.Td>
@@ -188,8 +188,8 @@ function Runs({ runs }: { runs: readonly Count[] }) {
   );
 }
 
-// Where messages are handed over in the store's own transactions, nothing travels.
-const TRAVELLING = new Set(["outbox", "dispatches"]);
+// Without Kafka, messages are passed within store transactions, and these queues are always empty.
+const BROKER_QUEUES = new Set(["outbox", "dispatches"]);
 
 function Queues({ queues, broker }: { queues: readonly Count[]; broker: System["broker"] }) {
   return (
@@ -197,12 +197,12 @@ function Queues({ queues, broker }: { queues: readonly Count[]; broker: System["
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Queue</Table.Th>
-          <Table.Th className={classes["number"]}>Waiting</Table.Th>
+          <Table.Th className={classes["number"]}>Entries</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
         {queues
-          .filter(({ name }) => broker === "kafka" || !TRAVELLING.has(name))
+          .filter(({ name }) => broker === "kafka" || !BROKER_QUEUES.has(name))
           .map((each) => {
             const { name, meaning, worrying } = QUEUES[each.name] ?? { name: each.name, meaning: "" };
             return (
@@ -215,7 +215,7 @@ function Queues({ queues, broker }: { queues: readonly Count[]; broker: System["
                 </Table.Td>
                 <Table.Td className={classes["number"]}>
                   {worrying && each.count > 0 && (
-                    <TriangleAlert size={14} aria-label="Needs somebody" className={classes["worry"]} />
+                    <TriangleAlert size={14} aria-label="Needs attention" className={classes["worry"]} />
                   )}
                   {counted(each)}
                 </Table.Td>

@@ -1,4 +1,4 @@
-/** The system itself: how it stands, what could not be delivered, and who has changed what. */
+/** The system page: overview, dead letters and audit log. */
 
 import { Group, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -11,7 +11,7 @@ import { DeadLetters } from "./DeadLetters.tsx";
 import { Overview } from "./Overview.tsx";
 import { systemQuery } from "./queries.ts";
 import classes from "./system.module.css";
-import { counted } from "./words.ts";
+import { counted } from "./labels.ts";
 
 export function SystemPage() {
   const { tab = "overview" } = systemRoute.useSearch();
@@ -40,7 +40,7 @@ export function SystemPage() {
         }
         keepMounted={false}
       >
-        <Tabs.List aria-label="Parts of the system">
+        <Tabs.List aria-label="System">
           <Tabs.Tab value="overview" data-testid="tab-overview">
             Overview
           </Tabs.Tab>
@@ -58,7 +58,7 @@ export function SystemPage() {
             Dead letters
           </Tabs.Tab>
           <Tabs.Tab value="audit" data-testid="tab-audit">
-            Audit
+            Audit log
           </Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="overview" pt="md">

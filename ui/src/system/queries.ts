@@ -1,4 +1,4 @@
-/** What the page of the system asks for. */
+/** The queries and mutations of the system page. */
 
 import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
@@ -9,7 +9,7 @@ export type System = components["schemas"]["SystemState"];
 export type Process = components["schemas"]["Process"];
 export type Count = components["schemas"]["Count"];
 export type Consumers = components["schemas"]["Consumers"];
-export type Letter = components["schemas"]["DeadLetterSummary"];
+export type DeadLetter = components["schemas"]["DeadLetterSummary"];
 export type AuditEntry = components["schemas"]["AuditEntry"];
 export type AuditKind = AuditEntry["kind"];
 
@@ -22,17 +22,17 @@ export const systemQuery = queryOptions({
   refetchInterval: REFRESH_MS,
 });
 
-export const lettersQuery = infiniteQueryOptions({
+export const deadLettersQuery = infiniteQueryOptions({
   queryKey: ["system", "letters"],
   queryFn: ({ pageParam, signal }) =>
     body(api.GET("/api/v1/dead-letters", { params: { query: { limit: A_PAGE, ...at(pageParam) } }, signal })),
   initialPageParam: null as string | null,
   getNextPageParam: (page) => page.next_cursor,
-  // Who reads on has enough to read: only the first page is looked at again.
+  // Only the first page is refreshed automatically.
   refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS),
 });
 
-export const letterQuery = (letter: string) =>
+export const deadLetterQuery = (letter: string) =>
   queryOptions({
     queryKey: ["system", "letter", letter],
     queryFn: ({ signal }) => body(api.GET("/api/v1/dead-letters/{letter}", { params: { path: { letter } }, signal })),

@@ -1,4 +1,4 @@
-/** Two attempts of a step side by side: what was asked, what was answered, what came of it. */
+/** Two attempts of a step side by side: requests, responses or results. */
 
 import { Group, SegmentedControl, Select, Stack, Text } from "@mantine/core";
 
@@ -28,21 +28,21 @@ export default function AttemptDiff({ asked, step, pair, part, onCompare }: Comp
     <Stack gap="xs" data-testid="attempt-diff">
       <Group gap="xs">
         <Chooser
-          label="Attempt on the left"
+          label="Left attempt"
           step={step}
           value={pair.before}
           onChange={(before) => onCompare({ ...pair, before }, part)}
         />
         <Text size="sm">and</Text>
         <Chooser
-          label="Attempt on the right"
+          label="Right attempt"
           step={step}
           value={pair.after}
           onChange={(after) => onCompare({ ...pair, after }, part)}
         />
         <SegmentedControl
           size="xs"
-          aria-label="What is compared"
+          aria-label="Compare"
           data={[...PARTS]}
           value={part}
           onChange={(value) => onCompare(pair, value)}
@@ -73,13 +73,13 @@ function Difference({ asked, step, pair, part }: Omit<Compared, "onCompare">) {
     <>
       {texts.before === texts.after && (
         <Text size="sm" data-testid="no-difference">
-          They are the same.
+          No differences.
         </Text>
       )}
       {(before.hasNextPage || after.hasNextPage) && (
         <Text size="sm">
           Only the first exchanges are compared: {before.exchanges.length} on the left, {after.exchanges.length} on the
-          right. HAR has all of them.
+          right. Download the HAR file for all of them.
         </Text>
       )}
       <div className={classes["diff"]}>

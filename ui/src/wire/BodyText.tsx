@@ -1,10 +1,10 @@
-/** A body of the wire: JSON laid out, every value as it was, or the text as it went; never anything but text. */
+/** A recorded body as formatted JSON or as raw text. It is never rendered as anything but text. */
 
 import { Group, SegmentedControl, Text } from "@mantine/core";
 import { useMemo, useState } from "react";
 
 import { sizeOf } from "../app/bytes.ts";
-import { Copy } from "../app/Copy.tsx";
+import { CopyTextButton } from "../app/CopyTextButton.tsx";
 import { formattedJson } from "../code/formatJson.ts";
 import classes from "./wire.module.css";
 
@@ -28,7 +28,7 @@ export function BodyText({ text, label }: { text: string; label: string }) {
           {pretty !== null && (
             <SegmentedControl
               size="xs"
-              aria-label={`How the ${label} is shown`}
+              aria-label={`Format of the ${label}`}
               data={[
                 { value: "pretty", label: "Pretty" },
                 { value: "raw", label: "Raw" },
@@ -37,7 +37,7 @@ export function BodyText({ text, label }: { text: string; label: string }) {
               onChange={setForm}
             />
           )}
-          <Copy text={shown} label="Copy" aria-label={`Copy the ${label}`} />
+          <CopyTextButton text={shown} label="Copy" aria-label={`Copy the ${label}`} />
         </Group>
       </Group>
       <pre className={classes["body"]} tabIndex={0} aria-label={label} data-testid="body">

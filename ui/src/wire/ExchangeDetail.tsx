@@ -1,9 +1,9 @@
-/** One exchange in full: what was asked, what was answered, what is to be known about it, and how to repeat it. */
+/** The details of an exchange: request, response, notes, and commands that repeat it. */
 
 import { Alert, Code, Group, List, Stack, Text } from "@mantine/core";
 import { Info, TriangleAlert } from "lucide-react";
 
-import { Copy } from "../app/Copy.tsx";
+import { CopyTextButton } from "../app/CopyTextButton.tsx";
 import { BodyText } from "./BodyText.tsx";
 import { bodyFileOf, canRepeat, commandOf, FORMS } from "./commands.ts";
 import { errorText, type Exchange, kindOf, KINDS } from "./exchange.ts";
@@ -17,17 +17,18 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
   const kind = kindOf(exchange);
   const error = errorText(exchange.error);
   const bodyFile = canRepeat(exchange) ? bodyFileOf(exchange) : null;
-  const [asked, answered] = kind === "push" ? ["The agent's request", "Trunkline's answer"] : ["Request", "Answer"];
+  const [asked, answered] =
+    kind === "push" ? ["Request from the agent", "Response from Trunkline"] : ["Request", "Response"];
   return (
     <Stack gap="sm" className={classes["detail"]} data-testid="exchange-detail">
       <Group justify="space-between" gap="xs">
         <Text size="sm">
-          {KINDS[kind].meaning}. It took {timingWords(exchange)}.
+          {KINDS[kind].meaning}. Duration: {timingWords(exchange)}.
         </Text>
         {canRepeat(exchange) && (
           <Group gap={6}>
             {FORMS.map(({ form, name }) => (
-              <Copy
+              <CopyTextButton
                 key={form}
                 text={() => commandOf(exchange, form)}
                 label={name}
@@ -40,8 +41,8 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
       </Group>
       {bodyFile !== null && (
         <Text size="sm" data-testid="cut-command">
-          The request body is cut, so a copied command reads it from the file <Code>{bodyFile}</Code>: put the whole
-          body there first.
+          The recorded request body is truncated. A copied command reads it from the file <Code>{bodyFile}</Code>, so
+          put the whole body there first.
         </Text>
       )}
       {error !== null && (
@@ -70,18 +71,18 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
         <h4 className={classes["part"]}>{answered}</h4>
         {response === null ? (
           <Text size="sm" c="dimmed">
-            No answer came.
+            No response.
           </Text>
         ) : (
           <>
             <Text ff="monospace" size="sm">
               HTTP {response.status}
             </Text>
-            <HeaderTable headers={response.headers} label="Answer headers" />
+            <HeaderTable headers={response.headers} label="Response headers" />
             {exchange.frames !== null && exchange.frames !== undefined && exchange.frames.length > 0 ? (
               <FrameList frames={exchange.frames} />
             ) : (
-              <BodyText text={response.body} label="answer body" />
+              <BodyText text={response.body} label="response body" />
             )}
           </>
         )}

@@ -1,12 +1,12 @@
-/** Exchanges in the order in which they began; each opens to all that was on the wire. */
+/** Exchanges in order of their start. Each expands to its details. */
 
 import { Text } from "@mantine/core";
 import { ChevronDown, ChevronRight, CircleCheck, CircleX } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { clockTime } from "../app/clockTime.ts";
-import { absolute, lasting, useTimeZone } from "../app/Timestamp.tsx";
-import { type Exchange, isWell, kindOf, KINDS, type Named, pollsName, rowsOf } from "./exchange.ts";
+import { absoluteTime, formatDuration, useTimeZone } from "../app/Timestamp.tsx";
+import { type Exchange, isSuccessful, kindOf, KINDS, type Named, pollsName, rowsOf } from "./exchange.ts";
 import { ExchangeDetail } from "./ExchangeDetail.tsx";
 import { type Stretch, stretchOf, TimingBar } from "./Timing.tsx";
 import classes from "./wire.module.css";
@@ -18,16 +18,16 @@ export function ExchangeList({
   onOpened,
 }: {
   exchanges: readonly Exchange[];
-  /** Exchanges of several steps, or of several attempts of one, are among them, and each says whose it is. */
+  /** Whether the list mixes steps or attempts, so that each row names its own. */
   whose?: Whose;
-  /** The names of those that are open; null: nobody has said. */
+  /** The names of the expanded rows; null for the default. */
   opened?: ReadonlySet<string> | null;
-  /** Left out: the list itself remembers what is open. */
+  /** If undefined, the list keeps its own state. */
   onOpened?: (opened: ReadonlySet<string> | null) => void;
 }) {
   const rows = useMemo(() => rowsOf(exchanges), [exchanges]);
   const within = useMemo(() => stretchOf(exchanges), [exchanges]);
-  // A single one is what everybody wants to see.
+  // A single exchange is expanded by default.
   const [first] = useState<ReadonlySet<string>>(
     () => new Set(rows.length === 1 && rows[0]!.of === "one" ? [rows[0]!.one.name] : []),
   );
@@ -47,7 +47,7 @@ export function ExchangeList({
         {rows.map((row) => {
           const shown = { whose, within, open, sought, turn };
           return row.of === "one" ? (
-            <One key={row.one.name} {...row.one} {...shown} />
+            <ExchangeRow key={row.one.name} {...row.one} {...shown} />
           ) : (
             <Polls key={pollsName(row.polls)} polls={row.polls} {...shown} />
           );
@@ -63,13 +63,13 @@ interface Shown {
   readonly whose: Whose;
   readonly within: Stretch;
   readonly open: ReadonlySet<string>;
-  /** What somebody has come to see. */
+  /** The exchange to scroll to. */
   readonly sought: string | null;
-  /** Opens it, or closes it with all that is inside. */
+  /** Expands a row, or collapses it with its nested rows. */
   readonly turn: (name: string, inside?: readonly string[]) => void;
 }
 
-function One({ exchange, name, whose, within, open, sought, turn }: Named & Shown) {
+function ExchangeRow({ exchange, name, whose, within, open, sought, turn }: Named & Shown) {
   const row = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (name === sought) row.current?.scrollIntoView({ block: "center" });
@@ -91,7 +91,7 @@ function One({ exchange, name, whose, within, open, sought, turn }: Named & Show
         </span>
         <Outcome exchange={exchange} />
         <TimingBar exchange={exchange} within={within} />
-        <span className={classes["took"]}>{lasting(exchange.duration_ms)}</span>
+        <span className={classes["took"]}>{formatDuration(exchange.duration_ms)}</span>
       </button>
       {isOpen && <ExchangeDetail exchange={exchange} />}
     </li>
@@ -102,11 +102,11 @@ function Polls({ polls, ...shown }: { polls: readonly Named[] } & Shown) {
   const name = pollsName(polls);
   const names = polls.map((each) => each.name);
   const exchanges = polls.map((each) => each.exchange);
-  // One that is open may have been joined by others only now.
+  // An expanded poll may have been grouped with others later.
   const isOpen = [name, ...names].some((each) => shown.open.has(each));
   const Icon = isOpen ? ChevronDown : ChevronRight;
   const { from, to } = stretchOf(exchanges);
-  const failed = exchanges.filter((each) => !isWell(each)).length;
+  const failed = exchanges.filter((each) => !isSuccessful(each)).length;
   return (
     <li data-testid="polls">
       <button type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => shown.turn(name, names)}>
@@ -115,16 +115,16 @@ function Polls({ polls, ...shown }: { polls: readonly Named[] } & Shown) {
         <Began exchange={exchanges[0]!} />
         <span className={classes["what"]}>
           <Owner exchange={exchanges[0]!} whose={shown.whose} />
-          Asked {exchanges.length} times how the task stands{failed > 0 ? `; ${failed} without success` : ""}
+          Polled the task {exchanges.length} times{failed > 0 ? `, ${failed} failed` : ""}
         </span>
         <Outcome exchange={exchanges[exchanges.length - 1]!} />
         <span className={classes["timing"]} aria-hidden />
-        <span className={classes["took"]}>{lasting(to - from)}</span>
+        <span className={classes["took"]}>{formatDuration(to - from)}</span>
       </button>
       {isOpen && (
         <ol className={classes["exchanges"]} aria-label="Polls">
           {polls.map((poll) => (
-            <One key={poll.name} {...poll} {...shown} />
+            <ExchangeRow key={poll.name} {...poll} {...shown} />
           ))}
         </ol>
       )}
@@ -135,9 +135,9 @@ function Polls({ polls, ...shown }: { polls: readonly Named[] } & Shown) {
 function Began({ exchange }: { exchange: Exchange }) {
   const [zone] = useTimeZone();
   const at = Date.parse(exchange.started_at);
-  // To the second: the list has them in their order, and the bar says how long each of them took.
+  // In seconds: the order and the bars show the rest.
   return (
-    <time className={classes["began"]} dateTime={exchange.started_at} title={absolute(at, zone)}>
+    <time className={classes["began"]} dateTime={exchange.started_at} title={absoluteTime(at, zone)}>
       {clockTime(at, zone).slice(0, 8)}
     </time>
   );
@@ -153,18 +153,18 @@ function Owner({ exchange, whose }: { exchange: Exchange; whose: Whose }) {
 }
 
 function Outcome({ exchange }: { exchange: Exchange }) {
-  const well = isWell(exchange);
+  const well = isSuccessful(exchange);
   const Icon = well ? CircleCheck : CircleX;
   return (
     <span className={classes["outcome"]} data-well={well}>
       <Icon size={13} aria-hidden />
-      {exchange.response === null ? "No answer" : exchange.response.status}
-      {exchange.error !== null && exchange.response !== null && " cut"}
+      {exchange.response === null ? "No response" : exchange.response.status}
+      {exchange.error !== null && exchange.response !== null && " incomplete"}
     </span>
   );
 }
 
-/** The end of an address is what tells two calls of one agent apart. */
+/** The URL without its scheme: the end of a URL distinguishes calls to the same agent. */
 function pathOf(url: string): string {
   try {
     const { host, pathname, search } = new URL(url);
@@ -177,9 +177,7 @@ function pathOf(url: string): string {
 export function NoExchanges({ running }: { running: boolean }) {
   return (
     <Text size="sm" c="dimmed" data-testid="no-exchanges">
-      {running
-        ? "Nothing has gone over the wire yet. An exchange is shown when it has ended."
-        : "Nothing has gone over the wire."}
+      {running ? "No exchanges yet. An exchange is shown after it has ended." : "No exchanges."}
     </Text>
   );
 }

@@ -1,22 +1,22 @@
-/** The events of a stream with the times at which they came. */
+/** The events of a stream with their times. */
 
 import { Text } from "@mantine/core";
 import { useState } from "react";
 
 import type { components } from "../api/schema.d.ts";
-import { lasting } from "../app/Timestamp.tsx";
+import { formatDuration } from "../app/Timestamp.tsx";
 import { BodyText } from "./BodyText.tsx";
 import classes from "./wire.module.css";
 
 type Frame = components["schemas"]["Frame"];
 
-// More than a screen has room for; the rest is cut off in sight too.
+// Longer events are truncated.
 const SHORT = 1_000;
 
 export function FrameList({ frames }: { frames: readonly Frame[] }) {
   const [open, setOpen] = useState<number | null>(null);
   return (
-    <ol className={classes["frames"]} aria-label="Events of the stream" data-testid="frames">
+    <ol className={classes["frames"]} aria-label="Stream events" data-testid="frames">
       {frames.map((frame, place) => (
         <li key={place} data-testid="frame">
           <button
@@ -25,7 +25,7 @@ export function FrameList({ frames }: { frames: readonly Frame[] }) {
             aria-expanded={open === place}
             onClick={() => setOpen(open === place ? null : place)}
           >
-            <span className={classes["at"]}>+{lasting(frame.at_ms)}</span>
+            <span className={classes["at"]}>+{formatDuration(frame.at_ms)}</span>
             <span className={classes["data"]}>{shortened(frame.data)}</span>
           </button>
           {open === place && (
@@ -37,7 +37,7 @@ export function FrameList({ frames }: { frames: readonly Frame[] }) {
       ))}
       {frames.length === 0 && (
         <Text size="sm" c="dimmed">
-          No event came.
+          No events.
         </Text>
       )}
     </ol>

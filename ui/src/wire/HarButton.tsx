@@ -1,4 +1,4 @@
-/** Downloads what was on the wire as an HTTP Archive, for a browser's developer tools. */
+/** Downloads the exchanges as an HTTP Archive, which browser developer tools can open. */
 
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
@@ -22,7 +22,7 @@ export function HarButton({ run, step, attempt }: { run: string; step: string | 
       leftSection={<Download size={13} aria-hidden />}
       loading={archive.isPending}
       onClick={() => archive.mutate()}
-      title={`All exchanges of ${whose}, as an HTTP Archive (HAR 1.2)`}
+      title={`Download all exchanges of ${whose} as an HTTP Archive (HAR 1.2)`}
       data-testid="har"
     >
       HAR

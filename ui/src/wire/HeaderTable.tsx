@@ -1,4 +1,4 @@
-/** Headers of a request or an answer. Secrets were taken out before they were recorded. */
+/** The headers of a request or a response. Secrets were redacted before recording. */
 
 import { Text } from "@mantine/core";
 

@@ -1,4 +1,4 @@
-/** How Trunkline has found out what the agent speaks: what it tried, what was answered, what it took for proof. */
+/** The negotiation of the agent's dialect: the probes, their responses, and the evidence. */
 
 import { Anchor, Collapse, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -13,7 +13,7 @@ export function Negotiation({ agent, protocol }: { agent: string; protocol: stri
   return (
     <div data-testid="negotiation">
       <Text size="sm">
-        {protocol === null ? `What ${agent} speaks is not known yet.` : `${agent} was spoken to in ${protocol}.`}{" "}
+        {protocol === null ? `The dialect of ${agent} is not detected yet.` : `${agent} was called with ${protocol}.`}{" "}
         <Anchor
           component="button"
           type="button"
@@ -22,7 +22,7 @@ export function Negotiation({ agent, protocol }: { agent: string; protocol: stri
           onClick={() => setOpen(!open)}
           data-testid="why-dialect"
         >
-          {open ? "Hide why" : "Why?"}
+          {open ? "Hide evidence" : "Show evidence"}
         </Anchor>
       </Text>
       <Collapse expanded={open}>{open && <Evidence agent={agent} />}</Collapse>
@@ -41,23 +41,23 @@ function Evidence({ agent }: { agent: string }) {
   if (protocol !== "auto") {
     return (
       <Text size="sm" mt={4} data-testid="evidence">
-        The agent is registered with the protocol {protocol}, so nothing was tried out.
+        The agent is registered with the protocol {protocol}, so no detection was needed.
       </Text>
     );
   }
   if (dialect === null)
     return (
       <Text size="sm" mt={4} data-testid="evidence">
-        Nothing is kept of how that was found out: the agent has changed since.
+        No evidence is stored, because the agent was edited after the detection.
       </Text>
     );
   return (
     <Stack gap={4} mt={4} data-testid="evidence">
       <Text size="sm">
-        Now it is {dialect.protocol}: {dialect.evidence}.
+        Current dialect: {dialect.protocol}. Evidence: {dialect.evidence}.
       </Text>
       {dialect.tried.length > 0 && (
-        <table className={classes["headers"]} aria-label="What was tried">
+        <table className={classes["headers"]} aria-label="Probes">
           <tbody>
             {dialect.tried.map((probe, place) => (
               <tr key={place}>

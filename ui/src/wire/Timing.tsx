@@ -1,11 +1,11 @@
 /**
- * When an exchange began among those around it, and how long it took: until there was a connection, until the answer
- * began, and until it was whole.
+ * The timing of an exchange relative to the others: until it was connected, until the response started, and until it was
+ * complete.
  *
- * The words beside the bar say the same.
+ * The text next to the bar contains the same information.
  */
 
-import { lasting } from "../app/Timestamp.tsx";
+import { formatDuration } from "../app/Timestamp.tsx";
 import type { Exchange } from "./exchange.ts";
 import classes from "./wire.module.css";
 
@@ -14,7 +14,7 @@ export interface Stretch {
   readonly to: number;
 }
 
-/** From the first beginning to the last end. */
+/** From the earliest start to the latest end. */
 export function stretchOf(exchanges: readonly Exchange[]): Stretch {
   let from = Infinity;
   let to = -Infinity;
@@ -28,11 +28,11 @@ export function stretchOf(exchanges: readonly Exchange[]): Stretch {
 
 interface Parts {
   readonly connected: number;
-  /** Null: it is not known when the answer began. */
+  /** Null if the start of the response is unknown. */
   readonly first: number | null;
 }
 
-/** Until there was a connection, and until the answer or its first event came, as far as that is known. */
+/** The time until the connection, and until the response or its first event, as far as known. */
 function partsOf(exchange: Exchange): Parts {
   const first = exchange.first_byte_ms ?? exchange.frames?.[0]?.at_ms ?? null;
   return { connected: exchange.connect_ms ?? 0, first };
@@ -42,11 +42,11 @@ export function timingWords(exchange: Exchange): string {
   const { first } = partsOf(exchange);
   const connect = exchange.connect_ms ?? null;
   return [
-    lasting(exchange.duration_ms),
-    ...(connect === null ? [] : [`connected after ${lasting(connect)}`]),
+    formatDuration(exchange.duration_ms),
+    ...(connect === null ? [] : [`connected after ${formatDuration(connect)}`]),
     ...(first === null
       ? []
-      : [`${(exchange.first_byte_ms ?? null) === null ? "first event" : "answer began"} after ${lasting(first)}`]),
+      : [`${(exchange.first_byte_ms ?? null) === null ? "first event" : "first byte"} after ${formatDuration(first)}`]),
   ].join(", ");
 }
 

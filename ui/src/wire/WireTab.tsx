@@ -1,4 +1,4 @@
-/** Everything that went over the wire for a run, a step or one attempt of it. */
+/** The exchanges of a run, a step or an attempt. */
 
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { GitCompare } from "lucide-react";
@@ -14,10 +14,10 @@ import { Negotiation } from "./Negotiation.tsx";
 import { type Asked, useExchanges } from "./useExchanges.ts";
 import { useWireView } from "./useWireView.ts";
 
-// With the code editor, which nobody else here needs.
+// Loaded on demand, because it contains the code editor.
 const AttemptDiff = lazy(() => import("./AttemptDiff.tsx"));
 
-/** `detail`: the step itself. */
+/** `detail`: the selected step. */
 export function WireTab({ detail = null, ...asked }: Asked & { detail?: components["schemas"]["Step"] | null }) {
   const { run, step, attempt, live } = asked;
   const view = useWireView();
@@ -57,7 +57,7 @@ export function WireTab({ detail = null, ...asked }: Asked & { detail?: componen
         <Modal
           opened={view.pair !== null}
           onClose={view.onCompared}
-          title={`Two attempts of ${detail.name}`}
+          title={`Compare attempts of ${detail.name}`}
           size="90%"
           closeButtonProps={{ "aria-label": "Close" }}
           transitionProps={{ duration: 0 }}
@@ -72,8 +72,8 @@ export function WireTab({ detail = null, ...asked }: Asked & { detail?: componen
       {problem}
       {missing.length > 0 && (
         <Text size="sm" data-testid="no-exchange">
-          {missing.length === 1 ? `Exchange ${missing[0]} is` : `Exchanges ${missing.join(", ")} are`} not among{" "}
-          {attempt === null ? "these" : `those of attempt ${attempt}`}.
+          {missing.length === 1 ? `Exchange ${missing[0]} is` : `Exchanges ${missing.join(", ")} are`} not in{" "}
+          {attempt === null ? "this list" : `attempt ${attempt}`}.
         </Text>
       )}
       {exchanges.length === 0 && !hasNextPage ? (
@@ -94,14 +94,14 @@ export function WireTab({ detail = null, ...asked }: Asked & { detail?: componen
           loading={query.isFetchingNextPage}
           onClick={() => void query.fetchNextPage()}
         >
-          More exchanges
+          Load more exchanges
         </Button>
       )}
     </Stack>
   );
 }
 
-/** The one that is chosen, or the one before the last, and the last. */
+/** The selected attempt, or the one before the last, compared with the last. */
 function firstPair(last: number, chosen: number | null) {
   return { before: chosen !== null && chosen < last ? chosen : last - 1, after: last };
 }

@@ -1,4 +1,4 @@
-/** What an attempt has on the wire as text, so that two can be laid side by side. Pure. */
+/** The exchanges of an attempt as text, for a comparison of two attempts. Pure. */
 
 import type { components } from "../api/schema.d.ts";
 import { formattedJson } from "../code/formatJson.ts";
@@ -8,8 +8,8 @@ export type Part = "request" | "response" | "output";
 
 export const PARTS: readonly { readonly value: Part; readonly label: string }[] = [
   { value: "request", label: "Requests" },
-  { value: "response", label: "Answers" },
-  { value: "output", label: "What came of it" },
+  { value: "response", label: "Responses" },
+  { value: "output", label: "Result" },
 ];
 
 type Step = components["schemas"]["Step"];
@@ -33,7 +33,7 @@ function requestText(exchange: Exchange): string {
 function responseText(exchange: Exchange): string {
   const { response } = exchange;
   const error = errorText(exchange.error);
-  const head = `${kindOf(exchange)}: ${response === null ? "no answer" : `HTTP ${response.status}`}`;
+  const head = `${kindOf(exchange)}: ${response === null ? "no response" : `HTTP ${response.status}`}`;
   return [
     head,
     ...(error === null ? [] : [error]),
@@ -48,7 +48,7 @@ function bodyLines(exchange: Exchange): readonly string[] {
     : [readable(response?.body ?? "")];
 }
 
-/** The output is kept of the last attempt only; of the others, what was last said of them. */
+/** The output is stored only for the last attempt; for the others, the last response is shown. */
 function outcomeText(own: readonly Exchange[], step: Step | null): string {
   if (step !== null && step.output !== null) return JSON.stringify(step.output, null, 2);
   const last = own[own.length - 1];

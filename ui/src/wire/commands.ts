@@ -1,8 +1,8 @@
 /**
- * A recorded request as something to run: curl, HTTPie, or Python with nothing but its standard library.
+ * Converts a recorded request to a command: curl, HTTPie, or Python with its standard library.
  *
- * Comments before it say what it cannot repeat: secrets, which come from the environment, and a body that the record
- * has cut, which comes from a file: half of it is no request.
+ * Comments before the command list what it cannot repeat: secrets, which come from environment variables, and a
+ * truncated body, which comes from a file.
  */
 
 import type { Exchange } from "./exchange.ts";
@@ -19,18 +19,18 @@ export const FORMS: readonly { readonly form: Form; readonly name: string }[] = 
 type Request = Exchange["request"];
 
 const REDACTED = "[redacted]";
-// curl would read them as patterns.
+// curl would interpret them as URL patterns.
 const GLOB = /[[\]{}]/;
-// HTTPie cannot be told to leave this alone.
+// HTTPie has no way to escape these.
 const UNSPEAKABLE_IN_HTTPIE = /\\[:=@;]/;
 const BASIC = /^Basic \$(TRUNKLINE_SECRET[A-Z0-9_]*)$/;
 
-/** What can be repeated: not the agent's own calls, and not what never was HTTP. */
+/** Requests from agents and exchanges that were not HTTP cannot be repeated. */
 export function canRepeat(exchange: Exchange): boolean {
   return exchange.kind !== "push" && /^https?:/.test(exchange.request.url);
 }
 
-/** The file that whoever runs a command makes first, since the record has not all of the body; null: it has. */
+/** The file that must contain the body, because the recorded body is truncated; null if it is complete. */
 export function bodyFileOf({ step, attempt, request }: Exchange): string | null {
   if (request.body_cut !== true) return null;
   const name = step.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "");
@@ -50,13 +50,14 @@ function comments(exchange: Exchange, form: Form, file: string | null): readonly
   const variables = [...new Set(everywhere.flatMap(variablesIn))];
   const lines = [...(request.body_notes ?? [])];
   if (file !== null) lines.push(`Save the whole body as ${file} first. Without that file nothing is sent.`);
-  if (variables.length > 0) lines.unshift(`Set first, as they are not recorded: ${variables.join(", ")}`);
+  if (variables.length > 0)
+    lines.unshift(`Set these environment variables first (secrets are not recorded): ${variables.join(", ")}`);
   if ([...everywhere, file ?? request.body].some((text) => text.includes(REDACTED))) {
-    lines.push(`Put in yourself what is not recorded: ${REDACTED}`);
+    lines.push(`Replace the redacted values: ${REDACTED}`);
   }
   if (form === "httpie") {
     for (const [name, value] of Object.entries(request.headers)) {
-      if (UNSPEAKABLE_IN_HTTPIE.test(value)) lines.push(`HTTPie cannot send this header as it was: ${name}`);
+      if (UNSPEAKABLE_IN_HTTPIE.test(value)) lines.push(`HTTPie cannot send this header unchanged: ${name}`);
     }
   }
   return lines.map((line) => `# ${line.replace(/\s+/g, " ")}`);
@@ -68,7 +69,7 @@ function curl(request: Request, file: string | null): string {
   words.push(word(request.url));
   for (const [name, value] of Object.entries(request.headers)) {
     const login = BASIC.exec(value);
-    // The variable holds what a person knows, user:password; curl encodes it.
+    // The variable contains user:password; curl encodes it.
     if (login !== null) words.push("-u", `"$${login[1]}"`);
     else words.push("-H", value === "" ? literal(`${name};`) : word(`${name}: ${value}`));
   }
@@ -78,7 +79,7 @@ function curl(request: Request, file: string | null): string {
   return [...words, "--data-raw", literal(request.body)].join(" ");
 }
 
-/** Without it curl would send an empty body. */
+/** Without this test, curl would send an empty body. */
 function isThere(file: string): string {
   return `test -s ${file} && `;
 }
@@ -99,7 +100,7 @@ function httpie(request: Request, file: string | null): string {
   return piped ? `${printed(request.body)} | ${command}` : command;
 }
 
-/** With the beginning escaped where HTTPie would read it, with the colon before it, as another sign of its own. */
+/** Escapes the beginning where HTTPie would interpret it, together with the colon, as another separator. */
 function unlike(value: string): string {
   return /^[=@:;]/.test(value) ? `\\${value}` : value;
 }
@@ -148,6 +149,6 @@ function pythonHeader(value: string): string {
     return `"Basic " + base64.b64encode(os.environ[${JSON.stringify(login[1])}].encode()).decode()`;
   }
   const text = pythonText(value);
-  // As the bytes that were sent; Python would write other letters than these in its own way, or not at all.
+  // The bytes that were sent: Python encodes other characters differently, or rejects them.
   return /^[\x20-\x7e]*$/.test(value) ? text : `(${text}).encode()`;
 }

@@ -1,38 +1,38 @@
-/** Exchanges with agents as the API gives them, and how a list of them is read. */
+/** Exchanges with agents, and how they are grouped in a list. */
 
 import type { components } from "../api/schema.d.ts";
-import type { Words } from "../app/words.ts";
+import type { Labels } from "../app/labels.ts";
 
 export type Exchange = components["schemas"]["Exchange"];
 export type Kind = NonNullable<Exchange["kind"]>;
 
-export const KINDS: Words<Kind, "word" | "meaning"> = {
+export const KINDS: Labels<Kind, "word" | "meaning"> = {
   send: { word: "Call", meaning: "The step's message to the agent" },
-  stream: { word: "Stream", meaning: "The step's message; the answer came as a stream of events" },
-  poll: { word: "Poll", meaning: "Asked how the agent's task stands" },
-  cancel: { word: "Cancel", meaning: "Asked the agent to end its task" },
-  find: { word: "Find", meaning: "Asked whether the agent has the task already" },
-  card: { word: "Card", meaning: "Read the agent's card, to find out what it speaks" },
-  token: { word: "Token", meaning: "Fetched a token for the agent" },
-  push: { word: "Push", meaning: "The agent has called Trunkline" },
+  stream: { word: "Stream", meaning: "The step's message to the agent, with a streamed response" },
+  poll: { word: "Poll", meaning: "Poll of the agent's remote task" },
+  cancel: { word: "Cancel", meaning: "Request to the agent to cancel its task" },
+  find: { word: "Find", meaning: "Query whether the agent already has the task" },
+  card: { word: "Card", meaning: "Request for the agent card, to detect the protocol" },
+  token: { word: "Token", meaning: "Request for an access token" },
+  push: { word: "Push", meaning: "Push notification from the agent" },
 };
 
 export function kindOf(exchange: Exchange): Kind {
   return exchange.kind ?? "send";
 }
 
-/** Whether it carried the step's message to the agent. */
+/** Whether it sent the step's message to the agent. */
 export function isCall(exchange: Exchange): boolean {
   return ["send", "stream"].includes(kindOf(exchange));
 }
 
 export interface Named {
-  /** Stays the same while others come before it: its number, if it has one. */
+  /** A stable name while other exchanges are inserted: its number, if it has one. */
   readonly name: string;
   readonly exchange: Exchange;
 }
 
-/** One row of a list: an exchange, or polls of one attempt that follow each other, named after the first. */
+/** One row of a list: an exchange, or consecutive polls of one attempt, named after the first. */
 export type Row =
   { readonly of: "one"; readonly one: Named } | { readonly of: "polls"; readonly polls: readonly Named[] };
 
@@ -40,13 +40,13 @@ export function pollsName(polls: readonly Named[]): string {
   return `p${polls[0]!.name}`;
 }
 
-/** The number of the exchange, or of the first poll, that a name is of; 0: it is of none. */
+/** The number in a name, which is that of the exchange or of the first poll; 0 if it has none. */
 export function numberOf(name: string): number {
   const number = /^p?(\d+)$/.exec(name)?.[1];
   return number === undefined ? 0 : Number(number);
 }
 
-/** Three polls or more become one row: a task of an hour has thousands. */
+/** Groups three or more polls: a task of an hour has thousands. */
 export function rowsOf(exchanges: readonly Exchange[]): readonly Row[] {
   const named = namesOf(exchanges);
   const rows: Row[] = [];
@@ -63,7 +63,7 @@ export function rowsOf(exchanges: readonly Exchange[]): readonly Row[] {
   return rows;
 }
 
-/** One that began earlier and took longer comes later, and goes before the others: their places are no names. */
+/** A longer exchange may be added before shorter ones later, so positions cannot be names. */
 function namesOf(exchanges: readonly Exchange[]): readonly Named[] {
   const alike = new Map<string, number>();
   return exchanges.map((exchange) => {
@@ -81,8 +81,8 @@ function isNextPoll(first: Exchange, next: Exchange): boolean {
   );
 }
 
-/** Whether it went as it should: an answer, and not one that refuses. */
-export function isWell(exchange: Exchange): boolean {
+/** Whether it has a successful response. */
+export function isSuccessful(exchange: Exchange): boolean {
   return exchange.error === null && exchange.response !== null && exchange.response.status < 400;
 }
 

@@ -1,4 +1,4 @@
-/** The wire of a run, a step or an attempt as an HTTP Archive: the server makes it, page by page; here they become one. */
+/** The exchanges of a run, a step or an attempt as an HTTP Archive, merged from the pages of the server. */
 
 import { api, body } from "../api/client.ts";
 

@@ -1,4 +1,4 @@
-/** Pages of exchanges, as the API gives them. */
+/** Loads pages of exchanges. */
 
 import { api, body } from "../api/client.ts";
 import type { components, operations } from "../api/schema.d.ts";
@@ -6,7 +6,7 @@ import type { components, operations } from "../api/schema.d.ts";
 type Query = Omit<NonNullable<operations["list_run_exchanges"]["parameters"]["query"]>, "format" | "cursor">;
 export type WirePage = components["schemas"]["WirePage"];
 
-/** `cursor`: of the page before; null: the first. */
+/** `cursor`: the cursor of the previous page; null for the first page. */
 export async function wirePage(
   run: string,
   asked: Query,
@@ -14,6 +14,6 @@ export async function wirePage(
   signal: AbortSignal,
 ): Promise<WirePage> {
   const query = { ...asked, ...(cursor === null ? {} : { cursor }) };
-  // The other form of the answer, the archive, was not asked for.
+  // The response is never an archive, because none was requested.
   return (await body(api.GET("/api/v1/runs/{run}/wire", { params: { path: { run }, query }, signal }))) as WirePage;
 }

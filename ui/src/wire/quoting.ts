@@ -1,14 +1,14 @@
 /**
- * Text in a POSIX shell and in Python, so that it arrives as it is.
+ * Quotes text for POSIX shells and for Python.
  *
- * Secrets are not recorded: a variable of the environment stands in their place, and only such a variable is left for
- * the shell to replace. The command line (`runs wire --curl`) quotes in the same way.
+ * Recorded requests contain environment variables instead of secrets, and the shell expands only these. The command line
+ * (`runs wire --curl`) uses the same quoting.
  */
 
 const VARIABLE = /\$TRUNKLINE_SECRET[A-Z0-9_]*/g;
 const UNSAFE = /[^A-Za-z0-9_@%+=:,./-]/;
 const SPECIAL_IN_DOUBLE_QUOTES = /([\\"$`])/g;
-// A shell's argument cannot hold NUL, and a terminal should not be given the others.
+// Shell arguments cannot contain NUL, and terminals should not receive the others.
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/g;
 
 export function variablesIn(text: string): readonly string[] {
@@ -24,7 +24,7 @@ export function literal(text: string): string {
   return UNSAFE.test(text) ? `'${text.replaceAll("'", `'"'"'`)}'` : text;
 }
 
-/** A word in which only our variables are replaced. */
+/** A shell word in which only the variables of redacted secrets are expanded. */
 export function word(text: string): string {
   if (variablesIn(text).length === 0) return literal(text);
   return `"${pieces(text)
@@ -39,9 +39,9 @@ export function printed(text: string): string {
   return `printf %b ${literal(text.replaceAll("\\", "\\\\").replace(CONTROL, octal))}`;
 }
 
-/** An expression of Python; `filled` is what is made of a variable's value. */
+/** A Python expression; `filled` converts the value of a variable. */
 export function pythonText(text: string, filled: (value: string) => string = (value) => value): string {
-  // A JSON string is one of Python too.
+  // A JSON string is also a valid Python string.
   const parts = pieces(text).map((piece) =>
     piece.isVariable ? filled(`os.environ[${JSON.stringify(piece.text)}]`) : JSON.stringify(piece.text),
   );

@@ -1,13 +1,13 @@
-/** What of the wire is looked at, as it stands in the address of a run. */
+/** The URL parameters of the wire tab. */
 
 import type { Part } from "./attemptText.ts";
 
 export interface WireSearch {
-  /** The exchanges that are open, one or several with commas between them; `none`: not even an only one. */
+  /** The expanded exchanges, separated by commas; `none` collapses a single exchange too. */
   readonly exchange?: number | string;
-  /** Two attempts that are laid side by side: `1,3`. */
+  /** The two compared attempts: `1,3`. */
   readonly compare?: string;
-  /** What of them; left out: the answers. */
+  /** The compared part; the responses by default. */
   readonly part?: Part;
 }
 
@@ -26,7 +26,7 @@ export function wireSearch({ exchange, compare, part }: Record<string, unknown>)
   };
 }
 
-/** Null: the address says nothing of it. */
+/** Null if the URL does not contain it. */
 export function openedIn(exchange: number | string | undefined): ReadonlySet<string> | null {
   if (exchange === undefined) return null;
   return new Set(exchange === NONE ? [] : String(exchange).split(","));
@@ -34,7 +34,7 @@ export function openedIn(exchange: number | string | undefined): ReadonlySet<str
 
 export function addressOf(opened: ReadonlySet<string>): number | string {
   const names = [...opened].join(",");
-  // A number stands in an address as it is, a text that looks like one in quotation marks.
+  // The router quotes texts that look like numbers.
   return names === "" ? NONE : /^\d+$/.test(names) ? Number(names) : names;
 }
 

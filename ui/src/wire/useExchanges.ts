@@ -1,4 +1,4 @@
-/** The exchanges of a run, a step or one attempt, page by page; while it goes on, what is shown of them is asked for again. */
+/** Loads the exchanges of a run, a step or an attempt page by page, and refreshes them while it is active. */
 
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
@@ -13,13 +13,13 @@ export interface Asked {
   readonly run: string;
   readonly step: string | null;
   readonly attempt: number | null;
-  /** More may come. */
+  /** More exchanges may follow. */
   readonly live: boolean;
-  /** Changes when something has happened that may have brought exchanges. */
+  /** Changes with events that may have added exchanges. */
   readonly moved: string;
 }
 
-/** `upTo`: pages are read until the exchange with this number is among them. */
+/** `upTo`: load pages until the exchange with this number is included. */
 export function useExchanges({ run, step, attempt, live, moved }: Asked, upTo = 0) {
   const found = useInfiniteQuery({
     queryKey: ["wire", run, step, attempt],

@@ -1,4 +1,4 @@
-/** What of a run's wire is looked at: read from the address, and written there. */
+/** The state of the wire tab, which is kept in the URL. */
 
 import { useMemo } from "react";
 
@@ -7,10 +7,10 @@ import type { Part } from "./attemptText.ts";
 import { addressOf, openedIn, type Pair, pairIn } from "./search.ts";
 
 export interface WireView {
-  /** Null: nobody has opened or closed anything. */
+  /** Null for the default. */
   readonly opened: ReadonlySet<string> | null;
   readonly onOpened: (opened: ReadonlySet<string> | null) => void;
-  /** The attempts that are laid side by side. */
+  /** The compared attempts. */
   readonly pair: Pair | null;
   readonly part: Part;
   readonly onCompare: (pair: Pair, part: Part) => void;
@@ -37,7 +37,7 @@ export function useWireView(): WireView {
         compare: `${before},${after}`,
         ...(what === "response" ? {} : { part: what }),
       });
-      // Back closes what was laid side by side, whatever else was compared meanwhile.
+      // The back button closes the comparison, whatever was selected in it.
       void navigate({ search, replace: pair !== null, resetScroll: false });
     },
     onCompared() {

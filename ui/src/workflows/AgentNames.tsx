@@ -1,4 +1,4 @@
-/** The agents that a workflow calls and the workflows that it begins, by name. */
+/** The agents and workflows that a workflow calls. */
 
 import { Group, Text } from "@mantine/core";
 
@@ -11,7 +11,7 @@ export function AgentNames({
 }: {
   agents: readonly string[];
   workflows: readonly string[];
-  /** Above this, the rest is a number. */
+  /** Above this number, the rest is only counted. */
   most?: number;
 }) {
   const all = [
@@ -22,7 +22,7 @@ export function AgentNames({
   return (
     <Group gap="0 0.6em" wrap="wrap">
       {all.slice(0, most).map(({ name, to, params }) => (
-        // The page of agents is a route of its own; its name is checked where it is made.
+        // The target route varies, so its parameters are checked by the caller.
         <AnchorLink
           key={`${to} ${name}`}
           to={to as never}

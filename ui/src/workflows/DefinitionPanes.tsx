@@ -1,4 +1,4 @@
-/** A definition as YAML, beside its graph: the step that is selected in one is selected in the other. */
+/** A definition as YAML next to its graph, with a shared selection. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -11,7 +11,7 @@ import { CodeView } from "../code/CodeView.tsx";
 import { GraphPane } from "./GraphPane.tsx";
 import { graphQuery, type Workflow } from "./queries.ts";
 import { stepAt, stepStretches } from "./stepRanges.ts";
-import { textOf } from "./text.ts";
+import { textOf } from "./definitionText.ts";
 import classes from "./workflows.module.css";
 
 export function DefinitionPanes({ workflow }: { workflow: Workflow }) {

@@ -1,4 +1,4 @@
-/** A workflow being changed: from its latest version, or from an older one. */
+/** Edits a workflow, starting from its latest or an older version. */
 
 import { Alert, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -11,14 +11,14 @@ import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { editWorkflowRoute } from "../app/router.tsx";
 import { Editor } from "./editor/Editor.tsx";
 import { versionQuery, workflowQuery } from "./queries.ts";
-import { textOf } from "./text.ts";
+import { textOf } from "./definitionText.ts";
 import classes from "./workflows.module.css";
 
 export function EditorPage() {
   const { workflow } = editWorkflowRoute.useParams();
   const { version, step } = editWorkflowRoute.useSearch();
   const navigate = useNavigate({ from: "/workflows/$workflow/edit" });
-  // What somebody else saves meanwhile does not change what is being edited here; it is noticed on saving.
+  // Versions that others save do not change the text here; they are detected on saving.
   const latest = useQuery({ ...workflowQuery(workflow), refetchInterval: false, refetchOnWindowFocus: false });
   const older = useQuery({ ...versionQuery(workflow, version ?? 0), enabled: version !== undefined });
   const base = version === undefined ? latest : older;
@@ -55,7 +55,7 @@ export function EditorPage() {
   );
 }
 
-/** Begins with what was there when the page was opened, and stays with it. */
+/** Keeps the version that was read when the page was opened. */
 function Held(props: {
   workflow: string;
   text: string;
@@ -76,8 +76,8 @@ function Held(props: {
       onStep={props.onStep}
     >
       {version !== latest && (
-        <Alert variant="light" color="orange" title={`This is version ${version}`} data-testid="older-version">
-          The latest is version {latest}. What was changed since version {version} is not in this text.
+        <Alert variant="light" color="orange" title={`You are editing version ${version}`} data-testid="older-version">
+          The latest version is {latest}. Any change since version {version} is missing here.
         </Alert>
       )}
     </Editor>

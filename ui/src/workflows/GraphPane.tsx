@@ -1,10 +1,10 @@
-/** A definition's graph, drawn by what draws those of runs; loaded when it is needed. */
+/** The graph of a definition, loaded on demand. */
 
 import { lazy, Suspense } from "react";
 
 import { Loading } from "../app/Loading.tsx";
 import type { Graph } from "./queries.ts";
-import { useSameGraph } from "./useSameGraph.ts";
+import { useStableGraph } from "./useStableGraph.ts";
 import classes from "./workflows.module.css";
 
 const StepGraph = lazy(async () => ({ default: (await import("../graph/StepGraph.tsx")).StepGraph }));
@@ -18,7 +18,7 @@ export function GraphPane({
   selected: string | null;
   onSelect: (step: string | null) => void;
 }) {
-  const same = useSameGraph(graph);
+  const same = useStableGraph(graph);
   return (
     <div className={classes["graph"]}>
       <Suspense fallback={<Loading lines={3} />}>

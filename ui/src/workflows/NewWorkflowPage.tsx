@@ -1,4 +1,4 @@
-/** A workflow that does not exist yet, begun from a small one that runs as it is where there is an agent. */
+/** Creates a workflow, starting from a small template that calls the first registered agent. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -29,7 +29,7 @@ export function NewWorkflowPage() {
 
 function template(agent: string): string {
   return `name: my-workflow
-description: What it is for.
+description: What this workflow does.
 
 input:
   type: object

@@ -1,4 +1,4 @@
-/** The versions of a workflow, and what changed between two of them. */
+/** The versions of a workflow, and the differences between two of them. */
 
 import { Button, Group, Select, Stack, Table, Text } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
@@ -11,7 +11,7 @@ import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { CodeDiff } from "../code/CodeDiff.tsx";
 import { versionQuery, versionsQuery, type Workflow, type WorkflowItem } from "./queries.ts";
-import { textOf } from "./text.ts";
+import { textOf } from "./definitionText.ts";
 import classes from "./workflows.module.css";
 
 export function VersionsPanel({ workflow }: { workflow: Workflow }) {
@@ -31,14 +31,14 @@ export function VersionsPanel({ workflow }: { workflow: Workflow }) {
             loading={query.isFetchingNextPage}
             onClick={() => void query.fetchNextPage()}
           >
-            Older versions
+            Load older versions
           </Button>
         )}
       </section>
-      <section className={classes["pane"]} aria-label="What changed">
+      <section className={classes["pane"]} aria-label="Changes">
         {before === null ? (
           <Text size="sm" c="dimmed" data-testid="only-version">
-            There is nothing before version 1. Choose another version to see what it changed.
+            Version 1 is the first version. Select another version to see its changes.
           </Text>
         ) : (
           <Changes workflow={workflow} before={before} versions={versions} />
@@ -99,9 +99,9 @@ function Changes({
   return (
     <Stack gap="xs" h="100%" mih={0}>
       <Group gap="xs" fz="sm">
-        <span>What changed in v{workflow.version} since</span>
+        <span>Changes in v{workflow.version} since</span>
         <Select
-          aria-label="Compared with version"
+          aria-label="Compare with version"
           size="xs"
           w={90}
           allowDeselect={false}
@@ -112,7 +112,7 @@ function Changes({
         />
         {other.data !== undefined && textOf(other.data) === textOf(workflow) && (
           <Text size="sm" c="dimmed">
-            The texts are the same.
+            No changes.
           </Text>
         )}
       </Group>

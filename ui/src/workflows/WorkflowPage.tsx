@@ -1,11 +1,11 @@
-/** One workflow: its definition beside its graph, its versions and what changed between them, its last runs. */
+/** One workflow: its definition and graph, its versions with their differences, and its latest runs. */
 
 import { Badge, Group, Select, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { FilePen, Play } from "lucide-react";
 
-import { useMay } from "../app/access.ts";
+import { usePermission } from "../app/permissions.ts";
 import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
 import { Timestamp } from "../app/Timestamp.tsx";
@@ -15,8 +15,8 @@ import { workflowRoute } from "../app/router.tsx";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { AgentNames } from "./AgentNames.tsx";
 import { DefinitionPanes } from "./DefinitionPanes.tsx";
-import { ExecuteCall } from "./ExecuteCall.tsx";
-import { LastRuns } from "./LastRuns.tsx";
+import { CurlPopover } from "./CurlPopover.tsx";
+import { RecentRuns } from "./RecentRuns.tsx";
 import { versionQuery, versionsQuery, type Workflow, workflowQuery } from "./queries.ts";
 import { VersionsPanel } from "./VersionsPanel.tsx";
 import classes from "./workflows.module.css";
@@ -73,7 +73,7 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
         <Tabs.Panel value="definition" pt="sm">
           <Stack gap="md">
             <DefinitionPanes workflow={workflow} />
-            <LastRuns workflow={workflow.name} />
+            <RecentRuns workflow={workflow.name} />
           </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="versions" pt="sm">
@@ -85,8 +85,8 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
 }
 
 function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
-  const mayEdit = useMay("admin");
-  const mayStart = useMay("operator");
+  const mayEdit = usePermission("admin");
+  const mayStart = usePermission("operator");
   return (
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
@@ -97,7 +97,7 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
           <VersionSelect workflow={workflow} latest={latest} />
         </Group>
         <Group gap="xs">
-          <ExecuteCall workflow={workflow} version={workflow.version === latest ? null : workflow.version} />
+          <CurlPopover workflow={workflow} version={workflow.version === latest ? null : workflow.version} />
           {mayEdit.allowed ? (
             <ButtonLink
               to="/workflows/$workflow/edit"

@@ -1,4 +1,4 @@
-/** The list of workflows: what each is made of, and how its last runs ended. */
+/** The list of workflows with their steps and recent runs. */
 
 import { Button, Code, Group, Stack, Table, Text, TextInput, Title } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
@@ -7,7 +7,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Plus, Search } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
-import { useMay } from "../app/access.ts";
+import { usePermission } from "../app/permissions.ts";
 import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
 import { Timestamp } from "../app/Timestamp.tsx";
@@ -17,14 +17,14 @@ import { useShortcut } from "../app/shortcuts.ts";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { AgentNames } from "./AgentNames.tsx";
 import { type WorkflowItem, workflowsQuery } from "./queries.ts";
-import { RunMarks } from "./RunMarks.tsx";
+import { RecentRunIcons } from "./RecentRunIcons.tsx";
 import classes from "./workflows.module.css";
 
 const TYPING_MS = 200;
 
 export function WorkflowsPage() {
   const { q } = workflowsRoute.useSearch();
-  const may = useMay("admin");
+  const may = usePermission("admin");
   const query = useInfiniteQuery(workflowsQuery(q));
   const workflows = query.data?.pages.flatMap((page) => page.items) ?? [];
   return (
@@ -52,14 +52,14 @@ export function WorkflowsPage() {
       {workflows.length > 0 && <WorkflowTable workflows={workflows} />}
       {query.hasNextPage && (
         <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-          More workflows
+          Load more workflows
         </Button>
       )}
     </Stack>
   );
 }
 
-/** What is typed goes into the address a moment later; an address that was changed otherwise comes back here. */
+/** The typed text is written to the URL after a short delay, and follows other changes of the URL. */
 function SearchField({ given }: { given: string }) {
   const navigate = useNavigate({ from: "/workflows" });
   const field = useRef<HTMLInputElement>(null);
@@ -97,16 +97,16 @@ function Nothing({ q }: { q: string | undefined }) {
   if (q !== undefined) {
     return (
       <Group gap="xs" data-testid="no-workflows">
-        <Text>No workflow has “{q}” in its name.</Text>
+        <Text>No workflows match “{q}”.</Text>
         <AnchorLink to="/workflows" search={{}}>
-          Show all
+          Clear search
         </AnchorLink>
       </Group>
     );
   }
   return (
     <Stack gap="xs" data-testid="no-workflows">
-      <Text>There are no workflows yet. Write one here, or save one from a file:</Text>
+      <Text>No workflows yet. Create one here, or save one from a file:</Text>
       <Code block>trunkline workflows apply examples/first-workflow/workflow.yaml</Code>
     </Stack>
   );
@@ -122,7 +122,7 @@ function WorkflowTable({ workflows }: { workflows: readonly WorkflowItem[] }) {
             <Table.Th>Version</Table.Th>
             <Table.Th>Steps</Table.Th>
             <Table.Th>Calls</Table.Th>
-            <Table.Th>Last runs</Table.Th>
+            <Table.Th>Recent runs</Table.Th>
             <Table.Th>Saved</Table.Th>
           </Table.Tr>
         </Table.Thead>
@@ -151,7 +151,7 @@ function WorkflowTable({ workflows }: { workflows: readonly WorkflowItem[] }) {
                 <AgentNames agents={workflow.agents} workflows={workflow.workflows} most={4} />
               </Table.Td>
               <Table.Td>
-                <RunMarks runs={workflow.last_runs ?? []} />
+                <RecentRunIcons runs={workflow.last_runs ?? []} />
               </Table.Td>
               <Table.Td className={classes["moment"]}>
                 <Timestamp at={workflow.created_at} />

@@ -1,8 +1,8 @@
-/** An example of a run input, made from its JSON Schema. */
+/** Generates an example run input from a JSON Schema. */
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A value that a schema might take: enough to show its form. */
+/** A value that shows the shape of a schema. */
 export function exampleOf(schema: unknown, depth = 0): unknown {
   if (typeof schema !== "object" || schema === null || depth > 6) return {};
   const { default: given, examples, const: only, enum: choices, anyOf, oneOf } = schema as Schema;

@@ -1,4 +1,4 @@
-/** What the pages of workflows ask for. */
+/** The queries of the workflow pages. */
 
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 
@@ -37,7 +37,7 @@ export const workflowsQuery = (q: string | undefined) =>
     placeholderData: keepPreviousData,
   });
 
-/** The latest version: somebody else may save one at any time. */
+/** The latest version, which others may change at any time. */
 export const workflowQuery = (workflow: string) =>
   queryOptions({
     queryKey: ["workflows", "one", workflow],
@@ -45,7 +45,7 @@ export const workflowQuery = (workflow: string) =>
     refetchInterval: 10_000,
   });
 
-/** One version never changes. */
+/** A version is immutable. */
 export const versionQuery = (workflow: string, version: number) =>
   queryOptions({
     queryKey: ["workflows", "version", workflow, version],
@@ -92,7 +92,7 @@ export const lastRunsQuery = (workflow: string) =>
     refetchInterval: 3_000,
   });
 
-// What the editor completes with.
+// The sources of completion in the editor.
 
 export const schemaQuery = queryOptions({
   queryKey: ["workflows", "schema"],

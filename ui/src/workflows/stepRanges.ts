@@ -1,4 +1,4 @@
-/** Where things stand in the text of a definition, in YAML or JSON, also while it is being written. */
+/** Finds the positions of steps in the text of a definition, in YAML or JSON, even if it is incomplete. */
 
 import { yamlLanguage } from "@codemirror/lang-yaml";
 
@@ -18,7 +18,7 @@ export function stepAt(stretches: readonly StepRange[], place: number): string |
   return stretches.find(({ from, to }) => from <= place && place <= to)?.name ?? null;
 }
 
-/** The keys of the mapping that the path leads to. */
+/** The keys of the mapping at a path. */
 export function keysUnder(text: string, path: readonly string[]): readonly string[] {
   return pairsUnder(text, path).map((pair) => keyOf(pair, text));
 }
@@ -29,7 +29,7 @@ function pairsUnder(text: string, path: readonly string[]): readonly Node[] {
   return pairs;
 }
 
-/** The pairs of the mapping that a node is made of. */
+/** The pairs of a mapping node. */
 function pairsOf(node: Node | null | undefined): readonly Node[] {
   const mapping = node?.getChild("BlockMapping") ?? node?.getChild("FlowMapping");
   return mapping?.getChildren("Pair") ?? [];

@@ -1,4 +1,4 @@
-/** Go anywhere and do anything by typing a part of its name. */
+/** The command palette: open a page or run an action by typing part of its name. */
 
 import { Kbd, Loader, Modal, Text, TextInput } from "@mantine/core";
 import { Search } from "lucide-react";
@@ -16,9 +16,9 @@ interface Props {
 }
 
 export function Palette({ opened, onClose, showShortcuts }: Props) {
-  // What has led to another page leaves the focus to it.
+  // After a navigation, the new page has the focus.
   const [left, setLeft] = useState(false);
-  // Each opening begins anew, also one that comes before the last has faded away.
+  // Each opening starts empty, even if the previous one is still fading out.
   const [opening, setOpening] = useState({ opened, count: 0 });
   if (opening.opened !== opened) {
     setOpening({ opened, count: opening.count + (opened ? 1 : 0) });
@@ -52,7 +52,7 @@ function Chooser({ choose, showShortcuts }: { choose: (command: Command) => void
   const { groups, isSearching } = useCommands(typed, showShortcuts);
   const list = useId();
   const all = groups.flatMap(({ commands }) => commands);
-  // The one that was reached by the keys, as long as it is still an answer.
+  // The command that was selected with the keyboard, as long as it still matches.
   const present = all.find(({ id }) => id === wanted) ?? all[0];
   const place = present === undefined ? -1 : all.indexOf(present);
 
@@ -107,12 +107,12 @@ function Chooser({ choose, showShortcuts }: { choose: (command: Command) => void
       </div>
       {all.length === 0 && (
         <Text size="sm" c="dimmed" className={classes["nothing"]} role="status">
-          {isSearching ? "Searching…" : "Nothing has this name. A run is found by the beginning of its id."}
+          {isSearching ? "Searching…" : "No matches. To find a run, type the beginning of its ID."}
         </Text>
       )}
       <div className={classes["foot"]} aria-hidden>
         <span>
-          <Kbd>↑</Kbd> <Kbd>↓</Kbd> choose
+          <Kbd>↑</Kbd> <Kbd>↓</Kbd> select
         </span>
         <span>
           <Kbd>Enter</Kbd> open
@@ -148,7 +148,7 @@ function Group({ group, list, present, choose }: GroupProps) {
             role="option"
             aria-selected={command === present}
             className={classes["option"]}
-            // The focus stays in the field.
+            // Keep the focus in the field.
             onMouseDown={(event) => event.preventDefault()}
             onClick={() => choose(command)}
             data-testid="palette-option"

@@ -1,16 +1,16 @@
-/** How well a text answers what somebody has typed: as the beginning of a word, within one, or letter by letter. */
+/** Scores how well a text matches a query: at the beginning of a word, inside a word, or letter by letter. */
 
-// No sum of letters comes near the next better kind of answer.
+// Larger than any score within a kind of match.
 export const BEGINS = 2_000;
 const WITHIN = 1_000;
 const MOST_LETTERS = 500;
 
-/** Higher is better; null: not at all. */
+/** Higher is better; null means no match. */
 export function match(typed: string, text: string): number | null {
   const wanted = typed.trim().toLowerCase();
   const found = text.toLowerCase();
   if (wanted === "") return 0;
-  // Among equals the shorter and the earlier.
+  // Prefer shorter texts and earlier matches.
   const last = Math.min(found.length, MOST_LETTERS) / MOST_LETTERS;
   const begins = placeOf(wanted, found);
   if (begins !== null) return BEGINS - Math.min(begins, MOST_LETTERS) - last;
@@ -19,7 +19,7 @@ export function match(typed: string, text: string): number | null {
   return scattered(wanted, found, last);
 }
 
-/** Where a word begins with it. */
+/** The position of a word that begins with the query. */
 function placeOf(wanted: string, text: string): number | null {
   for (let place = text.indexOf(wanted); place >= 0; place = text.indexOf(wanted, place + 1)) {
     if (beginsWord(text, place)) return place;
@@ -37,7 +37,7 @@ function scattered(wanted: string, text: string, last: number): number | null {
     score += beginsWord(text, next) ? 8 : next === place + 1 ? 5 : 1;
     place = next;
   }
-  // Letters scattered over a long text are no answer.
+  // Letters that are too far apart do not match.
   return score >= wanted.length * 3 ? Math.min(score, MOST_LETTERS - 1) - last : null;
 }
 

@@ -1,4 +1,4 @@
-/** What the palette offers: pages, actions, and the runs, workflows and agents that answer what was typed. */
+/** The commands of the palette: pages, actions, and the runs, workflows and agents that match the query. */
 
 import { useMantineColorScheme } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
@@ -17,7 +17,7 @@ export interface Command {
   readonly hint?: string;
   readonly keys?: string;
   readonly icon: LucideIcon;
-  /** Whether it leads to another page, which then has the focus. */
+  /** Whether it opens another page, which then takes the focus. */
   readonly leaves: boolean;
   readonly run: () => void;
 }
@@ -28,12 +28,12 @@ export interface CommandGroup {
 }
 
 const AT_MOST = 6;
-// As many as one answer has: names are matched here, since a part of a name may be scattered over it.
+// A full page of names: they are matched here, because the server does not match letter by letter.
 const ALL = 1_000;
 const FOUND_BY_THE_SERVER = BEGINS / 2 + 1;
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** The group with the best answer first; groups without an answer are left out. */
+/** The group with the best match first; groups without a match are left out. */
 export function useCommands(
   typed: string,
   showShortcuts: () => void,
@@ -63,7 +63,7 @@ export function useCommands(
     staleTime: 30_000,
   });
   const found = {
-    // Not those of what was typed before.
+    // Ignore the results of the previous query.
     runs: (asked === text ? runs.found : []).map((run): Command => ({
       id: `run-${run.id}`,
       name: run.id,
@@ -94,7 +94,7 @@ export function useCommands(
   ];
   const groups: Answers[] = [
     best("Pages", text, pages),
-    // Found by the server, by more than what is shown: after what begins so, before what only has it somewhere.
+    // The server also searches fields that are not shown: rank its results between prefix and inner matches.
     { name: "Runs", commands: found.runs.slice(0, AT_MOST), score: FOUND_BY_THE_SERVER },
     best("Workflows", text, found.workflows),
     best("Agents", text, found.agents),
@@ -118,7 +118,7 @@ function useRuns(typed: string): { found: { id: string; hint: string }[]; isSear
   const items = typed === "" ? [] : (query.data?.items ?? []);
   const found = items.map((run) => ({ id: run.id, hint: `${run.workflow.name}, ${run.status.toLowerCase()}` }));
   if (RUN_ID.test(typed) && found.every(({ id }) => id !== typed.toLowerCase())) {
-    found.unshift({ id: typed.toLowerCase(), hint: "open the run with this id" });
+    found.unshift({ id: typed.toLowerCase(), hint: "open the run with this ID" });
   }
   return { found, isSearching: query.isFetching };
 }
@@ -135,11 +135,11 @@ function useActions(showShortcuts: () => void): Command[] {
       leaves: false,
       run: () => setZone(other),
     },
-    { id: "scheme-dark", name: "Dark colours", icon: Moon, leaves: false, run: () => setColorScheme("dark") },
-    { id: "scheme-light", name: "Light colours", icon: Sun, leaves: false, run: () => setColorScheme("light") },
+    { id: "scheme-dark", name: "Dark theme", icon: Moon, leaves: false, run: () => setColorScheme("dark") },
+    { id: "scheme-light", name: "Light theme", icon: Sun, leaves: false, run: () => setColorScheme("light") },
     {
       id: "scheme-auto",
-      name: "Colours of the system",
+      name: "System theme",
       icon: SunMoon,
       leaves: false,
       run: () => setColorScheme("auto"),
@@ -148,7 +148,7 @@ function useActions(showShortcuts: () => void): Command[] {
   ];
 }
 
-/** A group and how good its best answer is. */
+/** A group and the score of its best match. */
 interface Answers extends CommandGroup {
   readonly score: number;
 }

@@ -1,4 +1,4 @@
-/** A button that, where it cannot be pressed, says why: on hover, on focus and to a screen reader. */
+/** A button that explains why it is disabled: on hover, on focus and to screen readers. */
 
 import { Button, type ButtonProps, Tooltip } from "@mantine/core";
 import type { LucideIcon } from "lucide-react";
@@ -6,7 +6,7 @@ import type { LucideIcon } from "lucide-react";
 interface ActionButtonProps {
   readonly icon: LucideIcon;
   readonly children: string;
-  /** Why it cannot be pressed; null: it can. */
+  /** Why the button is disabled, or null if it is enabled. */
   readonly refused: string | null;
   readonly onPress?: () => void;
   readonly testId: string;
@@ -39,7 +39,7 @@ export function ActionButton({
         variant={filled ? "filled" : "default"}
         leftSection={<Icon size={14} aria-hidden />}
         loading={loading}
-        // Not `disabled`: what cannot be focused cannot say why.
+        // Not `disabled`: a disabled button cannot be focused, so the reason would not be announced.
         {...(refused === null
           ? {}
           : { "data-disabled": true, "aria-disabled": true, "aria-label": `${children}. ${refused}` })}

@@ -1,4 +1,4 @@
-/** Asks before a run is cancelled: there is no way back. */
+/** Asks for confirmation before a run is cancelled, which cannot be undone. */
 
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 
@@ -31,12 +31,12 @@ export function CancelDialog({
       <Stack gap="sm" data-testid="cancel-dialog">
         <Text size="sm">
           {under === 0
-            ? "No step is under way. "
-            : `${under === 1 ? "One step is" : `${under} steps are`} under way; agents that can be told to stop are told. `}
-          What they have done already stays done.
+            ? "No steps are in progress. "
+            : `${under === 1 ? "One step is" : `${under} steps are`} in progress. Agents that support cancellation are notified. `}
+          Work that is already done is not undone.
         </Text>
         <Text size="sm">
-          A cancelled run does not go on. It can be retried as a new run, which keeps what was completed.
+          A cancelled run cannot be resumed. You can retry it as a new run that reuses the completed steps.
         </Text>
         {ended !== null && (
           <Text size="sm" fw={600} role="status">
@@ -46,7 +46,7 @@ export function CancelDialog({
         {steering.error !== null && <ProblemPanel error={steering.error} />}
         <Group justify="flex-end" gap="sm">
           <Button variant="default" onClick={leave} data-autofocus>
-            Keep it running
+            Keep running
           </Button>
           <Button
             color="red.9"
@@ -55,7 +55,7 @@ export function CancelDialog({
             onClick={() => steering.mutate("cancel", { onSuccess: onClose })}
             data-testid="confirm-cancel"
           >
-            Cancel the run
+            Cancel run
           </Button>
         </Group>
       </Stack>

@@ -1,4 +1,4 @@
-/** Runs a run again: which steps, with which input, and what that means for the agents. */
+/** The dialog that retries a run: which steps, with which input, and which agents are called again. */
 
 import { Alert, Button, Checkbox, Code, Group, Radio, Select, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -21,7 +21,7 @@ type Run = components["schemas"]["Run"];
 type Graph = components["schemas"]["WorkflowGraph"];
 
 export default function RetryDialog({ run, step, onClose }: { run: string; step: string | null; onClose: () => void }) {
-  // Read once for each time the dialog opens: a run that has ended stays as it is, and so does what is being typed.
+  // Loaded once per opening: an ended run does not change, and a refresh must not reset the form.
   const query = useQuery({ queryKey: ["to-retry", run], queryFn: () => load(run), staleTime: Infinity, gcTime: 0 });
   if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
   if (query.data === undefined) return <Loading lines={4} />;
@@ -76,7 +76,7 @@ function RetryForm({
     };
     retry.mutate(request, {
       onSuccess: (started) => {
-        toast("done", "The new run has started.");
+        toast("done", "Started the new run.");
         onClose();
         void navigate({ to: "/runs/$run", params: { run: started.id }, search: {} });
       },
@@ -91,30 +91,28 @@ function RetryForm({
       }}
     >
       <Stack gap="md" data-testid="retry-dialog">
-        <Text size="sm">This starts a new run with an id of its own. The run before stays as it is.</Text>
-        <Radio.Group label="What runs again" value={mode} onChange={(next) => setMode(next)}>
+        <Text size="sm">A retry starts a new run. The original run does not change.</Text>
+        <Radio.Group label="Steps to run" value={mode} onChange={(next) => setMode(next)}>
           <Stack gap="xs" mt="xs">
             <Radio
               value="rest"
-              label="What did not complete"
-              description={
-                isWhole ? "Everything has completed: there is nothing left to run." : "Completed outputs are kept."
-              }
+              label="Incomplete steps"
+              description={isWhole ? "All steps are completed." : "Outputs of completed steps are reused."}
               disabled={isWhole}
               data-testid="retry-rest"
             />
             <Radio
               value="step"
               label="From a step"
-              description="This step and all that come after it; what else completed is kept."
+              description="Runs this step and all steps that depend on it. Outputs of other completed steps are reused."
               data-testid="retry-step"
             />
-            <Radio value="all" label="Everything" description="Nothing is kept." data-testid="retry-all" />
+            <Radio value="all" label="All steps" description="No outputs are reused." data-testid="retry-all" />
           </Stack>
         </Radio.Group>
         {mode === "step" && (
           <Select
-            label="Step to begin with"
+            label="First step"
             data={names}
             value={from}
             onChange={setFrom}
@@ -124,11 +122,11 @@ function RetryForm({
         )}
         {mode === "step" && (
           <Checkbox
-            label="Give this step another input"
+            label="Change the step input"
             description={
               hasItems
-                ? "Not for a step that runs once for each item of a list: change the run's input instead."
-                : "It replaces what the workflow would make for the step; the steps before are not asked."
+                ? "Not available for a for_each step. Change the run input instead."
+                : "Replaces the input that the workflow defines for this step."
             }
             disabled={hasItems}
             checked={givesStepInput}
@@ -142,22 +140,22 @@ function RetryForm({
             label={`Input of ${from}`}
             text={stepInput}
             onText={(text) => setStepInputs((before) => ({ ...before, [from]: text }))}
-            error={stepInput.trim() === "" ? "There is no JSON yet." : null}
+            error={stepInput.trim() === "" ? "Enter a JSON value." : null}
             testId="retry-step-input"
           />
         )}
         <Checkbox
-          label="Change the run's input"
+          label="Change the run input"
           checked={otherInput}
           onChange={(event) => setOtherInput(event.currentTarget.checked)}
           data-testid="retry-other-input"
         />
         {otherInput && (
           <JsonEditor
-            label="Input of the run"
+            label="Run input"
             text={input}
             onText={setInput}
-            error={input.trim() === "" ? "There is no JSON yet." : null}
+            error={input.trim() === "" ? "Enter a JSON value." : null}
             testId="retry-input"
           />
         )}
@@ -165,10 +163,10 @@ function RetryForm({
         {retry.error !== null && <ProblemPanel error={retry.error} />}
         <Group justify="flex-end" gap="sm" className={classes["ending"]}>
           <Button variant="default" onClick={onClose}>
-            Do not retry
+            Cancel
           </Button>
           <Button type="submit" loading={retry.isPending} disabled={!isReady} data-testid="confirm-retry">
-            Start the new run
+            Start new run
           </Button>
         </Group>
       </Stack>
@@ -191,24 +189,24 @@ function Consequences({ plan, inputChanged, run }: { plan: RetryPlan; inputChang
       variant="light"
       color="orange"
       icon={<PhoneCall />}
-      title="Agents are called again"
+      title="Agents will be called again"
       styles={{ title: { color: "var(--mantine-color-text)" } }}
       data-testid="retry-consequences"
     >
       <Stack gap={6}>
         <Text size="sm">
           {agents.length === 0
-            ? "The steps below run again."
-            : `They may repeat work that they have done before: ${agents.join(", ")}.`}
+            ? "The following steps run again."
+            : `These agents may repeat work that they have already done: ${agents.join(", ")}.`}
         </Text>
-        <Names label="Run again" names={plan.again} testId="retry-again" />
-        <Names label="Kept" names={plan.kept} testId="retry-kept" />
+        <Names label="Runs again" names={plan.again} testId="retry-again" />
+        <Names label="Reused" names={plan.kept} testId="retry-kept" />
         {plan.halfDone.length > 0 && (
-          <Text size="sm">Of {plan.halfDone.join(", ")} only the items that did not complete run again.</Text>
+          <Text size="sm">Only the incomplete items of {plan.halfDone.join(", ")} run again.</Text>
         )}
         {inputChanged && plan.kept.length > 0 && (
           <Text size="sm" fw={600}>
-            The kept outputs were made from the old input, and are not made again from the new one.
+            The reused outputs are based on the old input.
           </Text>
         )}
       </Stack>
@@ -216,14 +214,14 @@ function Consequences({ plan, inputChanged, run }: { plan: RetryPlan; inputChang
   );
 }
 
-// A workflow may have hundreds of steps.
+// Limits the list: a workflow may have hundreds of steps.
 const MOST_NAMED = 20;
 
 function Names({ label, names, testId }: { label: string; names: readonly string[]; testId: string }) {
   return (
     <Text size="sm" component="div" data-testid={testId}>
-      {label}: {names.length === 0 && "nothing"}
-      {/* With a space between them, at which the line breaks. */}
+      {label}: {names.length === 0 && "none"}
+      {/* The space allows a line break. */}
       {names.slice(0, MOST_NAMED).map((name) => (
         <Fragment key={name}>
           <Code>{name}</Code>{" "}

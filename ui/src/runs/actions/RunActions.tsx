@@ -1,36 +1,36 @@
-/** What one can do with a run: answer what it asks, pause, resume, cancel, retry. */
+/** The actions of a run: reply, pause, resume, cancel, retry. */
 
 import { Group, Modal } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Ban, MessageCircleQuestionMark, Pause, Play, RotateCcw } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 
-import { useMay } from "../../app/access.ts";
+import { usePermission } from "../../app/permissions.ts";
 import { Loading } from "../../app/Loading.tsx";
 import { toast } from "../../app/toasts.ts";
 import type { RunModel } from "../model.ts";
 import { ActionButton } from "./ActionButton.tsx";
 import { CancelDialog } from "./CancelDialog.tsx";
-import { refusal, useRunCommands, wordsOf } from "./runCommands.ts";
+import { refusal, useRunCommands, errorMessage } from "./runCommands.ts";
 import { waitingStep } from "./waitingStep.ts";
 
-const AnswerStep = lazy(() => import("./AnswerStep.tsx"));
+const ReplyToStep = lazy(() => import("./ReplyToStep.tsx"));
 const RetryDialog = lazy(() => import("./RetryDialog.tsx"));
 
 export function RunActions({ run, model, step }: { run: string; model: RunModel; step: string | null }) {
-  const may = useMay("operator");
+  const may = usePermission("operator");
   const steering = useRunCommands(run);
   const [cancelling, { open: askCancel, close: closeCancel }] = useDisclosure();
   const [retrying, { open: openRetry, close: closeRetry }] = useDisclosure();
-  // By its name: whoever else answers meanwhile is not to take the dialog away without a word.
+  // The name of the step, so that the dialog stays open when another person replies.
   const [answering, setAnswering] = useState<string | null>(null);
   const asking = waitingStep(model, step);
   const why = (wish: "cancel" | "pause" | "resume" | "retry") => (may.allowed ? refusal(wish, model) : may.reason);
   const steer = (wish: "pause" | "resume") =>
-    steering.mutate(wish, { onError: (error) => toast("failed", wordsOf(error)) });
+    steering.mutate(wish, { onError: (error) => toast("failed", errorMessage(error)) });
   const paused = model.status === "PAUSED";
   return (
-    <Group gap="xs" role="group" aria-label="Actions on the run" data-testid="run-actions">
+    <Group gap="xs" role="group" aria-label="Run actions" data-testid="run-actions">
       {asking !== null && (
         <ActionButton
           icon={MessageCircleQuestionMark}
@@ -39,7 +39,7 @@ export function RunActions({ run, model, step }: { run: string; model: RunModel;
           onPress={() => setAnswering(asking.name)}
           testId="answer-step"
         >
-          {`${asking.status === "OUTCOME_UNKNOWN" ? "Resolve" : "Answer"} ${asking.name}`}
+          {`${asking.status === "OUTCOME_UNKNOWN" ? "Resolve" : "Reply to"} ${asking.name}`}
         </ActionButton>
       )}
       {paused ? (
@@ -78,11 +78,11 @@ export function RunActions({ run, model, step }: { run: string; model: RunModel;
       <Modal
         opened={answering !== null}
         onClose={() => setAnswering(null)}
-        title={`Step “${answering ?? ""}” waits for a person`}
+        title={`Step “${answering ?? ""}” is waiting for a person`}
         size="lg"
       >
         <Suspense fallback={<Loading lines={4} />}>
-          {answering !== null && <AnswerStep run={run} step={answering} onDone={() => setAnswering(null)} />}
+          {answering !== null && <ReplyToStep run={run} step={answering} onDone={() => setAnswering(null)} />}
         </Suspense>
       </Modal>
     </Group>

@@ -1,6 +1,6 @@
 /**
- * What a retry keeps and what it runs again, as the server decides it: outputs of completed steps are kept unless the
- * step, or one that it comes after, is to run again. Pure.
+ * The plan of a retry, by the rules of the server: outputs of completed steps are reused unless the step, or one that it
+ * depends on, runs again. Pure.
  */
 
 import type { components } from "../../api/schema.d.ts";
@@ -13,7 +13,7 @@ export type Mode = "rest" | "step" | "all";
 export interface RetryPlan {
   readonly kept: readonly string[];
   readonly again: readonly string[];
-  /** Steps with `for_each` of which only the items that did not complete run again. */
+  /** `for_each` steps of which only the incomplete items run again. */
   readonly halfDone: readonly string[];
 }
 
@@ -40,7 +40,7 @@ export function retryPlan(
   return { kept: [...kept], again: again.map((step) => step.name), halfDone: halfDone.map((step) => step.name) };
 }
 
-/** The step and all that come after it. */
+/** The step and all that depend on it. */
 function after(edges: readonly Edge[], from: string): ReadonlySet<string> {
   const found = new Set([from]);
   for (const name of found) {

@@ -1,11 +1,11 @@
-/** The wishes that a run can be sent, and when its state allows them. */
+/** The commands for a run, and the states that allow them. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";
 
 import { api, body } from "../../api/client.ts";
 import { StartKey } from "../../api/idempotency.ts";
-import { NoAnswer, Problem } from "../../api/problem.ts";
+import { NoResponseError, Problem } from "../../api/problem.ts";
 import type { components } from "../../api/schema.d.ts";
 import { toast } from "../../app/toasts.ts";
 import { isFinal, type RunModel } from "../model.ts";
@@ -15,25 +15,25 @@ export type RetryRequest = components["schemas"]["RetryRequest"];
 
 const DONE: Readonly<Record<RunCommand, string>> = {
   cancel: "The run is being cancelled.",
-  pause: "The run is paused: calls in flight end, no other starts.",
-  resume: "The run goes on.",
+  pause: "The run is paused. Calls in progress complete, and no new calls start.",
+  resume: "The run is resumed.",
 };
 
-/** Why the run cannot take the command now; null: it can. */
+/** Why the command is not available now, or null if it is. */
 export function refusal(command: RunCommand | "retry", model: RunModel): string | null {
   const ended = isFinal(model.status);
   const word = model.status.toLowerCase();
   switch (command) {
     case "cancel":
-      if (ended) return `The run has ended: it is ${word}.`;
+      if (ended) return `The run has ended (${word}).`;
       return model.cancelRequestedAt === null ? null : "The run is being cancelled.";
     case "pause":
-      if (ended) return `The run has ended: it is ${word}.`;
+      if (ended) return `The run has ended (${word}).`;
       return model.cancelRequestedAt === null ? null : "The run is being cancelled.";
     case "resume":
       return model.status === "PAUSED" ? null : "The run is not paused.";
     case "retry":
-      return ended ? null : "Only a run that has ended can be retried. Wait for it, or cancel it.";
+      return ended ? null : "Only an ended run can be retried. Wait until it ends, or cancel it.";
   }
 }
 
@@ -65,8 +65,8 @@ export function useRetry(run: string) {
   });
 }
 
-export function wordsOf(error: unknown): string {
-  if (error instanceof NoAnswer) return `${error.title}. ${error.message}`;
+export function errorMessage(error: unknown): string {
+  if (error instanceof NoResponseError) return `${error.title}. ${error.message}`;
   if (error instanceof Problem) return `${error.message} ${error.fix}`.trim();
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,8 @@
-/** Which step of a run a person can answer. Pure. */
+/** Finds the waiting step of a run that a person can respond to. Pure. */
 
 import type { RunModel, StepModel } from "../model.ts";
 
-/** The selected one if it waits; else, whatever is selected, the first that does. */
+/** The selected step if it is waiting, otherwise the first waiting step. */
 export function waitingStep(model: RunModel, selected: string | null): StepModel | null {
   let first: StepModel | null = null;
   for (const shelf of [model.steps, model.items]) {

@@ -1,8 +1,8 @@
 /**
- * What each step did with its time: calls, work at the agent, queueing, back-off, waiting for a person.
+ * The timeline of a run: how each step spent its time on calls, remote work, queueing, backoff, or waiting for a person.
  *
- * Kinds differ in pattern as well as in colour, and each bar says in words what it is. Elapsed time ticks here, not on
- * the server. Only the rows that can be seen are drawn: there may be ten thousand.
+ * Kinds differ in pattern as well as in colour, and each bar has a text alternative. The browser updates elapsed times.
+ * Only visible rows are rendered, because there may be ten thousand.
  */
 
 import { Group } from "@mantine/core";
@@ -23,12 +23,12 @@ import { insidesOf, readInsides, type Row, rowsOf } from "./rows.ts";
 import { Pauses, Ruler } from "./Ruler.tsx";
 import { useCallTimes } from "./useCallTimes.ts";
 import { useRowKeys } from "./useRowKeys.ts";
-import { useScale } from "./useScale.ts";
+import { useTimeScale } from "./useTimeScale.ts";
 import { Zoom } from "./Zoom.tsx";
 
 const NAMES_WIDTH = { wide: 200, narrow: 128 };
 const NARROW = 560;
-// To the right of the bars, for the longest duration of a row: "59.9 s", or as long as "999 h 59 min".
+// The space to the right of the bars for the longest duration: "59.9 s" up to "999 h 59 min".
 const DURATIONS_WIDTH = { seconds: 64, longer: 100 };
 const MINUTE_MS = 60_000;
 
@@ -47,7 +47,7 @@ export function Gantt({
   run: string;
   graph: Graph;
   live: LiveModel;
-  /** Of the runs that are open. */
+  /** The child runs of expanded steps. */
   pictures: ReadonlyMap<string, ChildGraph>;
   selected: string | null;
   attempt: number | null;
@@ -61,7 +61,7 @@ export function Gantt({
   const { ref: shown, width, height: room } = useElementSize();
   const scrolled = useMergedRef(scroller, shown);
   const [zoom, setZoom] = useState(1);
-  const [scale, now] = useScale(
+  const [scale, now] = useTimeScale(
     model,
     [...pictures.values()].map((picture) => picture.model),
   );
@@ -86,7 +86,7 @@ export function Gantt({
     estimateSize: () => ROW_HEIGHT,
     overscan: 8,
     scrollMargin: RULER_HEIGHT,
-    // Where the keyboard is stays drawn, wherever the reader has scrolled.
+    // The focused row stays rendered when it is scrolled out of view.
     rangeExtractor: (range) =>
       [...new Set([...defaultRangeExtractor(range), stop])]
         .filter((place) => place < rows.length)
@@ -114,10 +114,10 @@ export function Gantt({
         <Legend kinds={useKinds(model, pictures)} pauses={model.pauses.length > 0} />
         <Zoom zoom={zoom} onZoom={zoomTo} />
       </Group>
-      <div ref={scrolled} className={classes["scroller"]} role="region" aria-label="Time of each step">
+      <div ref={scrolled} className={classes["scroller"]} role="region" aria-label="Timeline">
         <div
           role="table"
-          aria-label="Time of each step"
+          aria-label="Timeline"
           aria-rowcount={rows.length + 1}
           style={{ width: inner, minHeight: "100%", position: "relative" }}
         >
@@ -163,7 +163,7 @@ export function Gantt({
   );
 }
 
-/** By the node that has begun the run, and by step. */
+/** By the parent node of the run, and by step. */
 function allWaits(
   graph: Graph,
   pictures: ReadonlyMap<string, ChildGraph>,

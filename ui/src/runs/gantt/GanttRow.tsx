@@ -1,16 +1,16 @@
-/** A row of the chart: the step's name, its bars, and how long it took. */
+/** A row of the timeline: the step's name, its bars and its duration. */
 
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { memo } from "react";
 
-import { lasting } from "../../app/Timestamp.tsx";
+import { formatDuration } from "../../app/Timestamp.tsx";
 import { appearanceOf } from "../../app/StatusBadge.tsx";
 import { isFinal, type Span, type StepModel, type StepStatus } from "../model.ts";
 import { barsOf } from "./bars.ts";
 import classes from "./Gantt.module.css";
-import { KINDS } from "./kinds.ts";
+import { KINDS } from "./spanKinds.ts";
 import { fullName, type Row } from "./rows.ts";
-import { NARROW_PX, placed, type Scale } from "./scale.ts";
+import { NARROW_PX, placed, type Scale } from "./timeScale.ts";
 import type { CallTimes } from "./useCallTimes.ts";
 
 export const GanttRow = memo(function GanttRow({
@@ -38,13 +38,13 @@ export const GanttRow = memo(function GanttRow({
   ready: number | null;
   calls: CallTimes | undefined;
   scale: Scale;
-  /** Of the room for bars, in pixels. */
+  /** The width of the bar area in pixels. */
   width: number;
-  /** Of bars that go on; of a step that is over it is 0, whatever the time is. */
+  /** The end of open bars; 0 for ended steps, so that they do not rerender. */
   end: number;
   selected: boolean;
   attempt: number | null;
-  /** The tab key leads to this row, arrow keys from it to others. */
+  /** The row that Tab focuses; arrow keys move on from there. */
   isStop: boolean;
   onChoose: (row: Row, attempt: number | null) => void;
   onOpen: (id: string) => void;
@@ -104,7 +104,7 @@ export const GanttRow = memo(function GanttRow({
         aria-label={
           bars.length === 0
             ? `${word}${step?.reason == null ? "" : `: ${step.reason}`}`
-            : bars.map((bar) => wordsOf(bar, end)).join("; ")
+            : bars.map((bar) => barLabel(bar, end)).join("; ")
         }
         onClick={(event) => {
           const chosen = (event.target as HTMLElement).dataset["attempt"];
@@ -123,17 +123,17 @@ export const GanttRow = memo(function GanttRow({
             data-narrow={places[number]!.width < NARROW_PX || undefined}
             data-testid="bar"
             style={places[number]}
-            title={wordsOf(bar, end)}
+            title={barLabel(bar, end)}
           />
         ))}
         {last !== undefined && spent !== null && (
           <span className={classes["spent"]} style={{ left: last.left + last.width }}>
-            {lasting(spent)}
+            {formatDuration(spent)}
           </span>
         )}
         {bars.length === 0 && isFinal(status) && (
           <span className={classes["idle"]} title={step?.reason ?? undefined}>
-            {step === null ? "Never began" : step.kept ? "Kept" : word}
+            {step === null ? "Not started" : step.kept ? "Reused" : word}
           </span>
         )}
       </div>
@@ -141,7 +141,7 @@ export const GanttRow = memo(function GanttRow({
   );
 });
 
-function wordsOf(bar: Span, end: number): string {
-  const length = lasting((bar.to ?? end) - bar.from);
+function barLabel(bar: Span, end: number): string {
+  const length = formatDuration((bar.to ?? end) - bar.from);
   return `Attempt ${bar.attempt} ${KINDS[bar.kind].verb} for ${length}${bar.failed ? " and failed" : ""}`;
 }

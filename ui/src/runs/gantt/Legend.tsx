@@ -1,13 +1,13 @@
-/** What the patterns mean; only those that the run has. */
+/** The legend of the patterns that the run uses. */
 
 import { memo, useMemo, useRef } from "react";
 
 import type { RunModel, SpanKind } from "../model.ts";
 import type { ChildGraph } from "../useChildGraphs.ts";
 import classes from "./Gantt.module.css";
-import { KINDS } from "./kinds.ts";
+import { KINDS } from "./spanKinds.ts";
 
-/** The kinds of time that there are or were in what is shown, as one text: it changes only when there is another. */
+/** The kinds of time that are shown, as one string, so that an unchanged value causes no render. */
 export function useKinds(model: RunModel, pictures: ReadonlyMap<string, ChildGraph>): string {
   const known = useRef(new Set<SpanKind>(["call", "queued"]));
   return useMemo(() => {
@@ -22,7 +22,7 @@ export function useKinds(model: RunModel, pictures: ReadonlyMap<string, ChildGra
 
 export const Legend = memo(function Legend({ kinds, pauses }: { kinds: string; pauses: boolean }) {
   return (
-    <ul className={classes["legend"]} aria-label="What the patterns mean">
+    <ul className={classes["legend"]} aria-label="Legend">
       {(kinds.split(" ") as SpanKind[]).map((kind) => (
         <li key={kind}>
           <span className={classes["swatch"]} data-kind={kind} aria-hidden /> {KINDS[kind].name}

@@ -1,11 +1,11 @@
-/** The time along the chart, and the stretches of it in which the whole run stood still. */
+/** The time axis of the timeline, and the periods in which the run was paused. */
 
 import { memo } from "react";
 
-import { lasting } from "../../app/Timestamp.tsx";
+import { formatDuration } from "../../app/Timestamp.tsx";
 import type { Pause } from "../model.ts";
 import classes from "./Gantt.module.css";
-import { inPercent, marksOf, type Scale } from "./scale.ts";
+import { inPercent, marksOf, type Scale } from "./timeScale.ts";
 
 const MARK_EVERY_PX = 110;
 
@@ -16,10 +16,10 @@ export const Ruler = memo(function Ruler({ scale, width }: { scale: Scale; width
       <div className={classes["corner"]} role="columnheader">
         Step
       </div>
-      <div className={classes["marks"]} role="columnheader" aria-label={`Time, 0 to ${lasting(length)}`}>
+      <div className={classes["marks"]} role="columnheader" aria-label={`Time, 0 to ${formatDuration(length)}`}>
         {marksOf(length, width / MARK_EVERY_PX).map((mark) => (
           <span key={mark} style={{ left: `${(mark / length) * 100}%` }}>
-            {mark === 0 ? "0" : lasting(mark)}
+            {mark === 0 ? "0" : formatDuration(mark)}
           </span>
         ))}
       </div>
@@ -27,7 +27,7 @@ export const Ruler = memo(function Ruler({ scale, width }: { scale: Scale; width
   );
 });
 
-/** A band behind all rows. */
+/** A band behind all rows for a paused period. */
 export function Pauses({ pauses, scale, now }: { pauses: readonly Pause[]; scale: Scale; now: number }) {
   if (pauses.length === 0) return null;
   return (

@@ -1,4 +1,4 @@
-/** How closely the chart is looked at. */
+/** The zoom buttons of the timeline. */
 
 import { ActionIcon, Group, Tooltip } from "@mantine/core";
 import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
@@ -10,7 +10,7 @@ export const Zoom = memo(function Zoom({ zoom, onZoom }: { zoom: number; onZoom:
   const tools = [
     { name: "Zoom out", icon: ZoomOut, next: Math.max(1, zoom / 2), id: "out" },
     { name: "Zoom in", icon: ZoomIn, next: Math.min(MOST_ZOOM, zoom * 2), id: "in" },
-    { name: "Show the whole time", icon: Maximize2, next: 1, id: "fit" },
+    { name: "Reset zoom", icon: Maximize2, next: 1, id: "fit" },
   ];
   return (
     <Group gap={4} wrap="nowrap">

@@ -1,31 +1,31 @@
-/** The bars of a row: what its step did with its time, and how long it was kept from beginning. */
+/** The bars of a row: how its step spent its time, including the time in the queue. */
 
 import type { components } from "../../api/schema.d.ts";
 import type { Graph } from "../../graph/plan.ts";
 import { isFinal, type RunModel, type Span, type StepModel } from "../model.ts";
 import type { CallTimes } from "./useCallTimes.ts";
 
-/** What a step waits for before it begins. */
+/** The steps that a step depends on. */
 export interface Wait {
   readonly needs: readonly string[];
   readonly join: components["schemas"]["GraphJoin"] | null;
 }
 
-/** By steps. */
+/** By step name. */
 export function waitsOf({ steps, edges }: Graph): ReadonlyMap<string, Wait> {
   const needs = new Map<string, string[]>(steps.map(({ name }) => [name, []]));
   for (const { from, to } of edges) needs.get(to)?.push(from);
   return new Map(steps.map(({ name, join }) => [name, { needs: needs.get(name)!, join }]));
 }
 
-/** Since when a step might have begun; null: it never waited for its turn, or it does not yet. */
+/** When a step became ready to start; null if it did not queue, or is not ready yet. */
 export function queuedFrom(model: RunModel, step: StepModel | null, wait: Wait | undefined): number | null {
   if (wait === undefined || (step === null && isFinal(model.status))) return null;
   if (step !== null && isFinal(step.status) && step.spans.length === 0) return null;
   return readyAt(model, wait);
 }
 
-/** When all that a step waits for was over; null: not yet, or it is not known. */
+/** When the dependencies of a step ended; null if they have not, or if it is unknown. */
 function readyAt(model: RunModel, { needs, join }: Wait): number | null {
   let ready = model.startedAt;
   const joined: number[] = [];
@@ -44,7 +44,7 @@ function readyAt(model: RunModel, { needs, join }: Wait): number | null {
   return decided === undefined ? null : Math.max(ready ?? 0, decided);
 }
 
-/** The stretches of a step, with the time until its turn came told apart from the calls themselves. */
+/** The spans of a step, with the queueing time separated from the calls. */
 export function barsOf(step: StepModel, ready: number | null, calls: CallTimes | undefined): readonly Span[] {
   const bars: Span[] = [];
   const first = step.spans[0];

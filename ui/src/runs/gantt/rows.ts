@@ -1,26 +1,26 @@
-/** The rows of the chart: the steps of the run, and what a reader has opened of them, each below the step it is inside of. */
+/** The rows of the timeline: the steps of the run, and below each expanded step its items or child steps. */
 
 import { childId, type Graph, parentOf } from "../../graph/plan.ts";
 import type { RunModel } from "../model.ts";
 import type { ChildGraph } from "../useChildGraphs.ts";
 
 export interface Row {
-  /** A node of the graph, or an item, `step[17]`. */
+  /** A node id of the graph, or an item, `step[17]`. */
   readonly id: string;
   /** The name of the step or the item in its run. */
   readonly name: string;
-  /** The node that has begun the run which it belongs to; null: it is of the run itself. */
+  /** The parent node of its child run; null for the run itself. */
   readonly node: string | null;
-  /** Its place among the items of its step; null: a step. */
+  /** The index of an item; null for a step. */
   readonly index: number | null;
-  /** How many rows it is inside of. */
+  /** The nesting depth. */
   readonly depth: number;
-  /** What can be shown inside of it. */
+  /** What the row expands to. */
   readonly opens: "items" | "steps" | null;
   readonly open: boolean;
 }
 
-/** What steps have inside: so many items, or the steps of a run that they have begun. */
+/** The content of steps: a number of items, or the steps of a child run. */
 type Insides = ReadonlyMap<string, number | "run">;
 
 export function rowsOf(
@@ -46,7 +46,7 @@ export function rowsOf(
 
 function opensOf(inside: number | "run" | undefined, node: string | null): Row["opens"] {
   if (inside === "run") return "steps";
-  // The items of another run are on that run's page.
+  // Items of child runs are shown on the child run's page.
   return node === null && (inside ?? 0) > 0 ? "items" : null;
 }
 
@@ -57,7 +57,7 @@ function itemsOf(step: string, total: number): readonly Row[] {
   });
 }
 
-/** What the steps have inside, as one text: it changes only when one has something else. */
+/** The content of all steps as one string, so that an unchanged value causes no render. */
 export function insidesOf({ steps }: RunModel): string {
   const insides: string[] = [];
   for (const { name, items, child } of steps.values()) {
@@ -72,7 +72,7 @@ export function readInsides(insides: string): Insides {
   return new Map(pairs.map(([name, inside]) => [name, inside === "run" ? inside : Number(inside)]));
 }
 
-/** Its name, and inside of which steps it is, from the inside out. */
+/** The name with its parent steps, from the inside out. */
 export function fullName({ name, node }: Row): string {
   const names = [name];
   for (let around = node; around !== null; around = parentOf(around).node) names.push(parentOf(around).name);

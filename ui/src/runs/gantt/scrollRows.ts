@@ -1,14 +1,14 @@
-/** Rows that are brought into sight: what is chosen, and where the keyboard goes. */
+/** Scrolls to the selected and to the focused row. */
 
 import { type RefObject, useEffect, useRef } from "react";
 
 import type { Row } from "./rows.ts";
 
-// As in the style sheet.
+// Must match the style sheet.
 export const ROW_HEIGHT = 28;
 export const RULER_HEIGHT = 25;
 
-/** What was brought into sight last, and how the rows stood then. */
+/** The row that was scrolled to last, and the state of the rows then. */
 interface Followed {
   readonly id: string | null;
   readonly room: number;
@@ -16,8 +16,7 @@ interface Followed {
 }
 
 /**
- * Once for each choice, as soon as its row is there, and again while the room for it is still changing: after that the
- * reader scrolls.
+ * Scrolls once per selection, as soon as its row exists, and again while the layout still changes.
  */
 export function useScrollToSelection(
   scroller: RefObject<HTMLElement | null>,
@@ -38,7 +37,7 @@ export function useScrollToSelection(
   }, [scroller, selected, rows, room]);
 }
 
-/** As little as is needed: below the ruler, which covers the top, and above the end. */
+/** Scrolls as little as needed to show the row below the sticky axis. */
 export function scrollRowIntoView(scroller: HTMLElement, place: number): void {
   const above = place * ROW_HEIGHT;
   const below = above + RULER_HEIGHT + ROW_HEIGHT - scroller.clientHeight;

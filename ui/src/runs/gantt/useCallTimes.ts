@@ -1,6 +1,6 @@
 /**
- * When agents were called in fact: a run's history says when a call was asked for, what went over the wire when it
- * began. Between the two the call waited for its turn, since an agent takes only so many at once.
+ * The actual start times of calls. A run's history has the time at which a call was dispatched; its exchanges have the
+ * time at which it started. In between the call was queued because of the agent's limits.
  */
 
 import { useThrottledValue } from "@mantine/hooks";
@@ -10,12 +10,12 @@ import { useEffect, useMemo, useRef } from "react";
 import { isCall } from "../../wire/exchange.ts";
 import { wirePage } from "../../wire/pages.ts";
 
-/** By attempt: when its exchanges began. */
+/** The start times of the exchanges by attempt. */
 export type CallTimes = ReadonlyMap<number, readonly number[]>;
-/** By step. */
+/** By step name. */
 type Times = ReadonlyMap<string, CallTimes>;
 
-/** What whole pages have told, and where the next one begins: what is known is not read again. */
+/** The data of complete pages and the next cursor, so that pages are read only once. */
 interface Settled {
   readonly cursor: string | null;
   readonly exchanges: number;
@@ -24,16 +24,16 @@ interface Settled {
 
 const NOTHING: Settled = { cursor: null, exchanges: 0, times: new Map() };
 const PAGE = 500;
-// Beyond it the chart shows what the history says.
+// Above this number of pages, the timeline uses the history only.
 const MOST_EXCHANGES = 20_000;
 const LOOK_AGAIN_MS = 2_000;
 
-/** By run. `moments`: up to which event the history of each is known; when there are more its calls are looked at again. */
+/** By run. `moments`: the last known event of each run; the exchanges are read again when it changes. */
 export function useCallTimes(moments: ReadonlyMap<string, number>): ReadonlyMap<string, Times> {
   const written = useThrottledValue([...moments].map((pair) => pair.join("=")).join(";"), LOOK_AGAIN_MS);
   const runs = useMemo(() => readMoments(written), [written]);
   const settled = useRef(new Map<string, Settled>());
-  // The moment of the last reading: what fails is not asked for again before something has happened.
+  // The event of the last request, so that a failed request is not repeated before the run changes.
   const asked = useRef(new Map<string, number>());
   const readings = useQueries({
     queries: runs.map(({ run, moment }) => ({
@@ -48,7 +48,7 @@ export function useCallTimes(moments: ReadonlyMap<string, number>): ReadonlyMap<
     })),
     combine: readingsOf,
   });
-  // One reading of a run at a time; what has happened meanwhile is asked for after it.
+  // One request per run at a time; later changes are read after it.
   useEffect(() => {
     runs.forEach(({ run, moment }, place) => {
       const reading = readings[place];
@@ -62,7 +62,7 @@ export function useCallTimes(moments: ReadonlyMap<string, number>): ReadonlyMap<
   );
 }
 
-/** The same as long as nothing has been read. */
+/** Stable until new data is read. */
 function readingsOf(results: readonly UseQueryResult<Times>[]) {
   return results.map(({ data, isFetching, refetch }) => ({ data, isFetching, refetch }));
 }

@@ -1,6 +1,6 @@
 /**
- * The chart is one stop of the tab key. Arrow keys lead from row to row, to the right and left they open and close what is
- * inside of one; Enter and Space choose, as on any button.
+ * Keyboard navigation of the timeline, which is one tab stop. Up and down move between rows, right and left expand and
+ * collapse, Enter and Space select.
  */
 
 import { type FocusEvent, type KeyboardEvent, useCallback, useEffect, useRef, useState } from "react";
@@ -9,13 +9,13 @@ import type { Row } from "./rows.ts";
 
 export function useRowKeys(rows: readonly Row[], selected: string | null, onOpen: (step: string) => void) {
   const [at, setAt] = useState<string | null>(null);
-  // Until somebody has been in the chart it is entered at what is selected.
+  // At first, Tab focuses the selected row.
   const stop = Math.max(
     0,
     rows.findIndex((row) => row.id === (at ?? selected)),
   );
   const wanted = useRef<{ readonly id: string; readonly group: HTMLElement } | null>(null);
-  // After each drawing: a row far away is there only when it has been scrolled to.
+  // After each render: a distant row exists only after scrolling to it.
   useEffect(() => {
     if (wanted.current === null) return;
     const chooser = wanted.current.group.querySelector<HTMLElement>(

@@ -1,13 +1,13 @@
-/** What has happened, in its order, with all that the history says of it. Only the rows in sight are drawn. */
+/** The events of a run or a step. Only visible rows are rendered. */
 
 import { Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 
-import type { RunEvent } from "../../api/stream.ts";
+import type { RunEvent } from "../../api/eventStream.ts";
 import { Loading } from "../../app/Loading.tsx";
-import { absolute, lasting, useTimeZone } from "../../app/Timestamp.tsx";
+import { absoluteTime, formatDuration, useTimeZone } from "../../app/Timestamp.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import type { RunModel } from "../model.ts";
 import classes from "./inspector.module.css";
@@ -35,7 +35,7 @@ export function EventsTab({ run, model, step, attempt }: Shown) {
   if (shown.length === 0)
     return (
       <Text size="sm" c="dimmed" data-testid="no-events">
-        Nothing has happened to it yet.
+        No events yet.
       </Text>
     );
   return (
@@ -52,7 +52,7 @@ export function EventsTab({ run, model, step, attempt }: Shown) {
   );
 }
 
-/** `onEnd`: the last one is about to be seen. */
+/** `onEnd` is called before the last event becomes visible. */
 function EventList({ events, begin, onEnd }: { events: readonly RunEvent[]; begin: number; onEnd: () => void }) {
   const frame = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
@@ -93,8 +93,8 @@ function EventList({ events, begin, onEnd }: { events: readonly RunEvent[]; begi
               <button type="button" className={classes["event"]} aria-expanded={isOpen} onClick={() => turn(event.seq)}>
                 <Icon size={13} aria-hidden />
                 <span className={classes["seq"]}>{event.seq}</span>
-                <time className={classes["when"]} dateTime={event.at} title={absolute(at, zone)}>
-                  +{lasting(at - begin)}
+                <time className={classes["when"]} dateTime={event.at} title={absoluteTime(at, zone)}>
+                  +{formatDuration(at - begin)}
                 </time>
                 <span className={classes["about"]}>
                   <span className={classes["type"]}>{event.type}</span>
@@ -114,7 +114,7 @@ function EventList({ events, begin, onEnd }: { events: readonly RunEvent[]; begi
   );
 }
 
-/** The rest of the row: whose it is, and what it says. */
+/** The details of the row: step, attempt and message. */
 function about({ data }: RunEvent): string {
   const { step, attempt, error, reason, agent } = data;
   const failure = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : null;

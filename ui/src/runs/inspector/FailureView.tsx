@@ -1,4 +1,4 @@
-/** Why a run or a step failed: what, what to do about it, whether the agent was reached, and what happens next. */
+/** The failure of a run or a step: message, fix, whether the agent was reached, and what happens next. */
 
 import { Alert, Anchor, Code, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -11,9 +11,9 @@ import type { Failure } from "./attemptErrors.ts";
 import { JsonTree } from "./JsonTree.tsx";
 
 const REACHED: Readonly<Record<"no" | "maybe" | "yes", string>> = {
-  no: "The request certainly never reached the agent.",
-  maybe: "The request was sent, and no answer came. Another attempt repeats the same message, with the same id.",
-  yes: "The agent has answered. Another attempt is a new message, with a new id.",
+  no: "The request did not reach the agent.",
+  maybe: "The request was sent, but no response arrived. The next attempt repeats the same message with the same ID.",
+  yes: "The agent responded. The next attempt is a new message with a new ID.",
 };
 
 export function FailureView({ failure, title, next }: { failure: Failure; title: string; next: ReactNode }) {
@@ -24,7 +24,7 @@ export function FailureView({ failure, title, next }: { failure: Failure; title:
   });
   const known = codes.data?.items.find((each) => each.code === failure.code);
   const child = childRunIn(failure);
-  // A run of another workflow is no agent.
+  // A child run does not call an agent itself.
   const isOfChild = failure.code.startsWith("child_");
   const facts = [
     failure.http_status === null || failure.http_status === undefined ? null : `HTTP ${failure.http_status}`,
@@ -57,7 +57,7 @@ export function FailureView({ failure, title, next }: { failure: Failure; title:
         )}
         {failure.fix === "" && known !== undefined && known.fix_command === null && (
           <Text size="sm" data-testid="error-in-general">
-            In general: {known.fix}
+            {known.fix}
           </Text>
         )}
         {next !== null && (
@@ -66,7 +66,7 @@ export function FailureView({ failure, title, next }: { failure: Failure; title:
           </Text>
         )}
         {failure.detail !== null && failure.detail !== undefined && (
-          <JsonTree value={failure.detail} root="detail" label="detail of the error" />
+          <JsonTree value={failure.detail} root="detail" label="error details" />
         )}
       </Stack>
     </Alert>
@@ -76,7 +76,7 @@ export function FailureView({ failure, title, next }: { failure: Failure; title:
 export function ToWire({ onTab }: { onTab: (tab: string) => void }) {
   return (
     <Anchor component="button" type="button" size="sm" ta="left" onClick={() => onTab("wire")} data-testid="to-wire">
-      See what went over the wire
+      View exchanges
     </Anchor>
   );
 }

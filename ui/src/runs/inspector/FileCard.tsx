@@ -1,4 +1,4 @@
-/** One file: a picture is shown, everything else can be downloaded. Nothing of an agent is ever opened as a page. */
+/** One file. Images are shown, other files can be downloaded. A file from an agent is never opened as a page. */
 
 import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { Download, ExternalLink, File, Image } from "lucide-react";
@@ -9,9 +9,9 @@ import { download } from "../../app/download.ts";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { bytesOf, type FoundFile, pictureType, safeLink } from "./files.ts";
 import classes from "./inspector.module.css";
-import { bytesIn, useBytes } from "./useBytes.ts";
+import { bytesIn, useFileBytes } from "./useFileBytes.ts";
 
-// Larger ones are shown when somebody asks for them.
+// Larger images are shown on request.
 const SHOWN_AT_ONCE = 4_000_000;
 
 export function FileCard({ file }: { file: FoundFile }) {
@@ -37,7 +37,7 @@ export function FileCard({ file }: { file: FoundFile }) {
       {type !== null && file.content.of !== "link" && <Picture file={file} type={type} size={size} />}
       {isDrawing(file.type) && (
         <Text size="xs" c="dimmed">
-          An SVG can hold a program, so it is not shown here. Download it to look at it.
+          SVG files can contain scripts, so they are not displayed. Download the file to view it.
         </Text>
       )}
     </Stack>
@@ -92,7 +92,7 @@ function Link({ url }: { url: string }) {
 
 function Picture({ file, type, size }: { file: FoundFile; type: string; size: number | null }) {
   const [wished, setWished] = useState(size === null || size <= SHOWN_AT_ONCE);
-  const bytes = useBytes(file, wished);
+  const bytes = useFileBytes(file, wished);
   const [made, setMade] = useState<{ readonly of: Uint8Array; readonly url: string } | null>(null);
   const [broken, setBroken] = useState<string | null>(null);
   useEffect(() => {
@@ -101,12 +101,12 @@ function Picture({ file, type, size }: { file: FoundFile; type: string; size: nu
     setMade({ of: bytes.data, url });
     return () => URL.revokeObjectURL(url);
   }, [bytes.data, type]);
-  // The one before is no picture of this file.
+  // Do not show the image of the previous file.
   const url = made !== null && made.of === bytes.data ? made.url : null;
   if (!wished) {
     return (
       <Button size="compact-sm" variant="default" onClick={() => setWished(true)}>
-        Show the picture{size === null ? "" : `, ${sizeOf(size)}`}
+        Show image{size === null ? "" : `, ${sizeOf(size)}`}
       </Button>
     );
   }
@@ -115,13 +115,13 @@ function Picture({ file, type, size }: { file: FoundFile; type: string; size: nu
   if (url !== null && broken === url)
     return (
       <Text size="xs" c="dimmed" data-testid="no-picture">
-        Its bytes are no {type}.
+        The file is not a valid {type}.
       </Text>
     );
   if (url === null)
     return (
       <Text size="xs" c="dimmed">
-        Loading the picture…
+        Loading image…
       </Text>
     );
   return (

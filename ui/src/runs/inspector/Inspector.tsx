@@ -1,4 +1,4 @@
-/** What is known of the run, or of the step, attempt or item that is selected: one tab for each kind of knowledge. */
+/** The inspector of the run, or of the selected step, attempt or item. */
 
 import type { RunModel } from "../model.ts";
 import { RunInspector } from "./RunInspector.tsx";
@@ -9,10 +9,10 @@ export interface InspectorProps {
   readonly model: RunModel;
   readonly step: string | null;
   readonly attempt: number | null;
-  /** A name of a tab; after a dot, the form in which it shows its value: `output.json`. */
+  /** The name of a tab, optionally with the format of its value: `output.json`. */
   readonly tab: string | null;
   readonly onTab: (tab: string) => void;
-  /** Null: the run itself. */
+  /** Null for the run itself. */
   readonly onSelect: (step: string | null, attempt: number | null) => void;
 }
 

@@ -1,15 +1,15 @@
-/** How many items are in which state; each count lists only those, and once more all. */
+/** The number of items per status. Each count is a filter toggle. */
 
 import { Group, Text } from "@mantine/core";
 
 import { StatusToggle } from "../../app/StatusToggle.tsx";
 import type { StepModel } from "../model.ts";
 import { LISTED, type Listed } from "./itemsSearch.ts";
-import type { Step } from "./useInspected.ts";
+import type { Step } from "./useDetails.ts";
 
 export type Counts = Readonly<Record<Listed | "pending", number>>;
 
-/** Of a step that goes on its history knows more than the last answer. */
+/** For a running step, the history is newer than the last response. */
 export function countsIn(step: Step, moving: StepModel["counts"]): Counts | null {
   if (moving === null) return step.items ?? null;
   const listed = Object.entries(LISTED).map(([name, statuses]) => [
@@ -30,7 +30,7 @@ export function ItemCounts({
 }) {
   const names = (Object.keys(LISTED) as Listed[]).filter((name) => counts[name] > 0 || name === shown);
   return (
-    <Group gap={6} mb="xs" role="group" aria-label="Only items in this state">
+    <Group gap={6} mb="xs" role="group" aria-label="Filter items by status">
       {names.map((name) => (
         <StatusToggle
           key={name}

@@ -1,4 +1,4 @@
-/** The items of a step with `for_each`: how each of them stands, page by page, all or those in one state; one can be chosen. */
+/** The items of a `for_each` step, page by page, with a filter by status. */
 
 import { Button, Text } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
@@ -13,7 +13,7 @@ import type { StepModel } from "../model.ts";
 import classes from "./inspector.module.css";
 import { countsIn, ItemCounts } from "./ItemCounts.tsx";
 import { LISTED, type Listed } from "./itemsSearch.ts";
-import type { Step } from "./useInspected.ts";
+import type { Step } from "./useDetails.ts";
 
 const PAGE = 50;
 const AGAIN_MS = 2_000;
@@ -28,7 +28,7 @@ export function ItemList({
   run: string;
   step: Step;
   live: boolean;
-  /** The counts that the run's history tells while the step goes on. */
+  /** The counts from the history while the step is running. */
   moving: StepModel["counts"];
   onSelect: (item: string) => void;
 }) {
@@ -85,7 +85,7 @@ export function ItemList({
       </ol>
       {items.length === 0 && (
         <Text size="sm" c="dimmed">
-          {shown === null ? "No item has begun." : `No item is ${shown}.`}
+          {shown === null ? "No items have started." : `No ${shown} items.`}
         </Text>
       )}
       {query.hasNextPage && (
@@ -96,7 +96,7 @@ export function ItemList({
           loading={query.isFetchingNextPage}
           onClick={() => void query.fetchNextPage()}
         >
-          More items
+          Load more items
         </Button>
       )}
     </div>

@@ -1,7 +1,7 @@
 /**
- * A JSON value as a tree: folded and unfolded, searched, copied from. Only the rows in sight are drawn.
+ * A JSON value as a tree that can be expanded, searched and copied. Only visible rows are rendered.
  *
- * Keys: up and down, right opens, left closes or goes to the holder, home, end, Enter turns.
+ * Keys: up and down move, right expands, left collapses or moves to the parent, Home and End jump, Enter toggles.
  */
 
 import { ActionIcon, Group, Text, TextInput } from "@mantine/core";
@@ -10,7 +10,7 @@ import { ChevronDown, ChevronRight, ChevronUp, Search } from "lucide-react";
 import { type KeyboardEvent, useDeferredValue, useEffect, useId, useMemo, useRef, useState } from "react";
 
 import { isExact } from "../../api/exactJson.ts";
-import { Copy } from "../../app/Copy.tsx";
+import { CopyTextButton } from "../../app/CopyTextButton.tsx";
 import classes from "./inspector.module.css";
 import { expressionOf, find, isHolder, type Json, keyOf, opening, type Row, rowsOf } from "./jsonRows.ts";
 import { LongText } from "./LongText.tsx";
@@ -18,7 +18,7 @@ import { LongText } from "./LongText.tsx";
 const ROW_HEIGHT = 22;
 const INDENT = 16;
 const SHORT = 300;
-// A value of few rows is shown whole.
+// A small value is fully expanded.
 const OPEN_AT_ONCE = 40;
 
 export function JsonTree({ value, root, label }: { value: Json; root: string; label: string }) {
@@ -51,9 +51,9 @@ export function JsonTree({ value, root, label }: { value: Json; root: string; la
     setOpen((now) => new Set([...now, ...opening(value, place)]));
     setChosen(keyOf(place));
   };
-  // eslint-disable-next-line react-hooks/exhaustive-deps -- only a new search goes to its first hit.
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- only a new search jumps to its first match.
   useEffect(() => go(0), [found]);
-  // eslint-disable-next-line react-hooks/exhaustive-deps -- `show` reads the rows, and nothing else that changes.
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- `show` depends only on the rows.
   useEffect(() => show(chosen), [chosen, rows]);
 
   const turn = (row: Row, wish?: boolean) => {
@@ -83,7 +83,7 @@ export function JsonTree({ value, root, label }: { value: Json; root: string; la
           size="xs"
           className={classes["search"]}
           aria-label={`Search in the ${label}`}
-          placeholder="Search names and values"
+          placeholder="Search keys and values"
           leftSection={<Search size={13} aria-hidden />}
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
@@ -96,13 +96,13 @@ export function JsonTree({ value, root, label }: { value: Json; root: string; la
           <Group gap={4} wrap="nowrap" aria-live="polite">
             <Text size="xs" data-testid="json-found">
               {found.places.length === 0
-                ? "Not found"
+                ? "No matches"
                 : `${hit + 1} of ${found.places.length}${found.isAll ? "" : " or more"}`}
             </Text>
-            <ActionIcon size="sm" variant="default" aria-label="The one before" onClick={() => go(hit - 1)}>
+            <ActionIcon size="sm" variant="default" aria-label="Previous match" onClick={() => go(hit - 1)}>
               <ChevronUp size={14} />
             </ActionIcon>
-            <ActionIcon size="sm" variant="default" aria-label="The next one" onClick={() => go(hit + 1)}>
+            <ActionIcon size="sm" variant="default" aria-label="Next match" onClick={() => go(hit + 1)}>
               <ChevronDown size={14} />
             </ActionIcon>
           </Group>
@@ -173,12 +173,12 @@ function Chosen({ row, root }: { row: Row; root: string }) {
           {path}
         </Text>
         <Group gap={6} wrap="nowrap">
-          <Copy text={path} label="Path" aria-label="Copy the path" testid="copy-path" />
-          <Copy text={text} label="Value" aria-label="Copy the value" testid="copy-value" />
+          <CopyTextButton text={path} label="Path" aria-label="Copy the path" testid="copy-path" />
+          <CopyTextButton text={text} label="Value" aria-label="Copy the value" testid="copy-value" />
         </Group>
       </Group>
       {typeof row.value === "string" && (row.value.length > SHORT || row.value.includes("\n")) && (
-        <LongText text={row.value} label="Chosen text" name="value.txt" lines={8} />
+        <LongText text={row.value} label="Selected text" name="value.txt" lines={8} />
       )}
     </div>
   );

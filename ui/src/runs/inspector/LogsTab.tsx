@@ -1,4 +1,4 @@
-/** What is known of the run or the step, line by line: its history, the agents' own words, and every exchange. */
+/** The log of a run or a step: its events, the progress reports of agents, and the exchanges. */
 
 import { Button, Group, Text } from "@mantine/core";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
@@ -10,7 +10,7 @@ import { useRefetchOnChange } from "../../api/useRefetchOnChange.ts";
 import { clockTime } from "../../app/clockTime.ts";
 import { download } from "../../app/download.ts";
 import { Loading } from "../../app/Loading.tsx";
-import { absolute, useTimeZone } from "../../app/Timestamp.tsx";
+import { absoluteTime, useTimeZone } from "../../app/Timestamp.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import classes from "./inspector.module.css";
 
@@ -46,7 +46,7 @@ export function LogsTab({
     staleTime: 0,
     refetchInterval: live ? AGAIN_MS : false,
   });
-  // The last lines come with the end.
+  // The last lines arrive with the end of the run.
   useRefetchOnChange(live, query);
   const whole = useMutation({
     mutationFn: () =>
@@ -74,17 +74,17 @@ export function LogsTab({
           leftSection={<Download size={13} aria-hidden />}
           loading={whole.isPending}
           onClick={() => whole.mutate()}
-          title="All lines, each a JSON object"
+          title="Download all lines as JSON objects"
           data-testid="download-logs"
         >
-          All as JSON lines
+          Download JSON Lines
         </Button>
       </Group>
       {problem}
       {whole.error !== null && <ProblemPanel error={whole.error} again={() => whole.mutate()} />}
       {lines.length === 0 ? (
         <Text size="sm" c="dimmed">
-          Nothing has happened to it yet.
+          No log lines yet.
         </Text>
       ) : (
         <ol className={classes["lines"]} tabIndex={0} aria-label="Log">
@@ -101,7 +101,7 @@ export function LogsTab({
           loading={query.isFetchingNextPage}
           onClick={() => void query.fetchNextPage()}
         >
-          More lines
+          Load more lines
         </Button>
       )}
     </div>
@@ -114,7 +114,7 @@ function LogLine({ line, steps }: { line: Line; steps: boolean }) {
   const at = Date.parse(line.at);
   return (
     <li className={classes["line"]} data-level={line.level} data-source={line.source} data-testid="log-line">
-      <time dateTime={line.at} title={absolute(at, zone)}>
+      <time dateTime={line.at} title={absoluteTime(at, zone)}>
         {clockTime(at, zone)}
       </time>
       <Icon size={13} aria-label={line.level} />

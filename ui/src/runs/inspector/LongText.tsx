@@ -1,10 +1,10 @@
-/** Text as it is. What is longer than a browser shows with ease is cut, says so, and can be had as a file. */
+/** Plain text. Long texts are truncated with a notice, and can be downloaded. */
 
 import { Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
 
 import { sizeOf } from "../../app/bytes.ts";
-import { Copy } from "../../app/Copy.tsx";
+import { CopyTextButton } from "../../app/CopyTextButton.tsx";
 import { download } from "../../app/download.ts";
 import classes from "./inspector.module.css";
 
@@ -26,7 +26,7 @@ export function LongText({ text, label, name, lines }: { text: string; label: st
         {isCut ? text.slice(0, most) : text}
       </pre>
       <Group gap="xs" mt={6}>
-        <Copy text={text} label="Copy" aria-label={`Copy: ${label}`} />
+        <CopyTextButton text={text} label="Copy" aria-label={`Copy: ${label}`} />
         {isCut && (
           <>
             <Text size="xs" data-testid="cut">

@@ -1,4 +1,4 @@
-/** The run itself: what it was given, what came of it, and all that happened. */
+/** The inspector of the run itself: input, output or error, events, logs and exchanges. */
 
 import { Anchor, Group, Stack, Text } from "@mantine/core";
 
@@ -12,7 +12,7 @@ import classes from "./inspector.module.css";
 import type { InspectorProps } from "./Inspector.tsx";
 import { LogsTab } from "./LogsTab.tsx";
 import { TabBar, type TabSpec, wishOf } from "./TabBar.tsx";
-import { isOver, movesOf, useRunDetail } from "./useInspected.ts";
+import { isOver, movesOf, useRunDetail } from "./useDetails.ts";
 import { NoValue, ValueView } from "./ValueView.tsx";
 
 export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProps) {
@@ -54,13 +54,13 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
             show: () => (
               <FailureView
                 failure={error}
-                title="The run has failed"
+                title="The run failed"
                 next={
                   error.step === null || error.step === undefined ? (
-                    "Nothing more happens. Retry the run once the cause is gone."
+                    "Fix the cause, then retry the run."
                   ) : (
                     <>
-                      It failed at the step{" "}
+                      The run failed at the step{" "}
                       <Anchor
                         component="button"
                         type="button"
@@ -69,7 +69,7 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
                       >
                         {error.step}
                       </Anchor>
-                      . Nothing more happens. Retry the run from there once the cause is gone.
+                      . Fix the cause, then retry the run from this step.
                     </>
                   )
                 }
@@ -96,16 +96,16 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
     <Stack gap="xs" className={classes["inspector"]} data-testid="inspector">
       <Group gap="sm">
         <Text component="h2" size="sm" fw={700}>
-          The run
+          Run
         </Text>
         <Text span size="sm">
           <StatusBadge status={model.status} />
         </Text>
         <Text size="xs" c="dimmed">
-          Select a step to look into it.
+          Select a step to inspect it.
         </Text>
       </Group>
-      <TabBar tabs={tabs} wish={wished} first={first} onTab={onTab} label="What is known of the run" />
+      <TabBar tabs={tabs} wish={wished} first={first} onTab={onTab} label="Run details" />
     </Stack>
   );
 }
@@ -115,10 +115,10 @@ function noOutput(status: string): string {
     case "COMPLETED":
       return "The workflow's output is null.";
     case "FAILED":
-      return "The run has failed, so it has no output.";
+      return "The run failed, so it has no output.";
     case "CANCELLED":
       return "The run was cancelled, so it has no output.";
     default:
-      return "The output comes when the run is done.";
+      return "The output is available when the run completes.";
   }
 }

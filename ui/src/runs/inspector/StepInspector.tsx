@@ -1,11 +1,11 @@
-/** One step, one of its attempts, or one of its items. */
+/** The inspector of a step, an attempt or an item. */
 
 import { Anchor, Badge, Group, Select, SegmentedControl, Stack, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useMemo, type ReactNode } from "react";
 
 import { Loading } from "../../app/Loading.tsx";
-import { lasting, useNow } from "../../app/Timestamp.tsx";
+import { formatDuration, useNow } from "../../app/Timestamp.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { WireTab } from "../../wire/WireTab.tsx";
@@ -21,10 +21,10 @@ import { expressionOf } from "./jsonRows.ts";
 import { LogsTab } from "./LogsTab.tsx";
 import { TabBar, type TabSpec, wishOf } from "./TabBar.tsx";
 import { useEvents } from "./useEvents.ts";
-import { isOver, mayHaveFailed, movesOf, type Step, stepIn, useStepDetail } from "./useInspected.ts";
+import { isOver, mayHaveFailed, movesOf, type Step, stepIn, useStepDetail } from "./useDetails.ts";
 import { NoValue, ValueView } from "./ValueView.tsx";
 
-// More than these are chosen from a list.
+// More attempts than this are shown in a select field.
 const MOST_BUTTONS = 6;
 
 export function StepInspector({
@@ -44,7 +44,7 @@ export function StepInspector({
     return (
       <Stack gap="xs" data-testid="inspector">
         <ProblemPanel error={query.error} again={() => void query.refetch()} />
-        <Instead onClick={() => onSelect(null, null)}>Show the run itself</Instead>
+        <FallbackLink onClick={() => onSelect(null, null)}>Show the run</FallbackLink>
       </Stack>
     );
   }
@@ -79,7 +79,7 @@ export function StepInspector({
       show: () =>
         step.input === null || step.input === undefined ? (
           <NoValue>
-            {isLoop ? "Each item has its own input: choose one in Items." : "The step has not been called yet."}
+            {isLoop ? "Each item has its own input. Select one on the Items tab." : "The step has not been called yet."}
           </NoValue>
         ) : (
           <ValueView
@@ -126,7 +126,7 @@ export function StepInspector({
         ),
     },
   ];
-  // The one that a step waits for is in the chart before it has begun.
+  // The timeline shows a scheduled attempt before it starts.
   const missing = attempt === null || (live && attempt === step.attempts + 1) ? null : missingAttempt(step, attempt);
   return (
     <Stack gap="xs" className={classes["inspector"]} data-testid="inspector">
@@ -147,22 +147,22 @@ export function StepInspector({
           wish={wished}
           first={firstTab(step, attempt, hasError, isLoop)}
           onTab={onTab}
-          label={`What is known of ${name}`}
+          label={`Details of ${name}`}
         />
       ) : (
         <>
           <Text size="sm" role="alert" data-testid="no-attempt">
             {missing}
           </Text>
-          <Instead onClick={() => onSelect(name, null)}>Show all attempts</Instead>
+          <FallbackLink onClick={() => onSelect(name, null)}>Show all attempts</FallbackLink>
         </>
       )}
     </Stack>
   );
 }
 
-/** Where to go on from what is not there. */
-function Instead({ onClick, children }: { onClick: () => void; children: string }) {
+/** A link shown instead of a missing step or attempt. */
+function FallbackLink({ onClick, children }: { onClick: () => void; children: string }) {
   return (
     <Anchor component="button" type="button" size="sm" ta="left" onClick={onClick} data-testid="instead">
       {children}
@@ -170,25 +170,25 @@ function Instead({ onClick, children }: { onClick: () => void; children: string 
   );
 }
 
-const WAITS: Readonly<Record<NonNullable<Step["waiting_for"]>["kind"], string>> = {
-  input: "The agent asks",
-  auth: "The agent asks for permission",
-  retry: "It waits for its next attempt",
-  remote: "The agent works on it",
-  outcome: "Nobody knows what became of the call",
+const WAITING_LABELS: Readonly<Record<NonNullable<Step["waiting_for"]>["kind"], string>> = {
+  input: "Question from the agent",
+  auth: "Login required by the agent",
+  retry: "Waiting for the next attempt",
+  remote: "The agent is working on its remote task",
+  outcome: "The outcome of the call is unknown",
 };
 
 function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {
   const isQuestion = waiting.kind === "input" || waiting.kind === "auth";
   return (
     <Text size="sm" component="div" className={classes["waits"]} data-testid="waiting-for">
-      {WAITS[waiting.kind]}
+      {WAITING_LABELS[waiting.kind]}
       {waiting.text === "" ? "." : `: ${waiting.text}`}
       {isQuestion && (
         <>
           {" "}
           <Anchor component={Link} to="/inbox" size="sm" underline="always">
-            Answer it in the inbox
+            Reply in the inbox
           </Anchor>
         </>
       )}
@@ -250,11 +250,11 @@ function Head({
             size="sm"
             data-testid="child"
           >
-            Run of {step.workflow}
+            Child run of {step.workflow}
           </Anchor>
         )}
         {step.protocol !== null && (
-          <Text size="xs" c="dimmed" title="The dialect that was spoken" data-testid="dialect">
+          <Text size="xs" c="dimmed" title="Dialect" data-testid="dialect">
             {step.protocol}
           </Text>
         )}
@@ -328,13 +328,13 @@ function Output({
   onTab: (tab: string) => void;
 }) {
   if (attempt !== null && attempt < step.attempts) {
-    return <NoValue>{`Attempt ${attempt} gave no output; attempt ${attempt + 1} followed it.`}</NoValue>;
+    return <NoValue>{`Attempt ${attempt} has no output. Attempt ${attempt + 1} followed.`}</NoValue>;
   }
   return (
     <Stack gap="xs">
       {step.warnings.map((warning, place) => (
         <Text key={place} size="sm" c="var(--status-waiting)">
-          Odd about the answer: {warning}
+          Warning: {warning}
         </Text>
       ))}
       {step.output === null || step.output === undefined ? (
@@ -352,7 +352,7 @@ function Output({
   );
 }
 
-/** As an expression of a later step would name it; an item's is part of its step's. */
+/** The expression that refers to the output. The output of an item has none of its own. */
 function rootOf(step: string): string {
   return step.includes("[") ? "output" : expressionOf("steps", [step, "output"]);
 }
@@ -360,24 +360,24 @@ function rootOf(step: string): string {
 function noOutput(status: Step["status"]): string {
   switch (status) {
     case "COMPLETED":
-      return "The agent's output is null.";
+      return "The output is null.";
     case "SKIPPED":
       return "The step was skipped, so it has no output.";
     case "FAILED":
-      return "The step has failed, so it has no output.";
+      return "The step failed, so it has no output.";
     case "CANCELLED":
       return "The step was cancelled, so it has no output.";
     case "OUTCOME_UNKNOWN":
-      return "Nobody knows whether the agent did the work, so there is no output yet.";
+      return "The outcome of the call is unknown, so there is no output yet.";
     default:
-      return "The output comes when the step is done.";
+      return "The output is available when the step completes.";
   }
 }
 
 function WireOfItems({ onItems }: { onItems: () => void }) {
   return (
     <Text size="sm" data-testid="wire-of-items">
-      Each item has its own exchanges: choose one in{" "}
+      Each item has its own exchanges. Select one on the tab{" "}
       <Anchor component="button" type="button" size="sm" onClick={onItems}>
         Items
       </Anchor>
@@ -397,16 +397,16 @@ function Errors({
   model: RunModel;
   onTab: (tab: string) => void;
 }) {
-  // A failure of the step itself, such as a deadline, belongs to no attempt.
+  // A failure of the step itself, such as a missed deadline, has no attempt.
   const own = step.error !== null && !failures.some((each) => each.attempt === step.error?.attempt) ? step.error : null;
   return (
     <Stack gap="sm">
-      {own !== null && <FailureView failure={own} title="The step has failed" next={afterFailure(step, model)} />}
+      {own !== null && <FailureView failure={own} title="The step failed" next={afterFailure(step, model)} />}
       {[...failures].reverse().map((each) => (
         <FailureView
           key={each.attempt}
           failure={each.failure}
-          title={`Attempt ${each.attempt} has failed`}
+          title={`Attempt ${each.attempt} failed`}
           next={<Next end={each} step={step} model={model} />}
         />
       ))}
@@ -420,41 +420,40 @@ function Next({ end, step, model }: { end: AttemptEnd; step: Step; model: RunMod
   const runIsOver = model.finishedAt !== null;
   if (end.attempt < step.attempts) return `Attempt ${end.attempt + 1} followed.`;
   if (end.due !== null && step.status === "WAITING" && !runIsOver) {
-    return `Attempt ${end.attempt + 1} begins in ${lasting(Math.max(0, Date.parse(end.due) - present))}.`;
+    return `Attempt ${end.attempt + 1} starts in ${formatDuration(Math.max(0, Date.parse(end.due) - present))}.`;
   }
-  if (step.status === "OUTCOME_UNKNOWN") return "Trunkline waits for a person to say what became of the call.";
+  if (step.status === "OUTCOME_UNKNOWN") return "A person has to resolve the unknown outcome in the inbox.";
   return step.status === "FAILED" ? afterFailure(step, model) : null;
 }
 
 function afterFailure(step: Step, model: RunModel): string {
   if (indexOf(step.name) !== null) return afterItem(step.name, model);
-  if (stepIn(model, step.name)?.handled === true)
-    return "The workflow has foreseen this (on_error) and goes on without it.";
+  if (stepIn(model, step.name)?.handled === true) return "The workflow handles this failure (on_error) and continues.";
   return model.finishedAt !== null
-    ? "No attempt follows. Retry the run from this step once the cause is gone."
-    : "No attempt follows. What else the run has begun comes to its end first.";
+    ? "There are no more attempts. Fix the cause, then retry the run from this step."
+    : "There are no more attempts. The run fails when its active steps have ended.";
 }
 
-/** The history calls the failure of every item foreseen: what it means is to be seen in what became of its step. */
+/** The history marks the failure of every item as handled; the status of its step tells the consequence. */
 function afterItem(item: string, model: RunModel): string {
   const name = ownerOf(item);
   const owner = stepIn(model, name);
   switch (owner?.status) {
     case "COMPLETED":
-      return `The step ${name} has completed all the same (on_error of its for_each).`;
+      return `The step ${name} completed despite this failure (on_error of its for_each).`;
     case "FAILED": {
       const isCause = owner.error?.causeItem === indexOf(item);
       const failed = isCause
-        ? `No attempt follows. With it the step ${name} has failed`
-        : `No attempt follows. The step ${name} has failed, too`;
-      if (owner.handled) return `${failed}; the workflow has foreseen that (on_error) and goes on without it.`;
+        ? `There are no more attempts. This failure made the step ${name} fail`
+        : `There are no more attempts. The step ${name} failed because of another item`;
+      if (owner.handled) return `${failed}. The workflow handles the failure (on_error) and continues.`;
       return model.finishedAt !== null
-        ? `${failed}. Retry the run from that step once the cause is gone.`
-        : `${failed}. What else the run has begun comes to its end first.`;
+        ? `${failed}. Fix the cause, then retry the run from that step.`
+        : `${failed}. The run fails when its active steps have ended.`;
     }
     case "CANCELLED":
-      return `No attempt follows. The step ${name} was cancelled.`;
+      return `There are no more attempts. The step ${name} was cancelled.`;
     default:
-      return `No attempt follows. The step ${name} goes on with its other items (on_error of its for_each).`;
+      return `There are no more attempts. The step ${name} continues with its other items (on_error of its for_each).`;
   }
 }

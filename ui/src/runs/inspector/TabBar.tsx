@@ -1,4 +1,4 @@
-/** The tabs of the inspector, as the address has them. */
+/** The tabs of the inspector. The selected tab is kept in the URL. */
 
 import { Tabs } from "@mantine/core";
 import type { ReactNode } from "react";
@@ -32,7 +32,7 @@ export function TabBar({
 }: {
   tabs: readonly TabSpec[];
   wish: string | null;
-  /** Shown where the address names none, or one that is not there. */
+  /** The tab to show if the URL has none or an unknown one. */
   first: string;
   onTab: (tab: string) => void;
   label: string;

@@ -1,4 +1,4 @@
-/** A value of a run as people read it: its text, its JSON as a tree, its files. */
+/** A value of a run: as text, as a JSON tree, or its files. */
 
 import { Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useMemo } from "react";
@@ -10,7 +10,7 @@ import { LongText } from "./LongText.tsx";
 
 export type Form = "text" | "json" | "files";
 
-/** `root` is how an expression names the value; `form` null: whatever suits it. */
+/** `root` is the expression that refers to the value; `form` null selects a suitable format. */
 export function ValueView({
   value,
   root,
@@ -38,7 +38,7 @@ export function ValueView({
         <Group>
           <SegmentedControl
             size="xs"
-            aria-label={`How the ${label} is shown`}
+            aria-label={`Format of the ${label}`}
             data={[...forms]}
             value={shown}
             onChange={(chosen) => onForm(chosen)}
@@ -66,7 +66,7 @@ export function NoValue({ children }: { children: string }) {
   );
 }
 
-/** What is to be read of it: itself, or the field that agents' answers have for that. */
+/** The readable text: the value itself, or the text field of an agent's output. */
 function textOf(value: unknown): string | null {
   if (typeof value === "string") return value;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null;

@@ -1,20 +1,20 @@
-/** What each attempt of a step came to, as the history tells it. Pure. */
+/** The failures of a step's attempts, from its events. Pure. */
 
 import type { components } from "../../api/schema.d.ts";
-import type { RunEvent } from "../../api/stream.ts";
+import type { RunEvent } from "../../api/eventStream.ts";
 
 export type Failure = components["schemas"]["StepFailure"];
 
 export interface AttemptEnd {
   readonly attempt: number;
   readonly failure: Failure;
-  /** When the next one begins; null: none was planned. */
+  /** The start of the next attempt; null if none is scheduled. */
   readonly due: string | null;
 }
 
 const ENDINGS = new Set(["StepRetryScheduled", "StepFailed", "StepOutcomeUnknown"]);
 
-/** The failed attempts among what has happened to a step, in their order. A step may fail before its first. */
+/** The failed attempts in order. A step may fail before its first attempt. */
 export function failedAttempts(events: readonly RunEvent[]): readonly AttemptEnd[] {
   const ends = new Map<number, AttemptEnd>();
   for (const { type, data } of events) {

@@ -1,11 +1,10 @@
 /**
- * Files and texts in what an agent has answered, or was sent.
+ * Finds the files and texts in inputs and outputs of agents.
  *
  *     {"kind": "file", "file": {"name", "mimeType", "bytes" | "uri" | "blob"}}      A2A 0.x
  *     {"filename", "mediaType", "raw" | "url" | "blob"}                              A2A 1.0
  *
- * `blob` stands for content that is kept beside the run. Everything here was written by an agent: names and types are
- * words to show, never something to go by.
+ * `blob` refers to content in the blob store. All of this is untrusted: names and types are displayed, but not relied on.
  */
 
 export interface FoundFile {
@@ -69,7 +68,7 @@ function text(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** About: four letters hold three bytes. */
+/** Approximate: four characters encode three bytes. */
 export function bytesOf(file: FoundFile): number | null {
   switch (file.content.of) {
     case "inline":
@@ -81,16 +80,16 @@ export function bytesOf(file: FoundFile): number | null {
   }
 }
 
-// What a browser draws and nothing else. SVG is a program: it is never shown.
+// Raster images only. SVG can contain scripts, so it is never shown.
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp"]);
 
-/** The type to give the browser, or null: not a picture that is shown. */
+/** The image type for the browser, or null if the file is not shown as an image. */
 export function pictureType(type: string): string | null {
   const plain = type.split(";")[0]!.trim().toLowerCase();
   return PICTURES.has(plain) ? plain : null;
 }
 
-/** An address that a browser may be sent to, or null. */
+/** A URL that is safe to link to, or null. */
 export function safeLink(url: string): string | null {
   try {
     const parsed = new URL(url);
@@ -100,7 +99,7 @@ export function safeLink(url: string): string | null {
   }
 }
 
-/** Null: it is not base64. */
+/** Null if the text is not base64. */
 export function decoded(base64: string): Uint8Array<ArrayBuffer> | null {
   try {
     const letters = atob(base64.replaceAll("-", "+").replaceAll("_", "/"));

@@ -1,8 +1,8 @@
-/** Which items of a step are listed, as it stands in the address of a run; left out: all that have begun. */
+/** The status filter of the item list in the URL; all started items by default. */
 
 import type { StepStatus } from "../model.ts";
 
-/** As the counts of a step have it. What is pending has not begun: there is nothing to list. */
+/** The statuses by count. Pending items have not started, so they are not listed. */
 export const LISTED = {
   completed: ["COMPLETED"],
   failed: ["FAILED"],

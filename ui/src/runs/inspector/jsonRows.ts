@@ -1,8 +1,8 @@
 /**
- * A JSON value as the rows of a tree: only those that are open, so that megabytes cost what is looked at.
+ * Converts a JSON value to tree rows, only for expanded nodes, so that the cost depends on the visible part.
  *
- * A place in the value is the list of keys that lead to it. Long lists are shown in stretches: a stretch is a row of its
- * own, and no part of a place.
+ * A path is the list of keys that lead to a value. Long lists are divided into ranges. A range is a row, but not part of
+ * a path.
  */
 
 import { isExact } from "../../api/exactJson.ts";
@@ -11,13 +11,13 @@ export type Json = unknown;
 export type Place = readonly (string | number)[];
 
 export interface Row {
-  /** Unlike a place, different for a stretch and for its first item. */
+  /** Unlike a path, different for a range and for its first item. */
   readonly key: string;
   readonly place: Place;
   readonly depth: number;
   readonly name: string;
   readonly value: Json;
-  /** How many it holds; null: it cannot be opened. */
+  /** The number of children; null if it cannot be expanded. */
   readonly size: number | null;
   readonly stretch: { readonly from: number; readonly to: number } | null;
 }
@@ -82,19 +82,19 @@ function addRange(
   }
 }
 
-/** Whether it is a list or an object. */
+/** Whether the value is a list or an object. */
 export function isHolder(value: Json): value is object {
   return typeof value === "object" && value !== null && !isExact(value);
 }
 
-/** How many items or fields it has; null for what has none to show. */
+/** The number of items or fields; null if there are none to show. */
 export function sizeOfValue(value: Json): number | null {
   if (!isHolder(value)) return null;
   const size = Array.isArray(value) ? value.length : Object.keys(value).length;
   return size === 0 ? null : size;
 }
 
-/** What has to be open for the place to be seen. */
+/** The rows that must be expanded to show the path. */
 export function opening(root: Json, place: Place): readonly string[] {
   const keys: string[] = [];
   let value = root;
@@ -112,7 +112,7 @@ export function opening(root: Json, place: Place): readonly string[] {
   return keys;
 }
 
-/** Places whose name or value has the text in it, whatever its case, in the order of the tree. */
+/** The paths whose key or value contains the text, ignoring case, in the order of the tree. */
 export function find(root: Json, text: string): { readonly places: readonly Place[]; readonly isAll: boolean } {
   const wanted = text.toLowerCase();
   const places: Place[] = [];
@@ -136,7 +136,7 @@ export function find(root: Json, text: string): { readonly places: readonly Plac
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** As an expression of a workflow can name it. */
+/** The workflow expression that refers to the path. */
 export function expressionOf(root: string, place: Place): string {
   return place.reduce<string>((path, key) => {
     if (typeof key === "number") return `${path}[${key}]`;

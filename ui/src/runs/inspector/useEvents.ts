@@ -1,32 +1,32 @@
-/** The history of a run or of one step, read page by page and kept; only what is new is asked for. */
+/** Loads the events of a run or a step page by page, and then only new events. */
 
 import { useThrottledValue } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
-import type { RunEvent } from "../../api/stream.ts";
+import type { RunEvent } from "../../api/eventStream.ts";
 import { eventPage } from "../eventPage.ts";
 
 interface History {
   readonly events: readonly RunEvent[];
-  /** Up to this number there are no others. */
+  /** The list is complete up to this sequence number. */
   readonly to: number;
 }
 
 const NOTHING: History = { events: [], to: 0 };
-// What is read of a run's history before somebody wants to see more of it.
+// The number of events that are loaded before the user scrolls.
 const FIRST = 100;
 const PAGE = 1_000;
-// A browser holds so many with ease; of a longer history the beginning is shown.
+// The maximum number of events in memory; of a longer history, the beginning is shown.
 export const MOST_EVENTS = 50_000;
 const EVERY_MS = 500;
 
-/** `seq`: the last event of the run that is known to be there. Nothing is read while it is not `wanted`. */
+/** `seq`: the last known event of the run. Nothing is loaded unless `wanted`. */
 export function useEvents(run: string, step: string | null, seq: number, wanted = true) {
   const queries = useQueryClient();
   const key = ["run", run, "events", step];
   const latest = useThrottledValue(seq, EVERY_MS);
-  // Of a step all are read: what became of its attempts is among them.
+  // All events of a step are loaded, because they contain the results of its attempts.
   const [most, setMost] = useState(step === null ? FIRST : MOST_EVENTS);
   const query = useQuery({
     queryKey: key,
@@ -61,7 +61,7 @@ async function readOn(
     const page = await eventPage(run, query, signal);
     events.push(...page.events);
     to = Math.max(to, page.events[page.events.length - 1]?.seq ?? 0);
-    // What was there when it was asked for has been looked through.
+    // All events that existed at the time of the request are loaded.
     if (page.isLast) return { events, to: Math.max(to, latest) };
   }
   return { events, to };

@@ -1,4 +1,4 @@
-/** The agents of a run: the first ones by name, the rest as a number that names them on hover and to a screen reader. */
+/** The agents of a run: the first names, and a count of the rest with a tooltip. */
 
 import { VisuallyHidden } from "@mantine/core";
 

@@ -1,19 +1,19 @@
-/** Asks before many runs are cancelled or retried, says how many, and shows how it went for each. */
+/** Asks for confirmation before many runs are cancelled or retried, and shows the results. */
 
 import { Alert, Button, Group, List, Modal, Progress, Radio, Stack, Text } from "@mantine/core";
 import { PhoneCall } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
 import { AnchorLink } from "../../app/links.tsx";
-import { wordsOf } from "../actions/runCommands.ts";
-import { type BulkWish, type Failure, isUnclear, meant, type Progress as Went, useBulk } from "./bulk.ts";
+import { errorMessage } from "../actions/runCommands.ts";
+import { type BulkAction, type Failure, isUnclear, meant, type Progress as Went, useBulk } from "./bulk.ts";
 import classes from "./list.module.css";
 import type { Run } from "./useRuns.ts";
-import { counted, named } from "./words.ts";
+import { counted, named } from "./formatCounts.ts";
 
 const MOST_AGENTS = 6;
-const DONE: Readonly<Record<BulkWish, string>> = {
-  cancel: "asked to cancel",
+const DONE: Readonly<Record<BulkAction, string>> = {
+  cancel: "being cancelled",
   retry: "retried",
   restart: "retried",
 };
@@ -25,12 +25,12 @@ export function BulkDialog({
 }: {
   wish: "cancel" | "retry";
   runs: readonly Run[];
-  /** The runs that stay ticked; null: as it was. */
+  /** The runs that stay selected; null keeps the selection. */
   onClose: (left: readonly Run[] | null) => void;
 }) {
   const { progress, go, stop } = useBulk();
   const [whole, setWhole] = useState(meant("retry", runs).length === 0);
-  const asked: BulkWish = wish === "cancel" ? "cancel" : whole ? "restart" : "retry";
+  const asked: BulkAction = wish === "cancel" ? "cancel" : whole ? "restart" : "retry";
   const chosen = meant(asked, runs);
   const isGoing = progress.state === "going";
   const isOver = progress.state === "over" || progress.state === "stopped";
@@ -62,17 +62,17 @@ export function BulkDialog({
               <Retrying chosen={chosen} runs={runs} whole={whole} onWhole={setWhole} />
             )}
             {chosen.length < runs.length && (
-              <LeftAlone wish={asked} number={runs.length - chosen.length} of={runs.length} />
+              <SkippedRuns wish={asked} number={runs.length - chosen.length} of={runs.length} />
             )}
           </>
         ) : (
-          <Going went={progress} wish={asked} />
+          <BulkProgress went={progress} wish={asked} />
         )}
         <Group justify="flex-end" gap="sm">
           {progress.state === "ready" && (
             <>
               <Button variant="default" onClick={close} data-autofocus>
-                {wish === "cancel" ? "Keep them running" : "Do not retry"}
+                {wish === "cancel" ? "Keep running" : "Cancel"}
               </Button>
               <Button
                 {...(wish === "cancel" ? { color: "red.9" } : {})}
@@ -99,8 +99,8 @@ export function BulkDialog({
           {isOver && left.length > 0 && (
             <Button onClick={() => void go(asked, left)} data-testid="bulk-again">
               {progress.state === "stopped"
-                ? `Go on with ${counted(left.length, "run")}`
-                : `Try ${counted(left.length, "run")} again`}
+                ? `Continue with ${counted(left.length, "run")}`
+                : `Retry ${counted(left.length, "request")}`}
             </Button>
           )}
         </Group>
@@ -112,9 +112,9 @@ export function BulkDialog({
 function Cancelling() {
   return (
     <>
-      <Text size="sm">Agents that can be told to stop are told. What they have done already stays done.</Text>
+      <Text size="sm">Agents that support cancellation are notified. Work that is already done is not undone.</Text>
       <Text size="sm">
-        A cancelled run does not go on. It can be retried as a new run, which keeps what was completed.
+        A cancelled run cannot be resumed. You can retry it as a new run that reuses the completed steps.
       </Text>
     </>
   );
@@ -135,30 +135,24 @@ function Retrying({
   const unfinished = meant("retry", runs).length;
   return (
     <>
-      <Text size="sm">
-        Each retry is a new run with an id of its own, with the same input. The runs before stay as they are.
-      </Text>
-      <Radio.Group
-        label="What runs again"
-        value={whole ? "all" : "rest"}
-        onChange={(value) => onWhole(value === "all")}
-      >
+      <Text size="sm">Each retry starts a new run with the same input. The original runs do not change.</Text>
+      <Radio.Group label="Steps to run" value={whole ? "all" : "rest"} onChange={(value) => onWhole(value === "all")}>
         <Stack gap="xs" mt="xs">
           <Radio
             value="rest"
-            label="What did not complete"
+            label="Incomplete steps"
             description={
               unfinished === 0
-                ? "All of these runs have completed."
-                : `In ${counted(unfinished, "run")} that failed or were cancelled; completed outputs are kept.`
+                ? "All selected runs are completed."
+                : `Retries ${counted(unfinished, "failed or cancelled run")}. Outputs of completed steps are reused.`
             }
             disabled={unfinished === 0}
             data-testid="bulk-rest"
           />
           <Radio
             value="all"
-            label="Everything"
-            description="Nothing is kept; completed runs are run again, too."
+            label="All steps"
+            description="No outputs are reused. Completed runs are retried too."
             data-testid="bulk-all"
           />
         </Stack>
@@ -167,56 +161,55 @@ function Retrying({
         variant="light"
         color="orange"
         icon={<PhoneCall />}
-        title="Agents are called again"
+        title="Agents will be called again"
         styles={{ title: { color: "var(--mantine-color-text)" } }}
         data-testid="bulk-consequences"
       >
         <Text size="sm">
           {agents.length === 0
-            ? "Steps of other workflows run again, and with them their agents."
-            : `They may repeat work that they have done before: ${named(agents, MOST_AGENTS)}.`}
+            ? "Child runs start again and call their agents."
+            : `These agents may repeat work that they have already done: ${named(agents, MOST_AGENTS)}.`}
         </Text>
       </Alert>
     </>
   );
 }
 
-function LeftAlone({ wish, number, of }: { wish: BulkWish; number: number; of: number }) {
+function SkippedRuns({ wish, number, of }: { wish: BulkAction; number: number; of: number }) {
   const why = {
-    cancel: "ended already or are being cancelled",
-    retry: "have completed or have not ended yet",
-    restart: "have not ended yet",
+    cancel: "already ended or being cancelled",
+    retry: "completed or not ended yet",
+    restart: "not ended yet",
   }[wish];
   return (
     <Text size="sm" c="dimmed" data-testid="left-alone">
-      {number} of the {of} selected {why}, and {number === 1 ? "is" : "are"} left alone.
+      {number} of {of} selected runs will be skipped: {why}.
     </Text>
   );
 }
 
-function Going({ went, wish }: { went: Went; wish: BulkWish }) {
+function BulkProgress({ went, wish }: { went: Went; wish: BulkAction }) {
   const well = went.done - went.failures.length;
   const isOver = went.state !== "going";
   const place = useRef<HTMLDivElement>(null);
-  // The button that was pressed is there no more: without this the keyboard would be outside of the dialog.
+  // The pressed button is gone, so the focus would leave the dialog without this.
   useEffect(() => place.current?.focus(), [isOver]);
   return (
     <Stack gap="xs" ref={place} tabIndex={-1} className={classes["went"]}>
-      <Progress value={(100 * went.done) / went.of} aria-label="Runs asked" />
+      <Progress value={(100 * went.done) / went.of} aria-label="Progress" />
       <Text size="sm" role="status" data-testid="bulk-progress">
         {isOver
-          ? `${counted(well, "run")} ${DONE[wish]}${went.failures.length > 0 ? `, ${went.failures.length} not` : ""}.`
+          ? `${counted(well, "run")} ${DONE[wish]}${went.failures.length > 0 ? `, ${went.failures.length} failed` : ""}.`
           : `${went.done} of ${went.of}…`}
-        {went.state === "stopped" &&
-          ` Stopped: ${went.unasked.length} ${went.unasked.length === 1 ? "was" : "were"} not asked.`}
+        {went.state === "stopped" && ` Stopped: ${went.unasked.length} not processed.`}
       </Text>
       {went.failures.length > 0 && <Failures failures={went.failures} />}
       {isOver && went.failures.length + went.unasked.length > 0 && (
         <Text size="sm" c="dimmed" data-testid="bulk-left">
-          {went.failures.length + went.unasked.length === 1 ? "It stays selected." : "They stay selected."}
+          {went.failures.length + went.unasked.length === 1 ? "This run stays selected." : "These runs stay selected."}
           {wish !== "cancel" &&
             went.failures.some(({ error }) => isUnclear(error)) &&
-            " A retry without an answer may have begun all the same: tried again, it does not begin twice."}
+            " A retry without a response may have started. Repeating it does not start a second run."}
         </Text>
       )}
     </Stack>
@@ -230,7 +223,7 @@ function Failures({ failures }: { failures: readonly Failure[] }) {
       spacing="xs"
       className={classes["failures"]}
       listStyleType="none"
-      aria-label="Runs for which it failed"
+      aria-label="Failed requests"
       data-testid="bulk-failures"
     >
       {failures.map(({ run, error }) => (
@@ -238,7 +231,7 @@ function Failures({ failures }: { failures: readonly Failure[] }) {
           <AnchorLink to="/runs/$run" params={{ run: run.id }} search={{}} size="sm" ff="monospace">
             {run.id}
           </AnchorLink>
-          <Text size="sm">{wordsOf(error)}</Text>
+          <Text size="sm">{errorMessage(error)}</Text>
         </List.Item>
       ))}
     </List>

@@ -1,16 +1,16 @@
-/** An empty list: the next thing to do, or how to ask for more. */
+/** The empty list of runs: suggests the next step, or to change the filters. */
 
 import { Button, Code, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 
 import { api, body } from "../../api/client.ts";
-import { Copy } from "../../app/Copy.tsx";
+import { CopyTextButton } from "../../app/CopyTextButton.tsx";
 import { ButtonLink } from "../../app/links.tsx";
 import classes from "./list.module.css";
 import type { RunsSearch } from "./search.ts";
 
-// Where the command line looks unless it is told otherwise.
+// The default URL of the command line.
 const DEFAULT_URL = "http://127.0.0.1:8000";
 
 export function NoRuns() {
@@ -30,16 +30,10 @@ export function NoRuns() {
   const here = window.location.origin === DEFAULT_URL ? "" : ` --url ${window.location.origin}`;
   const [text, command] =
     workflow !== undefined
-      ? ["Nothing has run yet. Start a run:", `trunkline run ${quoted(workflow)} --follow${here}`]
+      ? ["No runs yet. Start one:", `trunkline run ${quoted(workflow)} --follow${here}`]
       : hasAgents
-        ? [
-            "Nothing has run yet, and there is no workflow. Save one, then run it:",
-            `trunkline workflows apply workflow.yaml${here}`,
-          ]
-        : [
-            "Nothing has run yet, and there is no agent to call. Register the first one:",
-            `trunkline agents add my-agent http://localhost:8080/agent${here}`,
-          ];
+        ? ["No runs yet. Save a workflow first:", `trunkline workflows apply workflow.yaml${here}`]
+        : ["No runs yet. Register an agent first:", `trunkline agents add my-agent http://localhost:8080/agent${here}`];
   return (
     <Stack gap="xs" maw={720} data-testid="no-runs">
       <Text>{text}</Text>
@@ -47,7 +41,7 @@ export function NoRuns() {
         <Code block className={classes["command"]} data-testid="next-command">
           {command}
         </Code>
-        <Copy text={command} label="Copy" testid="copy-command" size="sm" />
+        <CopyTextButton text={command} label="Copy" testid="copy-command" size="sm" />
       </Group>
       {workflow !== undefined && (
         <Group gap="xs">
@@ -67,7 +61,7 @@ export function NoRuns() {
   );
 }
 
-/** For a shell. */
+/** Quotes a shell argument. */
 function quoted(name: string): string {
   return /^[\w.@%+=:,/-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
@@ -78,10 +72,10 @@ export function NoMatchingRuns({ search }: { search: RunsSearch }) {
   const hidesChildren = search.children !== true && search.parent === undefined;
   return (
     <Stack gap="xs" data-testid="nothing-found">
-      <Text>No run fits these filters.{hidesChildren ? " Runs that were begun by other runs are left out." : ""}</Text>
+      <Text>No runs match these filters.{hidesChildren ? " Child runs are hidden." : ""}</Text>
       <Group gap="xs">
         <Button size="xs" variant="default" onClick={() => void navigate({ search: {} })} data-testid="show-all">
-          Clear all filters
+          Clear filters
         </Button>
         {hidesChildren && (
           <Button
@@ -90,7 +84,7 @@ export function NoMatchingRuns({ search }: { search: RunsSearch }) {
             onClick={() => void navigate({ search: { ...filters, children: true } })}
             data-testid="show-children"
           >
-            Look at child runs, too
+            Show child runs
           </Button>
         )}
       </Group>

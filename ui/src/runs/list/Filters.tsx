@@ -1,4 +1,4 @@
-/** What the list is asked for. Every choice goes into the address, and the way back takes it back. */
+/** The filters of the run list. They are kept in the URL, so the back button undoes them. */
 
 import { CloseButton, Group, Select, Switch, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
@@ -28,7 +28,7 @@ export function useFilter() {
         Object.fromEntries(
           Object.entries({ ...now, ...part }).filter(([, value]) => value !== undefined),
         ) as RunsSearch,
-      // Nobody goes back letter by letter.
+      // Typing does not add a history entry per letter.
       replace: typing,
     });
 }
@@ -67,18 +67,14 @@ export function Filters() {
       ) : (
         <span className={classes["parent"]} data-testid="filter-parent">
           Children of {search.parent.slice(-8)}
-          <CloseButton
-            size="xs"
-            aria-label="Not only children of this run"
-            onClick={() => filter({ parent: undefined })}
-          />
+          <CloseButton size="xs" aria-label="Remove this filter" onClick={() => filter({ parent: undefined })} />
         </span>
       )}
     </Group>
   );
 }
 
-/** What is typed goes into the address a moment later. */
+/** The typed text is written to the URL after a short delay. */
 function SearchField({ given, onText }: { given: string; onText: (text: string) => void }) {
   const [text, setText] = useState(given);
   const sent = useRef(given);
@@ -89,7 +85,7 @@ function SearchField({ given, onText }: { given: string; onText: (text: string) 
     onText(next);
   }, TYPING_MS);
   useEffect(() => {
-    // Another address, not one that was typed here: a view, or the way back.
+    // The URL was changed elsewhere: by a view or the back button.
     if (given !== sent.current) {
       sent.current = given;
       setText(given);
@@ -99,8 +95,8 @@ function SearchField({ given, onText }: { given: string; onText: (text: string) 
     <TextInput
       type="search"
       ref={field}
-      aria-label="Search runs by the beginning of the id, a part of the workflow's name, or the correlation id"
-      placeholder="Id, workflow, correlation id"
+      aria-label="Search runs by the beginning of the ID, part of the workflow name, or the correlation ID"
+      placeholder="ID, workflow or correlation ID"
       leftSection={<Search size={16} aria-hidden />}
       value={text}
       onChange={(event) => {
@@ -120,7 +116,7 @@ function SearchField({ given, onText }: { given: string; onText: (text: string) 
 
 function Statuses({ chosen, onChange }: { chosen: readonly string[]; onChange: (chosen: string[]) => void }) {
   return (
-    <div className={classes["statuses"]} role="group" aria-label="Only runs in these states">
+    <div className={classes["statuses"]} role="group" aria-label="Filter by status">
       {STATUSES.map((status) => {
         const isChosen = chosen.includes(status);
         return (
@@ -145,7 +141,7 @@ function Statuses({ chosen, onChange }: { chosen: readonly string[]; onChange: (
   );
 }
 
-/** A name among those that there are; they are asked for when the list is opened. */
+/** A select field for names, which are loaded when it is opened. */
 function NameSelect({
   what,
   value,
@@ -163,7 +159,7 @@ function NameSelect({
   if (value !== undefined) names.add(value);
   return (
     <Select
-      aria-label={`Only runs of this ${what}`}
+      aria-label={`Filter by ${what}`}
       placeholder={`Any ${what}`}
       searchable
       clearable
@@ -174,7 +170,7 @@ function NameSelect({
       onChange={(next) => onChange(next ?? undefined)}
       onDropdownOpen={() => setOpened(true)}
       nothingFoundMessage={
-        query.isPending ? "Loading…" : query.isError ? "The names could not be read." : `No ${what} has this name.`
+        query.isPending ? "Loading…" : query.isError ? "The names could not be loaded." : `No matching ${what}s`
       }
       className={classes["select"]}
       data-testid={`filter-${what}`}

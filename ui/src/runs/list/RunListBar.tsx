@@ -1,16 +1,16 @@
-/** The line above the table: how many runs are shown and whether they are live, or what can be done with those ticked. */
+/** The bar above the table: the number of runs and the live status, or the actions for the selection. */
 
 import { Button, Group, Text } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { Ban, CircleDot, FilterX, RotateCcw, TimerReset } from "lucide-react";
 import { useState } from "react";
 
-import { useMay } from "../../app/access.ts";
+import { usePermission } from "../../app/permissions.ts";
 import { ActionButton } from "../actions/ActionButton.tsx";
 import { BulkDialog } from "./BulkDialog.tsx";
 import { meant } from "./bulk.ts";
 import classes from "./list.module.css";
-import { counted } from "./words.ts";
+import { counted } from "./formatCounts.ts";
 import type { Run } from "./useRuns.ts";
 import type { Selection } from "./useSelection.ts";
 
@@ -37,7 +37,7 @@ export function RunListBar({
         <>
           <Text size="sm" c="dimmed" data-testid="shown">
             {counted(shown, "run")}
-            {hasMore ? ", and older ones" : ""}
+            {hasMore ? " or more" : ""}
           </Text>
           {isFiltered && <ClearFilters />}
         </>
@@ -78,9 +78,7 @@ function Live({ live }: { live: boolean }) {
       className={classes["live"]}
       role="status"
       title={
-        live
-          ? "The list changes as soon as a run does."
-          : "Changes are not told at the moment: the list is read every few seconds."
+        live ? "The list updates immediately." : "Live updates are not available. The list refreshes every few seconds."
       }
       data-testid="live"
       data-live={live}
@@ -92,15 +90,15 @@ function Live({ live }: { live: boolean }) {
 }
 
 function Chosen({ selection }: { selection: Selection }) {
-  const may = useMay("operator");
+  const may = usePermission("operator");
   const [asked, setAsked] = useState<{ wish: "cancel" | "retry"; runs: readonly Run[] } | null>(null);
   const runs = [...selection.runs.values()];
   const why = (wish: "cancel" | "retry") => {
     if (!may.allowed) return may.reason;
     if (meant(wish === "cancel" ? "cancel" : "restart", runs).length > 0) return null;
     return wish === "cancel"
-      ? "All of them have ended, or are being cancelled."
-      : "None of them has ended: cancel or await them first.";
+      ? "All selected runs have ended or are being cancelled."
+      : "None of the selected runs has ended. Wait for them or cancel them first.";
   };
   return (
     <Group gap="xs" wrap="nowrap" role="group" aria-label="Selected runs">
@@ -124,7 +122,7 @@ function Chosen({ selection }: { selection: Selection }) {
         Retry…
       </ActionButton>
       <Button size="compact-sm" variant="default" onClick={() => selection.set([])} data-testid="select-none">
-        Clear
+        Clear selection
       </Button>
       {asked !== null && (
         <BulkDialog

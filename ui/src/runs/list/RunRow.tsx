@@ -15,7 +15,7 @@ import classes from "./list.module.css";
 import { useOpenedRun } from "./openedRun.ts";
 import type { Run } from "./useRuns.ts";
 
-// Ids begin with the time: by their ends they are told apart.
+// Ids start with the time, so their ends differ most.
 const TAIL = 12;
 
 export const RunRow = memo(function RunRow({
@@ -34,7 +34,7 @@ export const RunRow = memo(function RunRow({
   const navigate = useNavigate();
   const noteOpened = useOpenedRun();
   const open = (event: MouseEvent) => {
-    // A control of its own, or text that somebody marks.
+    // Ignore clicks on controls and text selections.
     if ((event.target as Element).closest("a, button, input, label") !== null || getSelection()?.isCollapsed === false)
       return;
     noteOpened(run.id);
@@ -68,7 +68,7 @@ export const RunRow = memo(function RunRow({
         )}
         {gone && (
           <Text size="xs" c="dimmed">
-            no more in this list
+            no longer matches
           </Text>
         )}
       </td>
@@ -115,7 +115,7 @@ export const RunRow = memo(function RunRow({
   );
 });
 
-/** What there is to say beside the name: why it failed, or where it comes from. */
+/** The details next to the name: why the run failed, or where it comes from. */
 function Detail({ run }: { run: Run }) {
   if (run.status === "FAILED" && run.error !== null) {
     const text = run.error.step == null ? run.error.message : `${run.error.step}: ${run.error.message}`;
@@ -129,10 +129,10 @@ function Detail({ run }: { run: Run }) {
     return (
       <div
         className={classes["detail"]}
-        title={`Begun by step ${run.parent.step} of run ${run.parent.run_id}`}
+        title={`Child run of step ${run.parent.step} in run ${run.parent.run_id}`}
         data-testid="run-parent"
       >
-        <CornerDownRight size={12} aria-hidden /> begun by {run.parent.step} of {run.parent.run_id.slice(-8)}
+        <CornerDownRight size={12} aria-hidden /> child of {run.parent.step} in {run.parent.run_id.slice(-8)}
       </div>
     );
   }

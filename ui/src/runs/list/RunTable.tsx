@@ -10,7 +10,7 @@ import { useReturnToRun } from "./openedRun.ts";
 import { RunRow } from "./RunRow.tsx";
 import type { Run } from "./useRuns.ts";
 import type { Selection } from "./useSelection.ts";
-import type { Row } from "./useSteadyRows.ts";
+import type { Row } from "./useStableRows.ts";
 
 export function RunTable({
   rows,
@@ -21,7 +21,7 @@ export function RunTable({
   selection: Selection;
   area: RefObject<HTMLTableElement | null>;
 }) {
-  // The same function for every row, so that a row that has not changed is not drawn again.
+  // One function for all rows, so that unchanged rows do not rerender.
   const latest = useRef(selection);
   latest.current = selection;
   const toggle = useCallback((run: Run) => latest.current.toggle(run), []);
@@ -40,7 +40,7 @@ export function RunTable({
               checked={areAll}
               indeterminate={ticked > 0 && !areAll}
               onChange={() => selection.set(areAll ? [] : rows.map(({ run }) => run))}
-              aria-label={areAll ? "Select no run" : "Select all runs shown"}
+              aria-label={areAll ? "Clear selection" : "Select all runs shown"}
               data-testid="select-all"
             />
           </th>
@@ -80,7 +80,7 @@ export function RunTable({
   );
 }
 
-/** `j` and `k` go from run to run; the focus is on the link, so that Enter opens it as it opens any link. */
+/** `j` and `k` move between runs. They focus the link, so that Enter opens it. */
 function useRowKeys(area: RefObject<HTMLTableElement | null>, rows: readonly Row[], toggle: (run: Run) => void): void {
   const present = () => document.activeElement?.closest<HTMLElement>("[data-run]")?.dataset["run"];
   const move = (by: number) => {
@@ -90,8 +90,8 @@ function useRowKeys(area: RefObject<HTMLTableElement | null>, rows: readonly Row
   };
   useShortcut("j", "Next run", () => move(1));
   useShortcut("k", "Previous run", () => move(-1));
-  useListedKey("Enter", "Open the run");
-  useShortcut("x", "Select the run, or not", () => {
+  useListedKey("Enter", "Open run");
+  useShortcut("x", "Select or deselect run", () => {
     const found = rows.find(({ run }) => run.id === present());
     if (found !== undefined) toggle(found.run);
   });

@@ -1,4 +1,4 @@
-/** When the runs were created: up to now, or between two times as the reader's clock, or UTC, shows them. */
+/** The filter by creation time: a relative range, or two times in local time or UTC. */
 
 import { Button, Group, Popover, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
@@ -27,16 +27,16 @@ export function TimeRange({ search, filter }: { search: RunsSearch; filter: Filt
     >
       <Popover.Target>
         <Select
-          aria-label="Only runs created in this time"
+          aria-label="Filter by creation time"
           placeholder="Any time"
           clearable
           clearButtonProps={{ "aria-label": "Any time" }}
           data={[
             ...Object.entries(SPANS).map(([value, { name }]) => ({ value, label: name })),
-            { value: BETWEEN, label: "Between…" },
+            { value: BETWEEN, label: "Custom range…" },
           ]}
           value={search.last ?? (isBetween || opened ? BETWEEN : null)}
-          // Chosen again, it is to be changed.
+          // Selecting it again opens the fields.
           allowDeselect={false}
           onOptionSubmit={(value) => setOpened(value === BETWEEN)}
           onChange={(value) => {
@@ -95,12 +95,12 @@ function Between({
           label="Created before"
           value={until}
           onChange={(event) => setUntil(event.currentTarget.value)}
-          error={isWrong ? "This is not after the time above." : undefined}
+          error={isWrong ? "Must be after the start time." : undefined}
           data-testid="until"
         />
         <Group justify="space-between" gap="xs">
           <Text size="xs" c="dimmed">
-            {zone === "utc" ? "Times in UTC" : "Times as on this machine"}
+            {zone === "utc" ? "Times are in UTC" : "Times are in your time zone"}
           </Text>
           <Button type="submit" size="xs" disabled={isWrong} data-testid="apply-between">
             Apply
@@ -111,7 +111,7 @@ function Between({
   );
 }
 
-/** As a field for date and time has it: `2026-03-01T12:00:00`, without a zone. */
+/** The format of a datetime field: `2026-03-01T12:00:00`, without a zone. */
 function shown(instant: string | undefined, zone: Zone): string {
   if (instant === undefined) return "";
   const time = new Date(instant);

@@ -1,4 +1,4 @@
-/** The saved views, as tabs: each is an address. */
+/** The saved views as tabs. Each is a URL. */
 
 import { ActionIcon, Button, Group, Popover, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -24,7 +24,7 @@ export function Views({ search }: { search: RunsSearch }) {
               variant="subtle"
               color="gray"
               size={20}
-              aria-label={`Delete the view ${view.name}`}
+              aria-label={`Delete view ${view.name}`}
               onClick={() => remove(view.name)}
               data-testid="delete-view"
             >
@@ -43,7 +43,7 @@ function Tab({ name, to }: { name: string; to: RunsSearch }) {
     <Link
       to="/runs"
       search={to}
-      // Here are only exactly these filters.
+      // A view is current only if all filters are the same.
       activeOptions={{ exact: true, includeSearch: true }}
       className={classes["tab"]}
       data-testid="view"
@@ -88,7 +88,7 @@ function SaveView({ names, onSave }: { names: readonly string[]; onSave: (name: 
         >
           <Group gap="xs" align="flex-end" wrap="nowrap">
             <TextInput
-              label="Name of the view"
+              label="View name"
               value={name}
               onChange={(event) => setName(event.currentTarget.value)}
               maxLength={MOST_NAME}
@@ -100,7 +100,7 @@ function SaveView({ names, onSave }: { names: readonly string[]; onSave: (name: 
             </Button>
           </Group>
           <Text size="xs" c="dimmed" mt={6}>
-            The filters as they are now, kept in this browser.
+            Saves the current filters in this browser.
           </Text>
         </form>
       </Popover.Dropdown>

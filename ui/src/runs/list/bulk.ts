@@ -1,4 +1,4 @@
-/** One wish for many runs: sent one by one, a few at a time, and told how each went. */
+/** Sends a command to many runs, a few at a time, and collects the results. */
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
@@ -9,9 +9,9 @@ import { Problem } from "../../api/problem.ts";
 import { isFinal } from "../model.ts";
 import type { Run } from "./useRuns.ts";
 
-export type BulkWish = "cancel" | "retry" | "restart";
+export type BulkAction = "cancel" | "retry" | "restart";
 
-// Enough to be quick; the server has others to answer.
+// Limits the load on the server.
 const AT_ONCE = 4;
 
 export interface Failure {
@@ -24,12 +24,12 @@ export interface Progress {
   readonly of: number;
   readonly done: number;
   readonly failures: readonly Failure[];
-  /** Those that were not asked, since somebody has stopped it. */
+  /** The runs that were not processed because the user stopped. */
   readonly unasked: readonly Run[];
 }
 
-/** The runs that the wish makes sense for; the others are left alone. */
-export function meant(wish: BulkWish, runs: Iterable<Run>): Run[] {
+/** The runs that the command applies to. */
+export function meant(wish: BulkAction, runs: Iterable<Run>): Run[] {
   return [...runs].filter((run) => {
     if (wish === "cancel") return !isFinal(run.status) && run.cancel_requested_at == null;
     if (wish === "retry") return run.status === "FAILED" || run.status === "CANCELLED";
@@ -44,9 +44,9 @@ export function useBulk() {
   const stop = () => {
     stopped.current = true;
   };
-  // Who leaves the page sees no more how it goes.
+  // Stop updating the state after the page is left.
   useEffect(() => stop, []);
-  const go = async (wish: BulkWish, runs: readonly Run[]) => {
+  const go = async (wish: BulkAction, runs: readonly Run[]) => {
     stopped.current = false;
     const waiting = [...runs];
     const failures: Failure[] = [];
@@ -74,20 +74,20 @@ export function useBulk() {
   return {
     progress,
     go,
-    /** Those under way are answered; no other is sent. */
+    /** Waits for running requests and sends no others. */
     stop,
   };
 }
 
-/** Whether it may have happened all the same. */
+/** Whether the command may have been executed despite the error. */
 export function isUnclear(error: unknown): boolean {
   return !(error instanceof Problem) || error.status === 0 || error.status >= 500;
 }
 
-/** The keys of retries without an answer, by run: asked for again, now or later, such a retry does not begin twice. */
+/** The idempotency keys of retries without a response, by run, so that a repetition does not start a second run. */
 const unanswered = new Map<string, string>();
 
-async function send(wish: BulkWish, run: string): Promise<void> {
+async function send(wish: BulkAction, run: string): Promise<void> {
   const path = { run };
   if (wish === "cancel") {
     await body(api.POST("/api/v1/runs/{run}/cancel", { params: { path } }));

@@ -1,11 +1,11 @@
-/** The run that was opened from the list: whoever goes back finds the place again. */
+/** Remembers the run that was opened from the list, to restore the focus after going back. */
 
 import { useRouter } from "@tanstack/react-router";
 import { type RefObject, useLayoutEffect } from "react";
 
 let opened: { readonly run: string; readonly from: number } | null = null;
 
-/** To be called when a run is opened. */
+/** Call this when a run is opened. */
 export function useOpenedRun(): (run: string) => void {
   const router = useRouter();
   return (run) => {
@@ -13,7 +13,7 @@ export function useOpenedRun(): (run: string) => void {
   };
 }
 
-/** Gives the focus to the run that was opened, if this is the way back. */
+/** Focuses the run that was opened, after going back. */
 export function useReturnToRun(area: RefObject<HTMLElement | null>): void {
   const router = useRouter();
   useLayoutEffect(() => {

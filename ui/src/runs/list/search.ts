@@ -1,4 +1,4 @@
-/** What the list of runs is asked for, as it stands in the address. */
+/** The URL parameters of the run list. */
 
 import type { operations } from "../../api/schema.d.ts";
 import type { RunStatus } from "../model.ts";
@@ -22,18 +22,18 @@ export const SPANS = {
 export type Span = keyof typeof SPANS;
 
 export interface RunsSearch {
-  /** One or several, with commas between them. */
+  /** One or more statuses, separated by commas. */
   readonly status?: string;
   readonly workflow?: string;
   readonly agent?: string;
   readonly q?: string;
-  /** Up to now; instead of `since` and `until`. */
+  /** A relative range, instead of `since` and `until`. */
   readonly last?: Span;
   readonly since?: string;
   readonly until?: string;
-  /** Runs that steps of this run have begun. */
+  /** Only child runs of this run. */
   readonly parent?: string;
-  /** Runs that steps of other runs have begun, too. */
+  /** Whether child runs are included. */
   readonly children?: true;
 }
 
@@ -55,7 +55,7 @@ export function runsSearch(given: Record<string, unknown>): RunsSearch {
   };
 }
 
-/** An address may hold a number where a text is meant: `q=4711`. */
+/** The router parses texts that look like numbers: `q=4711`. */
 function text(value: unknown): string | undefined {
   if (typeof value === "number") return String(value);
   return typeof value === "string" && value !== "" ? value : undefined;
@@ -95,7 +95,7 @@ export function queryOf(search: RunsSearch): Query {
   };
 }
 
-/** The same in the order of the fields, so that equal searches are equal texts. */
+/** Sorts the fields, so that equal searches have equal texts. */
 export function written(search: RunsSearch): string {
   return JSON.stringify(runsSearch({ ...search }));
 }

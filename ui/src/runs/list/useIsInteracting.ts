@@ -1,6 +1,6 @@
 /**
- * Whether somebody is busy with the rows: points at them or at the bar above, has the focus in them, or reads further
- * down. The way from a row to the button that shows what is new leads out of the rows, and must not take it away.
+ * Whether the user interacts with the rows: the pointer is over them or the bar above, the focus is in them, or the page
+ * is scrolled. The bar counts because the pointer moves over it to the button that shows new runs.
  */
 
 import { type RefObject, useEffect, useState } from "react";
@@ -22,7 +22,7 @@ export function useIsInteracting(
       setFocused(false);
       return;
     }
-    // A finger leaves nothing behind where it was.
+    // A touch does not leave a pointer over the rows.
     const point = (event: PointerEvent) => setPointed(event.type === "pointerenter" && event.pointerType === "mouse");
     const focus = () => setFocused(true);
     const blur = (event: FocusEvent) => setFocused(rows.contains(event.relatedTarget as Node | null));

@@ -1,8 +1,8 @@
 /**
- * The runs that are asked for, page after page, read again whenever the doorbell rings.
+ * Loads the pages of the run list and refreshes them after change notifications.
  *
- * A ring is most often for a run that is new or still goes on. So the first page is read again, and of the others those
- * with unfinished runs; the rest once a minute.
+ * Most notifications concern new or active runs. So the first page and the pages with unfinished runs are refreshed, the
+ * rest once a minute.
  */
 
 import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
@@ -17,7 +17,7 @@ import { queryOf, type RunsSearch, written } from "./search.ts";
 export type Run = components["schemas"]["RunSummary"];
 
 const PAGE = 50;
-// A ring may be lost; and without a bell this is all there is.
+// Covers lost notifications, and replaces them when they are not available.
 const WITH_BELL_MS = 60_000;
 const WITHOUT_BELL_MS = 5_000;
 const PAUSE_MS = 1_000;
@@ -30,7 +30,7 @@ export function useRuns(search: RunsSearch) {
   const queries = useQueryClient();
   const list = written(search);
   const key = ["runs", "list", list];
-  // The last reading: of which list, whether of all its pages, and when that was done last.
+  // The last refresh: its list, whether it included all pages, and the time of the last full refresh.
   const reading = useRef({ list: "", all: true, at: 0 });
   const query = useInfiniteQuery({
     queryKey: key,
@@ -54,11 +54,11 @@ export function useRuns(search: RunsSearch) {
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: live ? WITH_BELL_MS : WITHOUT_BELL_MS,
-    // What was there stays until the other filter has its answer.
+    // Keep the previous list until the new filter has a response.
     placeholderData: (before) => before,
   });
   const read = async () => {
-    // What is under way already may have been asked for before the ring.
+    // A running request may have been sent before the notification.
     if (query.isFetching) await query.refetch({ cancelRefetch: false });
     await query.refetch({ cancelRefetch: false });
   };
@@ -71,19 +71,19 @@ function isSettled(runs: readonly Run[]): boolean {
 }
 
 /**
- * The first page with those behind it that new runs have pushed out, so that the next page begins where it did. Where
- * that cannot be said, or would be too many, as it is: then all begin elsewhere and are read again.
+ * The first page together with the runs that new runs have pushed out of it, so that the next page still starts at the
+ * same run. If that is not possible, the page is used unchanged, and the other pages are loaded again.
  */
 function lengthened(page: Page, before: Page): Page {
   const [first, last, end] = [before.items[0]?.id, page.items.at(-1)?.id, before.items.at(-1)?.id];
-  // Some are missing between the two, or the page has runs of the next.
+  // Runs are missing between the two, or the page overlaps with the next one.
   if (first === undefined || last === undefined || end === undefined || first < last || last < end) return page;
   const pushedOut = before.items.filter((run) => run.id < last);
   if (pushedOut.length > PAGE || !isSettled(pushedOut)) return page;
   return { ...page, items: [...page.items, ...pushedOut], next_cursor: before.next_cursor };
 }
 
-/** Reads at once after a ring, then not for a while; rings that come meanwhile are one. */
+/** Throttles refreshes: immediately after a notification, then at most one per interval. */
 function useDoorbell(read: () => Promise<unknown>, onLive: (live: boolean) => void): void {
   const latest = useRef(read);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The runs that are ticked: they stay so while the list goes on, and until another list is asked for. */
+/** The selected runs. They stay selected while the list changes, until the filters change. */
 
 import { useEffect, useState } from "react";
 
@@ -14,7 +14,7 @@ export function useSelection(shown: readonly Run[], of: string): Selection {
   const [chosen, setChosen] = useState<{ of: string; runs: ReadonlyMap<string, Run> }>({ of, runs: new Map() });
   const present = chosen.of === of ? chosen.runs : new Map<string, Run>();
   useEffect(() => {
-    // What is known of a ticked run that has left the list is the last that was seen.
+    // A selected run that has left the list keeps its last known state.
     if (chosen.of !== of) return;
     const changed = shown.filter((run) => chosen.runs.has(run.id) && chosen.runs.get(run.id) !== run);
     if (changed.length > 0)

@@ -1,4 +1,4 @@
-/** Searches that somebody wants to come back to, by name, in this browser. */
+/** The saved views of the run list, stored in this browser. */
 
 import { useLocalStorage } from "@mantine/hooks";
 
@@ -20,7 +20,7 @@ export function useViews() {
   });
   return {
     views,
-    /** In place of the one with that name, if there is one. */
+    /** Replaces a view with the same name. */
     save: (view: View) =>
       setViews((now) => {
         const at = now.findIndex((each) => each.name === view.name);
@@ -34,7 +34,7 @@ export function isSame(one: RunsSearch, other: RunsSearch): boolean {
   return written(one) === written(other);
 }
 
-/** What a browser has kept may be of another version, or somebody's own. */
+/** The stored value may come from another version or be edited by hand. */
 function read(text: string | undefined): readonly View[] {
   let kept: unknown;
   try {

@@ -1,4 +1,4 @@
-/** A definition being written, its graph beside it, and what the server has to say. */
+/** The editor of a definition, with its graph and the findings of the server. */
 
 import type { EditorView } from "@codemirror/view";
 import { Alert, Button, Code, Group, Stack, Text, Title } from "@mantine/core";
@@ -6,8 +6,8 @@ import { useQuery } from "@tanstack/react-query";
 import { History, Save, Undo2 } from "lucide-react";
 import { type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 
-import { NoAnswer } from "../../api/problem.ts";
-import { useMay } from "../../app/access.ts";
+import { NoResponseError } from "../../api/problem.ts";
+import { usePermission } from "../../app/permissions.ts";
 import { NotAllowed } from "../../app/NotAllowed.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { useShortcut } from "../../app/shortcuts.ts";
@@ -18,7 +18,7 @@ import { agentNamesQuery, type Finding, type Graph, graphQuery, schemaQuery, wor
 import { stepAt, stepStretches } from "../stepRanges.ts";
 import classes from "../workflows.module.css";
 import { offsetOf } from "./diagnostics.ts";
-import { DoubtDialog } from "./DoubtDialog.tsx";
+import { SaveConflictDialog } from "./SaveConflictDialog.tsx";
 import { dropDraft, keepDraft, readDraft } from "./drafts.ts";
 import { FindingList } from "./FindingList.tsx";
 import { LeaveWarning } from "./LeaveWarning.tsx";
@@ -28,13 +28,13 @@ import { YamlEditor } from "./YamlEditor.tsx";
 
 export interface EditorProps {
   readonly heading: string;
-  /** The workflow that is being changed; null: a new one. */
+  /** The workflow that is edited; null for a new one. */
   readonly workflow: string | null;
-  /** What one begins with. */
+  /** The initial text. */
   readonly text: string;
-  /** The version that has this text. */
+  /** The version of the initial text. */
   readonly version: number | null;
-  /** The latest version there is. */
+  /** The latest saved version. */
   readonly latest: number | null;
   readonly step: string | null;
   readonly onStep: (step: string | null) => void;
@@ -56,7 +56,7 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
   const knowledge = useKnowledge();
   const graph = useGraph(checked, workflow, version);
   const stretches = useMemo(() => stepStretches(text), [text]);
-  const may = useMay("admin");
+  const may = usePermission("admin");
 
   const write = (next: string) => {
     setText(next);
@@ -69,7 +69,7 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
     unsaved.current = false;
     setText(given);
     setBegun({ text: given, restored: false });
-    // The same text would leave the editor as it is.
+    // Setting the same text would not reset the editor.
     editor.current?.dispatch({ changes: { from: 0, to: editor.current.state.doc.length, insert: given } });
   };
   const select = (next: string | null) => {
@@ -118,22 +118,16 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
           </ActionButton>
         </Group>
       </Group>
-      <NotAllowed may={may} title="What you write here cannot be saved" />
+      <NotAllowed may={may} title="You can't save changes here" />
       {children}
       {begun.restored && (
-        <Alert
-          variant="light"
-          color="blue"
-          icon={<History />}
-          title="Your unsaved changes are still here"
-          data-testid="restored"
-        >
-          They were kept in this tab. Save them, or discard them to begin again from the saved version.
+        <Alert variant="light" color="blue" icon={<History />} title="Unsaved changes restored" data-testid="restored">
+          Your changes were kept in this tab. Save them, or discard them to return to the saved version.
         </Alert>
       )}
       {workflow !== null && name !== null && name !== workflow && (
         <Alert variant="light" color="orange" title="The name has changed" data-testid="renamed">
-          Saving makes a workflow <Code>{name}</Code>; <Code>{workflow}</Code> stays as it is.
+          Saving creates the workflow <Code>{name}</Code>. The workflow <Code>{workflow}</Code> does not change.
         </Alert>
       )}
       {saving.error !== null && <ProblemPanel error={saving.error} />}
@@ -152,7 +146,9 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
               onSave={save}
             />
           </div>
-          {checked.error !== null && !(checked.error instanceof NoAnswer) && <ProblemPanel error={checked.error} />}
+          {checked.error !== null && !(checked.error instanceof NoResponseError) && (
+            <ProblemPanel error={checked.error} />
+          )}
           <FindingList checked={checked} onGo={go} />
         </section>
         <section className={classes["pane"]} aria-label="Graph">
@@ -165,7 +161,12 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
         </section>
       </div>
       <LeaveWarning isUnsaved={useCallback(() => unsaved.current, [])} kept={kept} />
-      <DoubtDialog doubt={saving.doubt} workflow={workflow} onCancel={saving.cancel} onSave={saving.saveAnyway} />
+      <SaveConflictDialog
+        doubt={saving.doubt}
+        workflow={workflow}
+        onCancel={saving.cancel}
+        onSave={saving.saveAnyway}
+      />
     </Stack>
   );
 }
@@ -180,27 +181,26 @@ function useKnowledge(): Knowledge {
   );
 }
 
-/** Why it cannot be saved as it stands; null: it can, or saving finds out. */
+/** Why the text cannot be saved now, or null if it can or if only saving can tell. */
 function refusal({ is, validation, error }: Checked): string | null {
   if (is === "unanswered") {
-    return error === null || error instanceof NoAnswer
-      ? "Not checked: Trunkline does not answer. It can be saved once it is checked."
-      : "It can be saved once it is checked.";
+    return error === null || error instanceof NoResponseError
+      ? "Not validated, because Trunkline is not responding. You can save after validation."
+      : "You can save after validation.";
   }
-  return is === "current" && (validation?.errors.length ?? 0) > 0 ? "It can be saved once there is no error." : null;
+  return is === "current" && (validation?.errors.length ?? 0) > 0 ? "Fix the errors to save." : null;
 }
 
 const GRAPHS = {
-  written: () => "This is the graph of what you have written.",
-  asked: () => "The graph follows what you write.",
-  unanswered: () => "This is the graph as it was before: what you have written is not checked.",
-  earlier: () => "This is the graph as it was before the errors.",
-  saved: (version: number | null) =>
-    `What you have written has errors: this is the graph of version ${version}, as it is saved.`,
-  none: () => "The graph appears once the definition is valid.",
+  written: () => "The graph matches your text.",
+  asked: () => "The graph is being updated.",
+  unanswered: () => "The graph is outdated, because your text is not validated yet.",
+  earlier: () => "The graph shows the last valid text.",
+  saved: (version: number | null) => `Your text has errors, so the graph shows the saved version ${version}.`,
+  none: () => "The graph appears when the definition is valid.",
 };
 
-/** While the text is wrong, the last graph there was stays; where there was none yet, that of what is saved. */
+/** While the text is invalid, the last valid graph is shown, or that of the saved version. */
 function useGraph(
   { validation, is }: Checked,
   workflow: string | null,

@@ -1,9 +1,9 @@
-/** Everything that the server has to say about the text; each line leads to its place. */
+/** The findings of the server. Each links to its position in the text. */
 
 import { Group, Stack, Text, UnstyledButton } from "@mantine/core";
 import { CircleCheck, CircleDashed, CircleX, TriangleAlert } from "lucide-react";
 
-import { NoAnswer } from "../../api/problem.ts";
+import { NoResponseError } from "../../api/problem.ts";
 import type { Finding } from "../queries.ts";
 import classes from "../workflows.module.css";
 import type { Checked } from "./validation.ts";
@@ -15,7 +15,9 @@ export function FindingList({ checked, onGo }: { checked: Checked; onGo: (findin
       <Group gap={6} role="status" data-testid="not-checked">
         <CircleDashed size={16} aria-hidden />
         <Text size="sm">
-          {error === null || error instanceof NoAnswer ? "Not checked: Trunkline does not answer." : "Not checked."}
+          {error === null || error instanceof NoResponseError
+            ? "Not validated, because Trunkline is not responding."
+            : "Not validated."}
         </Text>
       </Group>
     );
@@ -25,12 +27,12 @@ export function FindingList({ checked, onGo }: { checked: Checked; onGo: (findin
     return is === "current" ? (
       <Group gap={6} role="status" data-testid="valid" c="var(--status-completed)">
         <CircleCheck size={16} aria-hidden />
-        <Text size="sm">This is a valid workflow.</Text>
+        <Text size="sm">The workflow is valid.</Text>
       </Group>
     ) : (
       <Group gap={6} c="dimmed" data-testid="checking">
         <CircleDashed size={16} aria-hidden />
-        <Text size="sm">Checking…</Text>
+        <Text size="sm">Validating…</Text>
       </Group>
     );
   }
@@ -42,7 +44,7 @@ export function FindingList({ checked, onGo }: { checked: Checked; onGo: (findin
         </Text>
       ) : (
         <Text size="sm" c="dimmed" data-testid="checking">
-          Checking…
+          Validating…
         </Text>
       )}
       <ul className={classes["findings"]} aria-label="Findings" data-testid="findings">
@@ -89,5 +91,5 @@ function counted(errors: number, warnings: number): string {
     ...(errors > 0 ? [`${errors} ${errors === 1 ? "error" : "errors"}`] : []),
     ...(warnings > 0 ? [`${warnings} ${warnings === 1 ? "warning" : "warnings"}`] : []),
   ];
-  return `${told.join(", ")}.${errors > 0 ? " It can be saved once there is no error." : " It can be saved."}`;
+  return `${told.join(", ")}.${errors > 0 ? " Fix the errors to save." : " You can save."}`;
 }

@@ -1,4 +1,4 @@
-/** Asks before a page with unsaved changes is left. */
+/** Asks for confirmation before leaving a page with unsaved changes. */
 
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useBlocker } from "@tanstack/react-router";
@@ -11,12 +11,12 @@ export function LeaveWarning({ isUnsaved, kept }: { isUnsaved: () => boolean; ke
   });
   const stay = () => blocker.reset?.();
   return (
-    <Modal opened={blocker.status === "blocked"} onClose={stay} title="Your changes are not saved" centered>
+    <Modal opened={blocker.status === "blocked"} onClose={stay} title="Unsaved changes" centered>
       <Stack gap="md" data-testid="leave-warning">
         <Text size="sm">
           {kept
-            ? "They are kept in this browser tab: come back to the editor here, and they are there. Nobody else can see them."
-            : "This browser could not keep them: if you leave, they are lost."}
+            ? "Your changes are kept only in this browser tab. Return to the editor in this tab to continue."
+            : "This browser cannot keep your changes. If you leave, they are lost."}
         </Text>
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={() => blocker.proceed?.()} data-testid="leave">

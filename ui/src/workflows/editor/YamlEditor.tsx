@@ -1,4 +1,4 @@
-/** The text of a definition, to write: completion as one types, and the server's findings where they are. */
+/** The text editor of a definition, with completion and the findings of the server. */
 
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { lintGutter, lintKeymap } from "@codemirror/lint";
@@ -12,7 +12,7 @@ import { mark, marked, type TextRange } from "../../code/markedRange.ts";
 import { nonced, writable } from "../../code/setup.ts";
 import { completions, type Knowledge } from "../language/completion.ts";
 import { hints } from "../language/hints.ts";
-import { keepCaretInSight } from "./caret.ts";
+import { keepCursorVisible } from "./cursorVisibility.ts";
 import { showFindings } from "./diagnostics.ts";
 import type { Checked } from "./validation.ts";
 
@@ -27,7 +27,7 @@ export function YamlEditor({
   onPlace,
   onSave,
 }: {
-  /** For whoever leads the writer to a place. */
+  /** Lets the caller move the cursor. */
   editor: RefObject<EditorView | null>;
   initial: string;
   label: string;
@@ -76,7 +76,7 @@ export function YamlEditor({
       ],
     });
     editor.current = made;
-    const leave = keepCaretInSight(made, frame.current!);
+    const leave = keepCursorVisible(made, frame.current!);
     return () => {
       leave();
       made.destroy();
@@ -88,7 +88,7 @@ export function YamlEditor({
     editor.current?.dispatch({ effects: appearance.current.reconfigure(writable("yaml", label, dark)) });
   }, [editor, initial, label, dark]);
 
-  // Marks follow what is written until the next answer comes; one about another text would put them wrong.
+  // Marks move with the text until the next validation. A result for another text would misplace them.
   const { validation, text } = checked;
   useEffect(() => {
     const view = editor.current;

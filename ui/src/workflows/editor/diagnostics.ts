@@ -1,4 +1,4 @@
-/** Findings of the server as marks in the text. */
+/** Converts the findings of the server to editor diagnostics. */
 
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import type { Text } from "@codemirror/state";
@@ -18,7 +18,7 @@ export function showFindings(view: EditorView, { errors, warnings }: Validation)
 export function offsetOf(doc: Text, { line, column }: Finding): number {
   if (line === null || line === undefined) return 0;
   const found = doc.line(Math.min(Math.max(1, line), doc.lines));
-  // The server counts characters; the editor counts as JavaScript does, where some characters are two.
+  // The server counts code points, the editor UTF-16 code units.
   const before = Array.from(found.text)
     .slice(0, (column ?? 1) - 1)
     .join("");

@@ -1,19 +1,18 @@
 /**
- * What has been written and not saved, kept for this tab: a reload, or a page that was left by mistake, loses nothing.
+ * Unsaved text, kept in the session storage of this tab: it survives a reload and leaving the page.
  *
- * Where the browser keeps nothing (its room is full, or it is forbidden) writing goes on all the same; the warning on
- * leaving is what remains.
+ * If the storage is full or disabled, editing still works, and the user is warned before leaving.
  */
 
 export interface Draft {
   readonly text: string;
-  /** The latest version when the writing began; null: there was none. */
+  /** The latest version when editing started; null if there was none. */
   readonly latest: number | null;
 }
 
 const PREFIX = "trunkline.draft.";
 
-/** `workflow` null: the one that has no name yet. */
+/** `workflow` is null for a new workflow. */
 function placeOf(workflow: string | null): string {
   return workflow === null ? `${PREFIX}new` : `${PREFIX}of.${workflow}`;
 }
@@ -29,7 +28,7 @@ export function readDraft(workflow: string | null): Draft | null {
   }
 }
 
-/** Whether it was kept. */
+/** Returns whether the draft was stored. */
 export function keepDraft(workflow: string | null, draft: Draft): boolean {
   try {
     sessionStorage.setItem(placeOf(workflow), JSON.stringify(draft));

@@ -1,4 +1,4 @@
-/** Saving a definition as the next version, unless somebody else has saved one meanwhile. */
+/** Saves a definition as the next version. */
 
 import { api } from "../../api/client.ts";
 import { Problem } from "../../api/problem.ts";
@@ -9,7 +9,7 @@ export type SavedWorkflow = components["schemas"]["SavedWorkflow"];
 
 export interface Saved {
   readonly workflow: SavedWorkflow;
-  /** False: the version that exists has this content already. */
+  /** False if the latest version already has this content. */
   readonly created: boolean;
 }
 
@@ -18,7 +18,7 @@ export async function saveDefinition(text: string): Promise<Saved> {
   return { workflow: data as SavedWorkflow, created: response.status === 201 };
 }
 
-/** The latest version under a name; null: there is no such workflow. */
+/** The latest version of a workflow, or null if it does not exist. */
 export async function latestVersion(name: string): Promise<number | null> {
   try {
     const { data } = await api.GET("/api/v1/workflows/{workflow}", { params: { path: { workflow: name } } });

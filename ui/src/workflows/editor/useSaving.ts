@@ -1,4 +1,4 @@
-/** Saving what has been written, and what comes before and after it. */
+/** Saves the text of the editor: validates it, asks for confirmation if needed, and opens the saved workflow. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -10,13 +10,13 @@ import { dropDraft } from "./drafts.ts";
 import { latestVersion, saveDefinition, type Saved } from "./save.ts";
 import { validate } from "./validation.ts";
 
-/** What saving would come to that the writer may not mean: another version has come, or another workflow has the name. */
-export interface Doubt {
+/** A conflict that needs a confirmation: a newer version was saved, or the name belongs to another workflow. */
+export interface SaveConflict {
   readonly name: string;
   readonly exists: number;
 }
 
-/** Saves, asks first where that would not do what the writer means, and leads to what was saved. */
+/** `onWrong` is called with the first error. */
 export function useSaving(
   text: string,
   workflow: string | null,
@@ -26,21 +26,21 @@ export function useSaving(
 ) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [doubt, setDoubt] = useState<Doubt | null>(null);
+  const [doubt, setDoubt] = useState<SaveConflict | null>(null);
   const mutation = useMutation({
     mutationFn: async (sure: boolean): Promise<Saved | null> => {
       const { name, errors } = await validate(text);
       const [wrong] = errors;
       if (wrong !== undefined) {
-        // They are listed below the text: one is led to the first.
+        // The errors are listed below the text; move to the first one.
         toast(
           "failed",
-          `Not saved: ${errors.length === 1 ? "there is an error" : `there are ${errors.length} errors`} in the definition.`,
+          `Not saved: the definition has ${errors.length === 1 ? "an error" : `${errors.length} errors`}.`,
         );
         onWrong(wrong);
         return null;
       }
-      const found = sure || name === null ? null : await doubtOf(name, workflow, expected);
+      const found = sure || name === null ? null : await findConflict(name, workflow, expected);
       setDoubt(found);
       return found === null ? saveDefinition(text) : null;
     },
@@ -50,10 +50,7 @@ export function useSaving(
       dropDraft(workflow);
       await queries.invalidateQueries({ queryKey: ["workflows"] });
       const { name, version } = saved.workflow;
-      toast(
-        "done",
-        saved.created ? `Saved as version ${version} of ${name}.` : `Nothing has changed since version ${version}.`,
-      );
+      toast("done", saved.created ? `Saved as version ${version} of ${name}.` : `No changes since version ${version}.`);
       await navigate({ to: "/workflows/$workflow", params: { workflow: name }, search: {} });
     },
   });
@@ -67,7 +64,11 @@ export function useSaving(
   };
 }
 
-async function doubtOf(name: string, workflow: string | null, expected: number | null): Promise<Doubt | null> {
+async function findConflict(
+  name: string,
+  workflow: string | null,
+  expected: number | null,
+): Promise<SaveConflict | null> {
   const exists = await latestVersion(name);
   return exists === null || (name === workflow && exists === expected) ? null : { name, exists };
 }

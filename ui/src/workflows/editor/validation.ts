@@ -1,4 +1,4 @@
-/** The server's opinion of a text as it is written. */
+/** Validates the text on the server while the user types. */
 
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
@@ -7,20 +7,20 @@ import { api, body } from "../../api/client.ts";
 import { useConnection } from "../../api/connection.ts";
 import type { Validation } from "../queries.ts";
 
-// Long enough for a word, short enough to follow the writer.
+// Long enough to type a word, short enough to feel immediate.
 const TYPING_MS = 250;
 
 export interface Checked {
-  /** Null: none yet. The last answer there is, also while the next is on its way. */
+  /** The latest result, also while the next is loading; null if there is none yet. */
   readonly validation: Validation | null;
-  /** The text that it is about. */
+  /** The text that was validated. */
   readonly text: string | null;
-  /** Whether it is about the text as it stands; if not, whether another is on its way. */
+  /** Whether the result is for the current text; if not, whether another is loading. */
   readonly is: "current" | "asked" | "unanswered";
   readonly error: Error | null;
 }
 
-/** An answer about a text that has changed since is not shown as one about the new text: it is known by its text. */
+/** Each result keeps its text, so that a late result is not attributed to a newer text. */
 export function useValidation(text: string): Checked {
   const [settled] = useDebouncedValue(text, TYPING_MS);
   const query = useQuery({
@@ -39,7 +39,7 @@ export function validate(text: string, signal: AbortSignal | null = null): Promi
   return body(api.POST("/api/v1/workflow-validation", { ...asText(text), signal }));
 }
 
-/** A definition goes as it was written. */
+/** The definition is sent verbatim. */
 export function asText(text: string) {
   return {
     body: text as never,

@@ -1,4 +1,4 @@
-/** What the editor proposes: from the language's published schema, the system's agents and workflows, and the text itself. */
+/** The completions of the editor, from the published schema, the registered agents and workflows, and the text itself. */
 
 import {
   type Completion,
@@ -11,9 +11,9 @@ import {
 import type { EditorView } from "@codemirror/view";
 
 import { keysUnder } from "../stepRanges.ts";
-import { type Place, placeAt } from "./place.ts";
+import { type Place, placeAt } from "./cursorContext.ts";
 import { scalar } from "./scalar.ts";
-import { ITEM, keysAt, type Schema, valuesAt } from "./shapes.ts";
+import { ITEM, keysAt, type Schema, valuesAt } from "./schemaLookup.ts";
 
 export interface Knowledge {
   readonly schema: Schema;
@@ -22,14 +22,14 @@ export interface Knowledge {
 }
 
 const OF_STEPS: readonly Completion[] = [
-  { label: "output", type: "property", info: "What the step gave back, or null." },
+  { label: "output", type: "property", info: "The step's output, or null." },
   { label: "output.text", type: "property", info: "The output as text." },
-  { label: "output.data", type: "property", info: "The output's data." },
-  { label: "status", type: "property", info: "COMPLETED, SKIPPED or FAILED." },
-  { label: "error", type: "property", info: "Null, or its code and message." },
+  { label: "output.data", type: "property", info: "The output as structured data." },
+  { label: "status", type: "property", info: "The status: COMPLETED, SKIPPED or FAILED." },
+  { label: "error", type: "property", info: "The error with its code and message, or null." },
 ];
 
-/** `knowledge` is asked each time: names come and go while one writes. */
+/** `knowledge` is called for each completion, because the names change over time. */
 export function completions(knowledge: () => Knowledge): CompletionSource {
   return (context: CompletionContext): CompletionResult | null => {
     const text = context.state.doc.toString();
@@ -41,7 +41,7 @@ export function completions(knowledge: () => Knowledge): CompletionSource {
   };
 }
 
-/** Behind `agent: `, `[` and the like one need not have begun to write. */
+/** After `agent: `, `[` and the like, completion starts without typed text. */
 function asksFor(text: string, at: number): boolean {
   return /(:\s|- |[[{,]\s?)$/.test(text.slice(Math.max(0, at - 2), at));
 }
@@ -54,7 +54,7 @@ function keys({ path, present, flow }: Place, { schema }: Knowledge): readonly C
     ...(description === "" ? {} : { info: description }),
     apply: (view: EditorView, _: Completion, from: number, to: number) => {
       view.dispatch(insertCompletionText(view.state, nested && !flow ? `${name}:` : `${name}: `, from, to));
-      // What may follow it comes next.
+      // Offer the possible values next.
       startCompletion(view);
     },
     boost: required ? 1 : 0,
@@ -104,13 +104,17 @@ function roots(path: readonly string[], text: string): readonly Completion[] {
     path[0] === "steps" && path[1] !== undefined && keysUnder(text, ["steps", path[1]]).includes("for_each");
   return [
     { label: "input", type: "variable", info: "The run's input." },
-    { label: "steps", type: "variable", info: "The steps, by name. Reading one makes this step wait for it." },
-    { label: "run.id", type: "variable", info: "The run's own id." },
-    { label: "run.correlation_id", type: "variable", info: "The id under which logs and agents know the run." },
+    { label: "steps", type: "variable", info: "The steps by name. A step waits for the steps that it refers to." },
+    { label: "run.id", type: "variable", info: "The run's ID." },
+    {
+      label: "run.correlation_id",
+      type: "variable",
+      info: "The correlation ID of the run, which logs and requests to agents carry.",
+    },
     ...(inLoop
       ? [
-          { label: "item", type: "variable", info: "The item of the list that this call is for." },
-          { label: "index", type: "variable", info: "Its number, from 0." },
+          { label: "item", type: "variable", info: "The current item of the list." },
+          { label: "index", type: "variable", info: "The index of the current item, starting at 0." },
         ]
       : []),
   ];

@@ -1,11 +1,11 @@
-/** What a key means, where the mouse rests on it: as the language's schema describes it. */
+/** Tooltips for keys, from the descriptions in the published schema. */
 
 import type { Extension } from "@codemirror/state";
 import { hoverTooltip } from "@codemirror/view";
 
 import classes from "../workflows.module.css";
-import { placeAt } from "./place.ts";
-import { descriptionAt, type Schema } from "./shapes.ts";
+import { placeAt } from "./cursorContext.ts";
+import { descriptionAt, type Schema } from "./schemaLookup.ts";
 
 export function hints(schema: () => Schema): Extension {
   return hoverTooltip((view, at) => {

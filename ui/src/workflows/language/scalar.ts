@@ -1,4 +1,4 @@
-/** A text as a YAML scalar: in quotes where it would mean something else without them. */
+/** A text as a YAML scalar, quoted if needed. */
 export function scalar(text: string): string {
   return /^[A-Za-z_][\w .-]*$/.test(text) && !/^(true|false|null)$/i.test(text) ? text : JSON.stringify(text);
 }

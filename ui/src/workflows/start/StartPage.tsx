@@ -1,4 +1,4 @@
-/** Starts a run: a form made from the workflow's input schema, or its input as JSON. */
+/** Starts a run with a form generated from the input schema, or with JSON. */
 
 import { Alert, Button, Group, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -10,8 +10,8 @@ import { api, body } from "../../api/client.ts";
 import { StartKey } from "../../api/idempotency.ts";
 import { Problem } from "../../api/problem.ts";
 import type { components } from "../../api/schema.d.ts";
-import { useMay } from "../../app/access.ts";
-import { Copy } from "../../app/Copy.tsx";
+import { usePermission } from "../../app/permissions.ts";
+import { CopyTextButton } from "../../app/CopyTextButton.tsx";
 import { AnchorLink } from "../../app/links.tsx";
 import { Loading } from "../../app/Loading.tsx";
 import { NotAllowed } from "../../app/NotAllowed.tsx";
@@ -23,9 +23,9 @@ import { JsonEditor, jsonProblem, parsed, written } from "../../forms/JsonEditor
 import { isSchema, placed, type Json } from "../../forms/schema.ts";
 import { emptyForm, SchemaForm } from "../../forms/SchemaForm.tsx";
 import { useInvalidFields } from "../../forms/useInvalidFields.ts";
-import { executeCurl } from "../execute.ts";
-import { runCommand } from "./command.ts";
-import { asksForSecrets, dropFilled, keepFilled, readFilled } from "./kept.ts";
+import { executeCurl } from "../executeCurl.ts";
+import { runCommand } from "./cliCommand.ts";
+import { asksForSecrets, deleteStartDraft, saveStartDraft, readStartDraft } from "./startDraft.ts";
 import classes from "./StartPage.module.css";
 
 type Workflow = components["schemas"]["Workflow"];
@@ -39,7 +39,7 @@ export function StartPage() {
       version === undefined
         ? body(api.GET("/api/v1/workflows/{workflow}", { params: { path: { workflow } } }))
         : body(api.GET("/api/v1/workflows/{workflow}/versions/{version}", { params: { path: { workflow, version } } })),
-    // A form that somebody fills in is not to change under their hands.
+    // The form must not change while the user fills it in.
     staleTime: Infinity,
   });
   if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
@@ -51,8 +51,8 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const wanted = workflow.definition["input"];
   const schema = isSchema(wanted) && Object.keys(wanted).length > 0 ? wanted : null;
   usePageTitle(`Start ${workflow.name}`);
-  const may = useMay("operator");
-  const [kept, setKept] = useState(() => readFilled(workflow.name, workflow.version));
+  const may = usePermission("operator");
+  const [kept, setKept] = useState(() => readStartDraft(workflow.name, workflow.version));
   const [empty] = useState<Json | undefined>(() => (schema === null ? {} : emptyForm(schema)));
   const [way, setWay] = useState<"form" | "json">(schema === null ? "json" : (kept?.way ?? "form"));
   const [value, setValue] = useState<Json | undefined>(() =>
@@ -81,15 +81,15 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const filled = way === "json" ? text : written(value);
   const isEmpty = filled === written(way === "json" ? (empty ?? {}) : empty);
   useEffect(() => {
-    if (isEmpty) dropFilled(workflow.name);
-    else keepFilled(workflow.name, workflow.version, schema, { way, text: filled });
+    if (isEmpty) deleteStartDraft(workflow.name);
+    else saveStartDraft(workflow.name, workflow.version, schema, { way, text: filled });
   }, [workflow.name, workflow.version, schema, way, filled, isEmpty]);
-  const beginAnew = () => {
+  const clearForm = () => {
     setKept(null);
     setValue(empty);
     setText(written(empty ?? {}));
     fields.mend();
-    // Fields keep what is typed in them until they have a value of it.
+    // Fields keep invalid text, so the form is remounted to reset them.
     setForm(form + 1);
     start.reset();
   };
@@ -129,7 +129,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
         {schema !== null && (
           <SegmentedControl
             size="xs"
-            aria-label="Write the input as"
+            aria-label="Input format"
             data={[
               { value: "form", label: "Form" },
               { value: "json", label: "JSON" },
@@ -153,20 +153,20 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
         data-testid="start-form"
       >
         <Stack gap="md">
-          <NotAllowed may={may} title="This key cannot start a run" />
+          <NotAllowed may={may} title="You can't start a run" />
           {schema === null && (
             <Alert variant="light" p="xs">
-              <Text size="sm">This workflow does not say what input it takes: any JSON will do.</Text>
+              <Text size="sm">This workflow has no input schema. You can enter any JSON.</Text>
             </Alert>
           )}
           {kept !== null && !isEmpty && (
             <Group gap="xs" role="status" data-testid="start-kept">
               <Text size="sm" c="dimmed">
-                What you filled in before is still here.
-                {asksForSecrets(schema) && " Secrets are not kept: enter them again."}
+                Your previous entries are restored.
+                {asksForSecrets(schema) && " Secrets are not stored, so enter them again."}
               </Text>
-              <Button variant="default" size="compact-xs" onClick={beginAnew} data-testid="begin-anew">
-                Begin anew
+              <Button variant="default" size="compact-xs" onClick={clearForm} data-testid="clear-form">
+                Clear form
               </Button>
             </Group>
           )}
@@ -185,7 +185,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
           )}
           {isPlaced ? (
             <Text size="sm" c="var(--status-failed)" role="alert" data-testid="start-refused">
-              {start.error?.message} See the fields.
+              {start.error?.message} Check the marked fields.
             </Text>
           ) : (
             start.error !== null && <ProblemPanel error={start.error} />
@@ -198,16 +198,16 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
               disabled={isBroken || !may.allowed}
               data-testid="start"
             >
-              Start the run
+              Start run
             </Button>
-            <Copy
+            <CopyTextButton
               label="Copy as curl"
               text={() => executeCurl(workflow.name, pinned, input)}
               testid="copy-curl"
               size="sm"
             />
-            <Copy
-              label="Copy as command"
+            <CopyTextButton
+              label="Copy as CLI command"
               text={() => runCommand(workflow.name, pinned, input)}
               testid="copy-command"
               size="sm"
@@ -242,8 +242,8 @@ function useStart(workflow: Workflow, version: number | null) {
         }),
       ),
     onSuccess: (run) => {
-      dropFilled(workflow.name);
-      toast("done", `A run of ${workflow.name} has started.`);
+      deleteStartDraft(workflow.name);
+      toast("done", `Started a run of ${workflow.name}.`);
       void queries.invalidateQueries({ queryKey: ["runs"] });
       void navigate({ to: "/runs/$run", params: { run: run.id }, search: {} });
     },

@@ -1,0 +1,104 @@
+/** The queries and mutations of the inbox. */
+
+import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { api, body } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { isSchema, type Json, type Schema } from "../forms/schema.ts";
+
+export type InboxItem = components["schemas"]["InboxItem"];
+export type Kind = InboxItem["kind"];
+export type Outcome = components["schemas"]["ResolveRequest"]["outcome"];
+export type Reply = { readonly text: string } | { readonly data: Json };
+
+// Above this, the count is shown as "99+".
+export const MOST_COUNTED = 99;
+// Notifications trigger refreshes; this interval covers lost notifications.
+const REFRESH_MS = 20_000;
+
+export function useInboxItemCount() {
+  return useQuery({
+    queryKey: ["inbox", "count"],
+    queryFn: () => body(api.GET("/api/v1/inbox", { params: { query: { limit: MOST_COUNTED + 1 } } })),
+    select: (page) => page.items.length,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+export function useInboxItems(kind: Kind | undefined) {
+  return useInfiniteQuery({
+    queryKey: ["inbox", "list", kind ?? null],
+    queryFn: ({ pageParam }) =>
+      body(
+        api.GET("/api/v1/inbox", {
+          params: {
+            query: {
+              limit: 50,
+              ...(kind === undefined ? {} : { kind }),
+              ...(pageParam === null ? {} : { cursor: pageParam }),
+            },
+          },
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+/** `item`: its id, or `RUN.STEP` for the current question of a step. */
+export function itemQuery(item: string) {
+  return queryOptions({
+    queryKey: ["inbox", "item", item],
+    queryFn: () => body(api.GET("/api/v1/inbox/{item}", { params: { path: { item } } })),
+    refetchInterval: REFRESH_MS,
+  });
+}
+
+function useForgetting() {
+  const queries = useQueryClient();
+  return () => void queries.invalidateQueries({ queryKey: ["inbox"] });
+}
+
+export function useReply(item: InboxItem) {
+  return useMutation({
+    networkMode: "always",
+    mutationFn: (reply: Reply) =>
+      body(
+        api.POST("/api/v1/runs/{run}/steps/{step}/reply", {
+          params: { path: { run: item.run_id, step: item.step } },
+          // Names the question, so that the reply is not used for a later one.
+          body: { ...reply, item: item.id },
+        }),
+      ),
+    onSettled: useForgetting(),
+  });
+}
+
+export function useResolve(item: InboxItem) {
+  return useMutation({
+    networkMode: "always",
+    mutationFn: ({ outcome, output }: { outcome: Outcome; output: Json | undefined }) =>
+      body(
+        api.POST("/api/v1/runs/{run}/steps/{step}/resolve", {
+          params: { path: { run: item.run_id, step: item.step } },
+          body: { outcome, output: output ?? null },
+        }),
+      ),
+    onSettled: useForgetting(),
+  });
+}
+
+// The fields in which agents send the schema of the expected reply.
+const SCHEMA_KEYS = ["schema", "form", "requestedSchema", "input_schema", "inputSchema", "response_schema"] as const;
+
+/** The JSON Schema of the reply, if the question has one. */
+export function schemaOf(data: unknown): Schema | null {
+  if (!isSchema(data)) return null;
+  const candidates = [data, ...SCHEMA_KEYS.map((name) => data[name])];
+  return (
+    candidates.find(
+      (each): each is Schema => isSchema(each) && each["type"] === "object" && isSchema(each["properties"]),
+    ) ?? null
+  );
+}

@@ -1,0 +1,12 @@
+/** The `trunkline` command that starts a run. */
+
+export function runCommand(workflow: string, version: number | null, input: unknown): string {
+  const words = ["trunkline", "run", quoted(workflow)];
+  if (version !== null) words.push("--version", String(version));
+  words.push("--follow", "--input-file", "-");
+  return `${words.join(" ")} <<'INPUT'\n${JSON.stringify(input, null, 2)}\nINPUT`;
+}
+
+function quoted(word: string): string {
+  return /^[A-Za-z0-9_./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
