@@ -123,8 +123,8 @@ def test_the_overview_imports_no_command_no_client_and_no_markdown_parser() -> N
     }
     slow = (*SERVER, *STORES, "markdown_it", "pygments", "http.client", "email")
     assert [module for module in loaded if module.startswith(slow)] == []
-    # Of these, cyclopts and rich import most.
-    assert len(loaded) < 200
+    # Of these, cyclopts and rich import most; the number depends on the version of Python.
+    assert len(loaded) < 240
 
 
 @pytest.mark.parametrize("group", ["runs", "agents", "agents migrate", "workflows", "secrets", "inbox"])

@@ -6,7 +6,6 @@ A value is never an argument: every process on the machine can read the command 
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,11 +19,14 @@ from trunkline.cli.options import HERE, STORE_HERE, Cursor, LimitOrAll, Server, 
 from trunkline.cli.rendering.output import note, note_next_page, print_json, print_table
 
 if TYPE_CHECKING:
+    import asyncio
+
     from trunkline import wiring
     from trunkline.services.security import rekey as rekeying
     from trunkline.services.security import vault as vaults
     from trunkline.services.security.rekey import RekeyReport
 else:
+    asyncio = lazy_module("asyncio")
     rekeying = lazy_module("trunkline.services.security.rekey")
     vaults = lazy_module("trunkline.services.security.vault")
     wiring = lazy_module("trunkline.wiring")
