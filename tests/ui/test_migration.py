@@ -72,7 +72,7 @@ def open_migrating_system(session: Path, folder: Path, agents: ThreadedAgents) -
 def migrating_system(
     session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
 ) -> Generator[MigratingSystem]:
-    with open_migrating_system(session_folder, tmp_path_factory.mktemp("harbour"), agents) as system:
+    with open_migrating_system(session_folder, tmp_path_factory.mktemp("migrating"), agents) as system:
         yield system
 
 

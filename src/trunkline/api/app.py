@@ -25,9 +25,9 @@ from trunkline.api.routes.secrets import secret_operations
 from trunkline.api.routes.system import probe_operations, system_operations
 from trunkline.api.routes.workflows import workflow_operations
 from trunkline.api.routing import OperationRouter
-from trunkline.api.services import HealthReport, Limits, Probes, Services
+from trunkline.api.services import HealthReport, Probes, RequestLimits, Services
 
-__all__ = ["HealthReport", "Limits", "Services", "create_app", "create_probe_app"]
+__all__ = ["HealthReport", "RequestLimits", "Services", "create_app", "create_probe_app"]
 
 
 def create_app(services: Services) -> ASGIApp:

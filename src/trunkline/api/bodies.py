@@ -13,7 +13,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from trunkline.api.headers import find_header
-from trunkline.api.problems import BodyTooLarge, BrokenBody, finding_of
+from trunkline.api.problems import BodyTooLarge, MalformedBody, finding_of
 from trunkline.errors import Invalid
 from trunkline.jsontypes import MAX_DEPTH, Json, JsonObject, decode, is_too_deep
 
@@ -48,16 +48,16 @@ def _too_large(limit: int) -> BodyTooLarge:
 
 
 def decode_json(body: bytes) -> Json:
-    """The value of a JSON text; `BrokenBody` says where it is broken."""
+    """The value of a JSON text; `MalformedBody` says where it is broken."""
     try:
         value = decode(body)
     except RecursionError:
         raise _too_deep() from None
     except UnicodeDecodeError as error:
-        raise BrokenBody(f"The body is not valid UTF-8: {error.reason}.") from error
+        raise MalformedBody(f"The body is not valid UTF-8: {error.reason}.") from error
     except (msgspec.DecodeError, ValueError) as error:
         # ValueError: an integer with more digits than Python converts.
-        raise BrokenBody(f"The body is not valid JSON: {error}.") from error
+        raise MalformedBody(f"The body is not valid JSON: {error}.") from error
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and is_too_deep(value):
         raise _too_deep()
     return value
@@ -103,8 +103,8 @@ def convert(value: Json, type_: type[T]) -> T:
         raise Invalid(f"{where}{finding.message}", findings=[finding]) from error
 
 
-def _too_deep() -> BrokenBody:
-    return BrokenBody(
+def _too_deep() -> MalformedBody:
+    return MalformedBody(
         f"The body is nested more than {MAX_DEPTH} levels deep.",
         fix="Flatten it, or send the nested part as a string.",
     )

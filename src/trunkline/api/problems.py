@@ -45,7 +45,7 @@ _HOOKS_PREFIX = f"{PUSH_PATH}/"
 log = structlog.stdlib.get_logger(__name__)
 
 
-class BrokenBody(TrunklineError):
+class MalformedBody(TrunklineError):
     """The body could not be read."""
 
     fix = "Send a body that is valid JSON in UTF-8."
@@ -77,7 +77,7 @@ _INTERNAL = Kind(500, "internal-error", "Internal error")
 
 # The first class in an error's MRO that is listed here decides.
 KINDS: dict[type[Exception], Kind] = {
-    BrokenBody: Kind(400, "broken-body", "Broken body"),
+    MalformedBody: Kind(400, "broken-body", "Broken body"),
     NotAllowed: Kind(403, "not-allowed", "Not allowed"),
     NotFound: Kind(404, "not-found", "Not found"),
     AlreadyExists: Kind(409, "already-exists", "Already exists"),

@@ -58,7 +58,7 @@ class HealthReport(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class RequestLimits:
     max_body_bytes: int = 4 * 1024 * 1024
 
 
@@ -104,7 +104,7 @@ class Services(Probes):
     # Detects an agent's dialect now and stores it; returns why that was not possible.
     refresh_dialect: Callable[[Agent], Awaitable[StepError | None]]
     traces: Traces = field(default_factory=Traces)
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     topics: TopicNames = field(default_factory=TopicNames)
     # The folder with the files of the web UI; None: those in the package.
     ui_folder: Path | None = None

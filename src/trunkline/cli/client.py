@@ -27,7 +27,7 @@ from trunkline.cli.http_client import (
 from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.agent_test_calls import AgentTrial
+    from trunkline.api.resources.agent_test_calls import TestCallResult
     from trunkline.api.resources.agents import AgentHealth, AgentMetadataResource
     from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
     from trunkline.api.resources.exchanges import ExchangeResource
@@ -135,9 +135,9 @@ class Client:
         answer = self._send("POST", f"/agents/{_segment(name)}/check", check, seconds=CHECK_SECONDS)
         return cast("JsonObject", answer.value)
 
-    def try_agent(self, name: str, message: JsonObject) -> AgentTrial:
+    def try_agent(self, name: str, message: JsonObject) -> TestCallResult:
         answer = self._send("POST", f"/agents/{_segment(name)}/try", message, seconds=TRIAL_SECONDS)
-        return cast("AgentTrial", answer.value)
+        return cast("TestCallResult", answer.value)
 
     def reset_agent(self, name: str) -> AgentMetadataResource:
         return cast("AgentMetadataResource", self._send("POST", f"/agents/{_segment(name)}/reset").value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.api.services import Limits, Probes, Services
+from trunkline.api.services import Probes, RequestLimits, Services
 from trunkline.bridge.agents.inspection import AgentHealthCheck, CardViewer
 from trunkline.bridge.calls.context import CallContext, CallLimits
 from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
@@ -116,7 +116,7 @@ def api_services(
         warnings=probes.warnings,
         keys=probes.keys,
         names=probes.names,
-        limits=Limits(max_body_bytes=context.settings.max_body_bytes),
+        limits=RequestLimits(max_body_bytes=context.settings.max_body_bytes),
         topics=context.settings.topics,
         ui_folder=context.settings.ui_folder,
         stopping=context.stopping,

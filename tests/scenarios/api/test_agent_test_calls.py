@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.resources import read_resource
 
-from trunkline.api.resources.agent_test_calls import AgentTrial
+from trunkline.api.resources.agent_test_calls import TestCallResult
 from trunkline.api.resources.agents import AgentCardView
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.telemetry import log_events
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.anyio
 SECRET = "s3cret-of-the-agent"
 
 
-async def try_out(system: RunningSystem, name: str, body: Json) -> AgentTrial:
+async def try_out(system: RunningSystem, name: str, body: Json) -> TestCallResult:
     answer = await system.call("POST", f"/agents/{name}/try", body)
     assert answer.status == 200, answer.body
-    return read_resource(AgentTrial, answer.body)
+    return read_resource(TestCallResult, answer.body)
 
 
 async def look(system: RunningSystem, name: str) -> AgentCardView:

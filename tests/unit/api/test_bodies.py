@@ -7,7 +7,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
 from trunkline.api.bodies import MAX_DEPTH, decode_json, decode_object, read_body
-from trunkline.api.problems import BodyTooLarge, BrokenBody
+from trunkline.api.problems import BodyTooLarge, MalformedBody
 from trunkline.errors import Invalid
 
 pytestmark = pytest.mark.anyio
@@ -62,13 +62,13 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_is_not_an_empty_bo
     ],
 )
 def test_a_broken_body_is_refused_with_what_is_wrong(body: bytes, says: str) -> None:
-    with pytest.raises(BrokenBody, match=says):
+    with pytest.raises(MalformedBody, match=says):
         decode_json(body)
 
 
 def test_a_value_may_be_nested_up_to_the_limit() -> None:
     decode_json(b"[" * MAX_DEPTH + b"1" + b"]" * MAX_DEPTH)
-    with pytest.raises(BrokenBody, match="levels deep"):
+    with pytest.raises(MalformedBody, match="levels deep"):
         decode_json(b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1))
 
 

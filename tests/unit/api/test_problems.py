@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from trunkline import errors
-from trunkline.api.problems import BodyTooLarge, BrokenBody, finding_of, kind_of
+from trunkline.api.problems import BodyTooLarge, MalformedBody, finding_of, kind_of
 from trunkline.errors import Finding, TrunklineError
 
 
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (BrokenBody(), 400),
+        (MalformedBody(), 400),
         (errors.NotAllowed(), 403),
         (errors.NotFound(), 404),
         (errors.Conflict(), 409),

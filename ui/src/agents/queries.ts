@@ -14,7 +14,7 @@ export type CheckReport = components["schemas"]["CheckReport"];
 export type CheckSummary = components["schemas"]["CheckSummary"];
 export type CheckFinding = components["schemas"]["CheckFinding"];
 export type Health = components["schemas"]["AgentHealth"];
-export type Trial = components["schemas"]["AgentTrial"];
+export type Trial = components["schemas"]["TestCallResult"];
 export type Message = components["schemas"]["AgentMessage"];
 
 export const HOUR = 60;

@@ -1836,32 +1836,6 @@ export interface components {
             kind: "auth" | "input";
             text: string;
         };
-        /**
-         * AgentTrial
-         * @description The result of a test call.
-         */
-        AgentTrial: {
-            duration_ms: number;
-            error: components["schemas"]["StepFailure"] | null;
-            /** @description All requests to the agent, oldest first. */
-            exchanges: components["schemas"]["Exchange"][];
-            /**
-             * @description `interrupted`: the agent asked a question. Its task was cancelled, because a test call has no one to answer.
-             * @enum {string}
-             */
-            outcome: "error" | "interrupted" | "success";
-            output: components["schemas"]["JsonValue"];
-            /** @description The dialect that was used. Null if it could not be determined. */
-            protocol: string | null;
-            question: components["schemas"]["AgentQuestion"] | null;
-            /**
-             * Format: date-time
-             * @description RFC 3339, UTC.
-             * @example 2026-03-01T12:00:00.123456Z
-             */
-            started_at: string;
-            warnings: string[];
-        };
         /** AuditEntry */
         AuditEntry: {
             /**
@@ -1981,10 +1955,10 @@ export interface components {
              */
             role: "admin" | "operator" | "viewer";
         };
-        /** CallsOfSides */
-        CallsOfSides: {
-            new?: components["schemas"]["SideCalls"];
-            old?: components["schemas"]["SideCalls"];
+        /** CallsByEndpoint */
+        CallsByEndpoint: {
+            new?: components["schemas"]["EndpointCallsView"];
+            old?: components["schemas"]["EndpointCallsView"];
         };
         /**
          * ChangedExpression
@@ -2319,6 +2293,16 @@ export interface components {
             tried: components["schemas"]["Probe"][];
             /** @description The endpoint that speaks this dialect. */
             url: string;
+        };
+        /**
+         * EndpointCallsView
+         * @description Statistics of the recent calls to the source or the target.
+         */
+        EndpointCallsView: {
+            calls: number;
+            failed: number;
+            median_ms: number | null;
+            slowest_ms: number | null;
         };
         /**
          * ErrorCode
@@ -2712,7 +2696,7 @@ export interface components {
             agent: string;
             blockers: components["schemas"]["Blocker"][];
             /** @description Recent calls, while some runs call the target. */
-            calls: components["schemas"]["CallsOfSides"];
+            calls: components["schemas"]["CallsByEndpoint"];
             /** @description Number of comparisons of the current shadow stage, by verdict. */
             comparisons: {
                 [key: string]: number;
@@ -2809,7 +2793,7 @@ export interface components {
             agent: string;
             blockers: components["schemas"]["Blocker"][];
             /** @description Recent calls, while some runs call the target. */
-            calls: components["schemas"]["CallsOfSides"];
+            calls: components["schemas"]["CallsByEndpoint"];
             /** @description Number of comparisons of the current shadow stage, by verdict. */
             comparisons: {
                 [key: string]: number;
@@ -3065,6 +3049,23 @@ export interface components {
             /** @description Recorded in the agent's history. */
             why: string;
         };
+        /** RolloutStageRequest */
+        RolloutStageRequest: {
+            limits?: components["schemas"]["LimitRequest"];
+            /** @description Percentage of runs. A run that is included once stays included. */
+            percent: number;
+            target?: components["schemas"]["TargetRequest"];
+            /**
+             * @description Name of the person who makes the change. Used only without API keys; otherwise, the key's name is recorded.
+             * @default null
+             */
+            who: string | null;
+            /**
+             * @description Recorded in the agent's history.
+             * @default
+             */
+            why: string;
+        };
         /** Run */
         Run: {
             /** @description Agents that the workflow's steps call, without duplicates. */
@@ -3188,16 +3189,6 @@ export interface components {
             /** @description Stored encrypted, and never returned. Shorter values cannot be redacted reliably. */
             value: string;
         };
-        /**
-         * SideCalls
-         * @description Statistics of the recent calls to the source or the target.
-         */
-        SideCalls: {
-            calls: number;
-            failed: number;
-            median_ms: number | null;
-            slowest_ms: number | null;
-        };
         /** Step */
         Step: {
             /** @description Empty if the step runs another workflow. */
@@ -3303,22 +3294,31 @@ export interface components {
             /** @default null */
             url: string | null;
         };
-        /** TrialRequest */
-        TrialRequest: {
-            limits?: components["schemas"]["LimitRequest"];
-            /** @description Percentage of runs. A run that is included once stays included. */
-            percent: number;
-            target?: components["schemas"]["TargetRequest"];
+        /**
+         * TestCallResult
+         * @description The result of a test call.
+         */
+        TestCallResult: {
+            duration_ms: number;
+            error: components["schemas"]["StepFailure"] | null;
+            /** @description All requests to the agent, oldest first. */
+            exchanges: components["schemas"]["Exchange"][];
             /**
-             * @description Name of the person who makes the change. Used only without API keys; otherwise, the key's name is recorded.
-             * @default null
+             * @description `interrupted`: the agent asked a question. Its task was cancelled, because a test call has no one to answer.
+             * @enum {string}
              */
-            who: string | null;
+            outcome: "error" | "interrupted" | "success";
+            output: components["schemas"]["JsonValue"];
+            /** @description The dialect that was used. Null if it could not be determined. */
+            protocol: string | null;
+            question: components["schemas"]["AgentQuestion"] | null;
             /**
-             * @description Recorded in the agent's history.
-             * @default
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
              */
-            why: string;
+            started_at: string;
+            warnings: string[];
         };
         /**
          * WaitingFor
@@ -5043,7 +5043,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentTrial"];
+                    "application/json": components["schemas"]["TestCallResult"];
                 };
             };
             /** @description The body is malformed. */
@@ -6011,7 +6011,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["TrialRequest"];
+                "application/json": components["schemas"]["RolloutStageRequest"];
             };
         };
         responses: {
@@ -6821,7 +6821,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["TrialRequest"];
+                "application/json": components["schemas"]["RolloutStageRequest"];
             };
         };
         responses: {

@@ -94,7 +94,7 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
       case "cutover":
         return { action, body: { ...asked, force } };
       case "rollback":
-        return { action, body: asked };
+        return { action, body: { ...asked, force } };
       case "finish":
         return { action, body: asked };
     }
@@ -176,6 +176,14 @@ export function MigrationDialog({ action, status, onClose }: { action: Action; s
           {against.length > 0 && (
             <Checkbox
               label="Override the blockers. The history records who did it and why."
+              checked={force}
+              onChange={(event) => setForce(event.currentTarget.checked)}
+              data-testid="force"
+            />
+          )}
+          {action === "rollback" && (
+            <Checkbox
+              label="Roll back even if the source fails its check."
               checked={force}
               onChange={(event) => setForce(event.currentTarget.checked)}
               data-testid="force"

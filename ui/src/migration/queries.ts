@@ -86,7 +86,7 @@ export const eventsQuery = (agent: string) =>
 /** The actions with their request bodies. */
 export type ActionRequest =
   | { readonly action: "ready"; readonly body: components["schemas"]["ReadyRequest"] }
-  | { readonly action: "shadow" | "canary"; readonly body: components["schemas"]["TrialRequest"] }
+  | { readonly action: "shadow" | "canary"; readonly body: components["schemas"]["RolloutStageRequest"] }
   | { readonly action: "cutover"; readonly body: components["schemas"]["CutoverRequest"] }
   | { readonly action: "rollback"; readonly body: components["schemas"]["RollbackRequest"] }
   | { readonly action: "finish"; readonly body: components["schemas"]["MigrationRequest"] };
@@ -148,7 +148,7 @@ export function useFleetAction() {
         case "cutover":
           return body(api.POST("/api/v1/migration/cutover", { body: { force, why, who } }));
         case "rollback":
-          return body(api.POST("/api/v1/migration/rollback", { body: { why, who } }));
+          return body(api.POST("/api/v1/migration/rollback", { body: { force, why, who } }));
         case "finish":
           return body(api.POST("/api/v1/migration/finish", { body: { why, who } }));
       }

@@ -57,7 +57,7 @@ class AgentQuestion(TypedDict):
     data: JsonValue
 
 
-class AgentTrial(TypedDict):
+class TestCallResult(TypedDict):
     """The result of a test call."""
 
     outcome: Annotated[
@@ -79,7 +79,7 @@ class AgentTrial(TypedDict):
     exchanges: Annotated[list[ExchangeResource], Meta(description="All requests to the agent, oldest first.")]
 
 
-def agent_trial(result: AgentTestResult) -> AgentTrial:
+def agent_trial(result: AgentTestResult) -> TestCallResult:
     question = result.question
     return {
         "outcome": result.outcome,

@@ -76,7 +76,7 @@ class MigrationRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     who: _Who = None
 
 
-class TrialRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
+class RolloutStageRequest(MigrationRequest, kw_only=True, forbid_unknown_fields=True):
     percent: Annotated[
         float,
         Meta(
@@ -289,7 +289,7 @@ class ProposedInput(TypedDict):
     ]
 
 
-class SideCalls(TypedDict):
+class EndpointCallsView(TypedDict):
     """Statistics of the recent calls to the source or the target."""
 
     calls: int
@@ -298,9 +298,9 @@ class SideCalls(TypedDict):
     median_ms: int | None
 
 
-class CallsOfSides(TypedDict):
-    old: NotRequired[SideCalls]
-    new: NotRequired[SideCalls]
+class CallsByEndpoint(TypedDict):
+    old: NotRequired[EndpointCallsView]
+    new: NotRequired[EndpointCallsView]
 
 
 class MigrationEntry(TypedDict):
@@ -329,7 +329,7 @@ class MigrationEntry(TypedDict):
             extra_json_schema={"propertyNames": {"enum": list(get_args(ComparisonVerdict))}},
         ),
     ]
-    calls: Annotated[CallsOfSides, Meta(description="Recent calls, while some runs call the target.")]
+    calls: Annotated[CallsByEndpoint, Meta(description="Recent calls, while some runs call the target.")]
     input_mode: Annotated[
         ProposedInput | None, Meta(description="Null unless the agent migrates from Simple A2A.")
     ]
@@ -397,7 +397,7 @@ def migration_outcome(outcome: BulkChangeResult) -> MigrationOutcome:
 
 
 def migration_entry(entry: MigrationPlanEntry) -> MigrationEntry:
-    calls: CallsOfSides = {}
+    calls: CallsByEndpoint = {}
     for side, ended in entry.calls.items():
         calls[side] = _calls(ended)
     return {
@@ -515,7 +515,7 @@ def _input_mode(proposed: ProposedInputMode) -> ProposedInput:
     return {"mode": proposed.mode, "why": proposed.why, "seen": proposed.seen}
 
 
-def _calls(ended: EndpointCalls) -> SideCalls:
+def _calls(ended: EndpointCalls) -> EndpointCallsView:
     return {
         "calls": ended.calls,
         "failed": ended.failed,

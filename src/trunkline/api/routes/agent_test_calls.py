@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from trunkline.api.bodies import decode_object, read_body, with_whole_numbers
 from trunkline.api.headers import correlation_id_of
-from trunkline.api.resources.agent_test_calls import AgentMessage, AgentTrial, agent_trial
+from trunkline.api.resources.agent_test_calls import AgentMessage, TestCallResult, agent_trial
 from trunkline.api.routes.agents import AGENTS, AgentParameters
 from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
@@ -56,7 +56,7 @@ def agent_test_call_operations(services: Services) -> list[Operation]:
     return [
         operation(
             f"POST {AGENTS}/{{agent}}/try", routes.call, AgentParameters, name="try_agent", tag="agents",
-            body=Body(AgentMessage), responses={200: ResponseSpec("The result of the call.", AgentTrial)},
+            body=Body(AgentMessage), responses={200: ResponseSpec("The result of the call.", TestCallResult)},
             problems=(400, 404, 413, 422),
         ),
     ]  # fmt: skip

@@ -26,7 +26,7 @@ from trunkline.api.resources.migration import (
     MigrationStatus,
     ReadyRequest,
     RollbackRequest,
-    TrialRequest,
+    RolloutStageRequest,
     agent_event,
     comparison_resource,
     migration_change,
@@ -120,7 +120,7 @@ class MigrationRoutes:
         The calls of a share of the runs are copied to the target, and the answers are compared. Runs use only the
         answers of the source.
         """
-        form, reason = await self._asked(request, TrialRequest)
+        form, reason = await self._asked(request, RolloutStageRequest)
         change = await self._migrations.shadow(given.agent, form.target, form.percent, form.limits, reason)
         return _changed(change)
 
@@ -130,7 +130,7 @@ class MigrationRoutes:
 
         A share of the new runs calls the target instead of the source.
         """
-        form, reason = await self._asked(request, TrialRequest)
+        form, reason = await self._asked(request, RolloutStageRequest)
         change = await self._migrations.canary(given.agent, form.target, form.percent, form.limits, reason)
         return _changed(change)
 
@@ -235,8 +235,8 @@ def migration_operations(services: Services) -> list[Operation]:
             )
             for name, endpoint, body in (
                 ("ready", routes.ready, Body(ReadyRequest)),
-                ("shadow", routes.shadow, Body(TrialRequest)),
-                ("canary", routes.canary, Body(TrialRequest)),
+                ("shadow", routes.shadow, Body(RolloutStageRequest)),
+                ("canary", routes.canary, Body(RolloutStageRequest)),
                 ("cutover", routes.cutover, Body(CutoverRequest, required=False)),
                 ("rollback", routes.rollback, Body(RollbackRequest)),
                 ("finish", routes.finish, Body(MigrationRequest, required=False)),

@@ -14,7 +14,7 @@ from trunkline.cli.rendering.exchanges import print_exchanges
 from trunkline.cli.rendering.output import harmless, note, print_json, print_text, print_value
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.agent_test_calls import AgentTrial
+    from trunkline.api.resources.agent_test_calls import TestCallResult
     from trunkline.jsontypes import JsonObject
 
 MAX_TIMEOUT = timedelta(minutes=1)
@@ -69,7 +69,7 @@ def try_(
     return _EXITS.get(trial["outcome"], Exit.RUN_FAILED)
 
 
-def _show(agent: str, trial: AgentTrial, *, wire: bool) -> None:
+def _show(agent: str, trial: TestCallResult, *, wire: bool) -> None:
     if wire and trial["exchanges"]:
         print_exchanges(trial["exchanges"])
         print_text("")
@@ -80,7 +80,7 @@ def _show(agent: str, trial: AgentTrial, *, wire: bool) -> None:
             note(harmless(line))
 
 
-def _words(agent: str, trial: AgentTrial, *, wire: bool) -> list[str]:
+def _words(agent: str, trial: TestCallResult, *, wire: bool) -> list[str]:
     lines = [f"warning: {warning}" for warning in trial["warnings"]]
     error, question = trial["error"], trial["question"]
     if error is not None:
