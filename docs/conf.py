@@ -20,6 +20,7 @@ SHOWN_BY = {
     ROOT / "ARCHITECTURE.md": "project/architecture",
     ROOT / "CONTRIBUTING.md": "project/contributing",
     ROOT / "CHANGELOG.md": "project/changelog",
+    ROOT / "SECURITY.md": "project/security",
     ROOT / "examples/README.md": "tutorials/examples/index",
     **{page: f"tutorials/examples/{page.parent.name}" for page in ROOT.glob("examples/agents/*/README.md")},
     ROOT / "README.md": "index",

@@ -86,7 +86,7 @@ def page(browser: Browser, fleet: RoleProcesses) -> Generator[Page]:
 def test_it_shows_every_process_and_what_they_need(page: Page, fleet: RoleProcesses) -> None:
     page.goto("/system")
     expect(page.get_by_test_id("version")).to_contain_text("PostgreSQL")
-    for dependency in ("The store is ready", "The broker is ready"):
+    for dependency in ("Store ready", "Broker ready"):
         expect(page.get_by_test_id("dependencies")).to_contain_text(dependency)
     processes = page.get_by_test_id("process")
     expect(processes).to_have_count(3)

@@ -185,7 +185,7 @@ def test_what_the_runs_state_forbids_is_disabled_and_says_why(
     for action in ("pause", "cancel"):
         button = page.get_by_test_id(action)
         expect(button).to_have_attribute("aria-disabled", "true")
-        expect(button).to_have_accessible_name(re.compile(r"The run has ended \\(failed\\)"))
+        expect(button).to_have_accessible_name(re.compile(r"The run has ended \(failed\)"))
     page.get_by_test_id("pause").focus()
     expect(page.get_by_role("tooltip")).to_contain_text("The run has ended")
     check_appearance(page, "run-actions")

@@ -200,7 +200,7 @@ def test_an_attempt_that_is_none_leaves_the_address_of_a_run(
 def test_the_palette_is_used_with_the_arrows_and_acts(page: Page) -> None:
     page.goto("/runs")
     page.get_by_test_id("open-palette").click()
-    page.get_by_test_id("palette-input").fill("colours")
+    page.get_by_test_id("palette-input").fill("theme")
     options = page.get_by_test_id("palette-option")
     expect(options).to_have_count(3)
     expect(options.nth(0)).to_have_attribute("aria-selected", "true")

@@ -167,7 +167,8 @@ def test_a_body_that_was_cut_says_so(page: Page, inspected: InspectedRun) -> Non
     open_wire(page, inspected, "step=long&tab=wire")
     expect(page.get_by_test_id("exchange-notes")).to_contain_text(
         re.compile(
-            r"The response body is cut: it has [\d,]+ bytes, and 65,536 are kept\. The setting max_wire_bytes"
+            r"The response body is cut: it has [\d,]+ bytes, and 65,536 are kept\. "
+            r"The limit is the setting max_wire_bytes\."
         )
     )
     # The request is whole.

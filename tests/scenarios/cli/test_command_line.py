@@ -484,7 +484,7 @@ async def test_a_zone_is_registered_with_its_profile(trunkline: Trunkline) -> No
     ("config", "words"),
     [
         (["profile=slak"], "did you mean 'slack'?"),
-        (["profile=slack", 'batch={"max": 2}'], "a zone do not accept batches"),
+        (["profile=slack", 'batch={"max": 2}'], "zones do not accept batches"),
         (["profile=slack", "method=rpc.run"], "begins with 'rpc.'"),
     ],
 )

@@ -90,9 +90,15 @@ async def test_an_agent_is_moved_from_the_plan_to_the_cutover_and_back(agents: C
 
 
 async def test_everything_that_is_in_the_way_of_all_is_listed_and_nothing_is_changed(
-    agents: Commands,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with served(kit()) as good, ScriptedAgent(simple_success("old")) as old:
+    # On a server of its own: it acts on all agents.
+    async with (
+        running_system(tmp_path) as system,
+        served(kit()) as good,
+        ScriptedAgent(simple_success("old")) as old,
+    ):
+        agents = Commands(system.url, capsys)
         for name, url in (("Good", good), ("Old", old.url)):
             await agents("create", name, url, "--protocol", "simple-a2a")
             await agents.migrate("ready", name, "--to", "jsonrpc-2.0", "--note", "deployed")

@@ -47,7 +47,7 @@ async def test_a_message_of_another_version_is_put_aside_as_it_came_with_what_to
         found = await letters(api, 2)
         assert {letter["topic"] for letter in found} == {topics.tasks, topics.results}  # pyright: ignore[reportUnhashable] - texts
         for letter in found:
-            assert "of version 2" in str(letter["reason"])
+            assert "has version 2" in str(letter["reason"])
             assert "Bring every process to the same version" in str(letter["reason"])
         assert await executor.metric("trunkline_dead_letters_total", reason="version") == 1
         assert await bridge.metric("trunkline_dead_letters_total", reason="version") == 1
