@@ -118,8 +118,10 @@ class MigratingAgents:
 
     async def _take(self, agent: str, params: Json) -> JsonObject:
         match params:
-            case {"message": {"messageId": str(message), "parts": [{"kind": "text", "text": str(text)}, *_]}}:
-                pass
+            case {
+                "message": {"messageId": str(message), "parts": [{"kind": "text", "text": str(given)}, *_]}
+            }:
+                text = _input_text(given)
             case _:
                 raise Refusal(-32602, "Invalid params: message.parts must begin with a text")
         self._note(agent, "new", "send", text, message)
@@ -153,6 +155,15 @@ class MigratingAgents:
         key, _, step = text.partition("/")
         line = {"agent": agent, "side": side, "kind": kind, "key": key, "step": step, "message": message}
         self._log.append(cast("JsonObject", line))
+
+
+def _input_text(given: str) -> str:
+    """The target of a migration from Simple A2A gets the whole input, as JSON text."""
+    try:
+        whole = decode(given)
+    except ValueError:
+        return given
+    return str(whole["text"]) if isinstance(whole, dict) else given
 
 
 def _done(task: str, agent: str, text: str) -> JsonObject:

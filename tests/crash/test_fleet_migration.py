@@ -169,10 +169,11 @@ class Fleetwide:
     async def run_until(self, name: str, is_enough: Callable[[JsonObject], bool], wave: str) -> None:
         """Starts more runs of the agent's workflow until its migration stands as it should."""
         number = 0
-        while not is_enough(await self.status(name)):
-            await self.start(name, f"{wave}-{name}-{number}")
-            number += 1
-            await asyncio.sleep(0.3)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not is_enough(await self.status(name)):
+                await self.start(name, f"{wave}-{name}-{number}")
+                number += 1
+                await asyncio.sleep(0.3)
 
     async def be_killed(self) -> None:
         moments = random.Random(SEED)

@@ -98,7 +98,7 @@ def test_it_shows_every_process_and_what_they_need(page: Page, fleet: RoleProces
     for topic, takers in (
         (topics.tasks, "Bridges"),
         (topics.results, "Executors"),
-        (topics.commands, "APIs"),
+        (topics.commands, "API servers"),
     ):
         group = page.locator(f"[data-testid=consumer-group][data-topic='{topic}']")
         expect(group).to_contain_text(takers)
