@@ -38,6 +38,11 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(milliseconds=round(milliseconds))
 
 
+def seconds_of(duration: timedelta | float) -> float:
+    """For parameters of the public Python interface that accept seconds as well."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
+
+
 def format_duration(duration: timedelta) -> str:
     """The shortest text that names a duration exactly, to the millisecond."""
     for unit, size in _UNITS.items():

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 from types import MappingProxyType, TracebackType
 from typing import Self, TypeAlias
 
@@ -63,7 +64,7 @@ class Hangup(msgspec.Struct, frozen=True):
 class EndlessReply(msgspec.Struct, frozen=True):
     """An answer that goes on for ever, one byte at a time."""
 
-    pause: float = 1.0
+    pause: timedelta = timedelta(seconds=1)
 
 
 class Stream:
@@ -206,12 +207,12 @@ def _hang_up(request: web.Request, sent: bytes) -> web.StreamResponse:
     return web.Response()
 
 
-async def _endless(request: web.Request, pause: float) -> web.StreamResponse:
+async def _endless(request: web.Request, pause: timedelta) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     while True:
         await response.write(b" ")
-        await asyncio.sleep(pause)
+        await asyncio.sleep(pause.total_seconds())
 
 
 async def _stream(request: web.Request, stream: Stream) -> web.StreamResponse:

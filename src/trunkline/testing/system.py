@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
@@ -69,9 +70,15 @@ class RunningSystem:
         )
         return str(_expect(answer, {200, 202}).json["id"])
 
-    async def run(self, workflow: str, run_input: Json = None, *, seconds: int = 60) -> JsonObject:
+    async def run(
+        self,
+        workflow: str,
+        run_input: Json = None,
+        *,
+        timeout: timedelta = timedelta(minutes=1),  # noqa: ASYNC109 - of the request
+    ) -> JsonObject:
         """Starts a run and waits for its end."""
-        path = f"/workflows/{workflow}/execute?wait={seconds}"
+        path = f"/workflows/{workflow}/execute?wait={round(timeout.total_seconds())}"
         return _expect(await self.call("POST", path, {} if run_input is None else run_input), {200}).json
 
     async def get(self, run_id: str) -> JsonObject:

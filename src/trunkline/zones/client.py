@@ -17,6 +17,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from time import monotonic
 from uuid import UUID, uuid4
 
@@ -29,6 +30,7 @@ from trunkline.agents.authentication.credentials import RequestSigner
 from trunkline.agents.authentication.signed_tokens import signed_token
 from trunkline.agents.model import AuthType
 from trunkline.agents.transport_urls import check_transport_url, transport_of
+from trunkline.durations import seconds_of
 from trunkline.errors import Invalid, TrunklineError
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES, StepError
@@ -60,9 +62,9 @@ from trunkline.transports.https import HttpTransport
 log = structlog.stdlib.get_logger()
 
 # Of a call, unless its caller says otherwise: what a zone gives its work by default.
-_DEADLINE_SECONDS = 600.0
+_DEADLINE = timedelta(minutes=10)
 # A zone answers much earlier, at least that it accepted the work; after this the connection counts as lost.
-_ANSWER_SECONDS = 60.0
+_ANSWER_TIMEOUT = timedelta(minutes=1)
 # For the last poll, which starts at the deadline.
 _LAST_SECONDS = 1.0
 _COME_AGAIN = "Repeat the call later with the same id, or call get_task_result with the task_id."
@@ -85,17 +87,19 @@ _results: msgspec.json.Decoder[JsonObject] = msgspec.json.Decoder(JsonObject)
 class ClientBackoff(msgspec.Struct, frozen=True, kw_only=True):
     """A growing delay with jitter, so that clients spread."""
 
-    first: float
+    first: timedelta
     growth: float
-    longest: float
+    longest: timedelta
 
     def delay(self, times: int) -> float:
-        seconds = min(self.first * self.growth ** min(times, 99), self.longest)
+        """In seconds."""
+        first, longest = self.first.total_seconds(), self.longest.total_seconds()
+        seconds = min(first * self.growth ** min(times, 99), longest)
         return seconds * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
-POLL_BACKOFF = ClientBackoff(first=0.2, growth=1.5, longest=5.0)
-RETRY_BACKOFF = ClientBackoff(first=0.2, growth=2.0, longest=10.0)
+POLL_BACKOFF = ClientBackoff(first=timedelta(milliseconds=200), growth=1.5, longest=timedelta(seconds=5))
+RETRY_BACKOFF = ClientBackoff(first=timedelta(milliseconds=200), growth=2.0, longest=timedelta(seconds=10))
 
 
 class ZoneCallFailed(TrunklineError):
@@ -126,14 +130,14 @@ class ZoneClient:
         profile: str | JsonObject = "any",
         method: str = METHOD,
         poll_method: str = POLL_METHOD,
-        answer_seconds: float = _ANSWER_SECONDS,
+        answer_timeout: timedelta | float = _ANSWER_TIMEOUT,
         poll_backoff: ClientBackoff = POLL_BACKOFF,
         retry_backoff: ClientBackoff = RETRY_BACKOFF,
     ) -> None:
         """
         `credentials` authenticate us to the zone. Raises `Invalid`.
 
-        `answer_seconds`: how long one request waits for its answer before it is sent again.
+        `answer_timeout`: how long one request waits for its answer before it is sent again.
         """
         if credentials.oauth is not None:
             raise Invalid(
@@ -147,7 +151,7 @@ class ZoneClient:
         self._profile = find_profile(profile)
         self._method = method
         self._poll_method = poll_method
-        self._answer_seconds = answer_seconds
+        self._answer_seconds = seconds_of(answer_timeout)
         self._poll_backoff = poll_backoff
         self._retry_backoff = retry_backoff
         self._clock = SystemClock()
@@ -157,11 +161,11 @@ class ZoneClient:
         params: JsonObject,
         *,
         id: str | None = None,  # noqa: A002 - JSON-RPC's name
-        deadline: float = _DEADLINE_SECONDS,
+        deadline: timedelta | float = _DEADLINE,
         correlation_id: str | None = None,
     ) -> JsonObject:
         """
-        The result of the work, which may take up to `deadline` seconds.
+        The result of the work, which may take as long as `deadline`; a number is in seconds.
 
         A caller that stores its own `id` (a UUID) before the call can repeat the call after a crash and gets the same
         work. Raises `ZoneCallFailed`, and at the deadline `ZoneCallUnfinished`.
@@ -172,7 +176,7 @@ class ZoneClient:
         wrong = params_problem(sent, self._profile)
         if wrong is not None:
             raise ZoneCallFailed(step_error("request_not_encodable", wrong), id=call_id)
-        call = _PendingCall(call_id, correlation_id, deadline, session=call_id, params=sent)
+        call = _PendingCall(call_id, correlation_id, seconds_of(deadline), session=call_id, params=sent)
         request = execute_request(call_id, self._method, sent)
         answer = await self._send_until_answered(call, lambda: (call_id, request))
         return await self._wait_for_result(call, answer)
@@ -182,16 +186,18 @@ class ZoneClient:
         task_id: str,
         *,
         session: str | None = None,
-        deadline: float = _DEADLINE_SECONDS,
+        deadline: timedelta | float = _DEADLINE,
         correlation_id: str | None = None,
     ) -> JsonObject:
         """
         The result of accepted work; `session` is the id of the call that started it.
 
-        With a deadline of 0 seconds it polls once. Raises like `execute_task`.
+        With a deadline of 0 it polls once. Raises like `execute_task`.
         """
         id_ = str(uuid4()) if session is None else session
-        call = _PendingCall(id_, correlation_id or id_, deadline, session=session, task_id=task_id)
+        call = _PendingCall(
+            id_, correlation_id or id_, seconds_of(deadline), session=session, task_id=task_id
+        )
         return await self._wait_for_result(call, await self._poll(call, task_id))
 
     async def _wait_for_result(self, call: _PendingCall, answer: ZoneSucceeded | ZoneAccepted) -> JsonObject:
@@ -326,7 +332,7 @@ async def open_zone_client(
     profile: str | JsonObject = "any",
     method: str = METHOD,
     poll_method: str = POLL_METHOD,
-    answer_seconds: float = _ANSWER_SECONDS,
+    answer_timeout: timedelta | float = _ANSWER_TIMEOUT,
 ) -> AsyncGenerator[ZoneClient]:
     """
     A client of the zone at this URL, open while the block runs; raises `Invalid`.
@@ -349,7 +355,7 @@ async def open_zone_client(
             profile=profile,
             method=method,
             poll_method=poll_method,
-            answer_seconds=answer_seconds,
+            answer_timeout=answer_timeout,
         )
 
 

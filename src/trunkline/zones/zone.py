@@ -1,7 +1,7 @@
 """
 A zone: an author's functions as methods behind one address.
 
-    zone = Zone("execution", accept_after=5.0)
+    zone = Zone("execution", accept_after=timedelta(seconds=5))
 
     @zone.method("execute_task", params=SCHEMA)
     async def execute_task(params): return {"status": "success", "response_text": "…"}
@@ -29,6 +29,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
+from trunkline.durations import seconds_of
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.services.security.vault import KEY_BYTES, Vault, load_keys
@@ -103,35 +104,37 @@ class Zone:
         self,
         name: str,
         *,
-        accept_after: float = 5.0,
-        deadline: float = 600.0,
+        accept_after: timedelta | float = timedelta(seconds=5),
+        deadline: timedelta | float = timedelta(minutes=10),
         policy: ZonePolicy | JsonObject | None = None,
         data: str | Path | None = None,
         keep: timedelta = timedelta(hours=24),
         max_body_bytes: int = _MAX_BODY_BYTES,
-        stop_timeout: float = 30.0,
+        stop_timeout: timedelta | float = timedelta(seconds=30),
     ) -> None:
         """
-        `accept_after`: seconds until slow work is answered "accepted"; `deadline`: seconds until work has failed;
+        `accept_after`: when slow work is answered "accepted"; `deadline`: when unfinished work fails; `stop_timeout`:
+        how long running work may take when the zone stops. A number is in seconds.
+
         `policy`: who may call what, as a dict (`zones.access.policy_file`) or a `ZonePolicy`.
 
         `data`: the folder for what must survive a restart, by default TRUNKLINE_DATA; `keep`: how long results can be
-        polled; `stop_timeout`: seconds that running work gets when the zone stops.
+        polled.
         """
         if not _NAME.fullmatch(name):
             raise ValueError(
                 f"A zone's name can contain letters, digits, dots, dashes and underscores only: {name!r}."
             )
-        if accept_after <= 0 or deadline <= 0:
-            raise ValueError("accept_after and deadline must be more than 0 seconds.")
         self.name = name
-        self.accept_after = accept_after
-        self.deadline = deadline
+        self.accept_after = seconds_of(accept_after)
+        self.deadline = seconds_of(deadline)
+        if self.accept_after <= 0 or self.deadline <= 0:
+            raise ValueError("accept_after and deadline must be more than 0 seconds.")
         self.policy = read_policy(policy) if isinstance(policy, dict) else policy or OPEN_POLICY
         self.data = data
         self.keep = keep
         self.max_body_bytes = max_body_bytes
-        self.stop_timeout = stop_timeout
+        self.stop_timeout = seconds_of(stop_timeout)
         self._methods: dict[str, ZoneMethod] = {}
         self._result_params = MethodParams(contract_schemas()[f"{GET_TASK_RESULT}.params"])
         self._documents: Mapping[str, bytes] = {}
@@ -143,7 +146,7 @@ class Zone:
         name: str,
         *,
         params: ParamsForm = None,
-        deadline: float | None = None,
+        deadline: timedelta | float | None = None,
         restartable: bool = False,
     ) -> Callable[[AnyHandler], AnyHandler]:
         """
@@ -155,7 +158,8 @@ class Zone:
             raise ValueError(f"A method's name may not be empty or begin with {_RESERVED!r}: {name!r}.")
         if name in self._methods or name in RESULT_METHODS:
             raise ValueError(f"The zone {self.name} has a method {name} already.")
-        if deadline is not None and deadline <= 0:
+        limit = self.deadline if deadline is None else seconds_of(deadline)
+        if limit <= 0:
             raise ValueError("deadline must be more than 0 seconds.")
         form = MethodParams(params)
 
@@ -164,7 +168,7 @@ class Zone:
                 name=name,
                 params=form,
                 handler=handler,
-                deadline=deadline or self.deadline,
+                deadline=limit,
                 restartable=restartable,
                 is_async=is_async(handler),
             )

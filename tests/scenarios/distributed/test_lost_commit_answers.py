@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -74,7 +75,7 @@ async def test_what_was_committed_unheard_is_done_once(tmp_path: Path) -> None:
                 await system.save({"name": "three", "steps": steps})
             async with running_system(tmp_path / "plain", interceptors=Interceptors(store=between)) as system:
                 runs = await asyncio.gather(
-                    *(system.run("three", {"n": n}, seconds=240) for n in range(RUNS))
+                    *(system.run("three", {"n": n}, timeout=timedelta(minutes=4)) for n in range(RUNS))
                 )
                 wires = [await system.items(f"/runs/{run['id']}/wire") for run in runs]
                 histories = [await system.items(f"/runs/{run['id']}/events") for run in runs]

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -192,7 +193,7 @@ async def test_no_answer_repeats_a_secret_however_its_handler_has_written_it(
             assert "canary" not in answer
 
 
-async def test_a_fault_that_a_handler_raises_is_told_as_it_is(tmp_path: Path) -> None:
+async def test_a_fault_that_a_handler_raises_reaches_the_caller_unchanged(tmp_path: Path) -> None:
     async def handler(params: JsonObject) -> object:
         raise ZoneFault(-32050, "No such channel", {"channel": "C1"})
 
@@ -289,6 +290,11 @@ def test_a_time_that_is_none_is_refused(seconds: float) -> None:
         Zone("execution", deadline=seconds)
     with pytest.raises(ValueError, match="more than 0 seconds"):
         Zone("execution").method("execute_task", deadline=seconds)
+
+
+def test_durations_are_timedeltas_or_seconds() -> None:
+    zone = Zone("execution", accept_after=2, deadline=timedelta(minutes=1), stop_timeout=timedelta(seconds=3))
+    assert (zone.accept_after, zone.deadline, zone.stop_timeout) == (2.0, 60.0, 3.0)
 
 
 async def test_wrong_params_are_named_and_the_handler_is_not_called(tmp_path: Path) -> None:
@@ -419,7 +425,7 @@ async def test_a_policy_refuses_with_a_status_and_the_requests_id(tmp_path: Path
         assert b'"id":1.50,' in reply.body
 
 
-async def test_a_method_that_only_the_policy_has_is_told_at_the_start(tmp_path: Path) -> None:
+async def test_a_method_that_only_the_policy_has_is_logged_at_the_start(tmp_path: Path) -> None:
     rules = CallerRules(methods=frozenset({"execute_task", "get_task_result", "exceute_task"}))
     for policy in (ZonePolicy(defaults=rules), ZonePolicy(callers={"alice": rules})):
         zone = Zone("execution", policy=policy)
