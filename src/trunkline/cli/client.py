@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
-from trunkline.cli.failures import ServerAway
+from trunkline.cli.failures import ServerUnreachable
 from trunkline.cli.http_client import (
     JSON_TYPE,
     TIMEOUT_SECONDS,
@@ -310,7 +310,7 @@ class Client:
         """
         The oldest changes first. With `follow` in the query it goes on until the connection is cut.
 
-        Raises `ServerAway`, also for a response that was cut off.
+        Raises `ServerUnreachable`, also for a response that was cut off.
         """
         request = RestRequest("GET", with_query(f"{API}/audit/export", query))
         with self._http.open(request, timeout=STREAM_SILENCE_SECONDS) as response:
@@ -338,7 +338,7 @@ class Client:
                     yield event
                     if event["type"] in FINAL_EVENTS:
                         return
-            except ServerAway:
+            except ServerUnreachable:
                 now = time.monotonic()
                 away_since = away_since or now
                 if now - away_since > RECONNECT_SECONDS:

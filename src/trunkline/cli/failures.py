@@ -3,7 +3,7 @@ Why a command failed: what went wrong, and the command that fixes it.
 
     CliError          anything that ends a command, with its exit code
       ApiError        the server rejected the request: a problem+json
-      ServerAway      the server did not answer
+      ServerUnreachable      the server did not answer
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ApiError(CliError):
         return {**self.problem, "exit_code": int(self.exit_code)}
 
 
-class ServerAway(CliError):
+class ServerUnreachable(CliError):
     """The server did not answer."""
 
     def __init__(self, url: str, reason: str, *, was_reached: bool = False) -> None:

@@ -1,7 +1,7 @@
 """
 HTTP to a Trunkline server with the standard library alone, because it imports fast.
 
-One connection per request; a problem+json becomes an `ApiError`, no answer a `ServerAway`.
+One connection per request; a problem+json becomes an `ApiError`, no answer a `ServerUnreachable`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import ApiError, CliError, ServerAway
+from trunkline.cli.failures import ApiError, CliError, ServerUnreachable
 
 if TYPE_CHECKING:
     from trunkline.api.resources.common import Problem
@@ -75,7 +75,7 @@ class HttpClient:
             try:
                 connection.connect()
             except OSError as error:
-                raise ServerAway(self.url, _reason(error)) from error
+                raise ServerUnreachable(self.url, _reason(error)) from error
             with self._reached():
                 # Without "Connection: close": told so, a server that refuses a body before it has all of it would
                 # close on what still arrives, and its answer would be lost.
@@ -93,7 +93,7 @@ class HttpClient:
             connection.close()
 
     def lines(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
-        """The body line by line; raises `ServerAway` when it is cut off."""
+        """The body line by line; raises `ServerUnreachable` when it is cut off."""
         while True:
             with self._reached():
                 line = response.readline()
@@ -106,7 +106,7 @@ class HttpClient:
         try:
             yield
         except (OSError, http.client.HTTPException) as error:
-            raise ServerAway(self.url, _reason(error), was_reached=True) from error
+            raise ServerUnreachable(self.url, _reason(error), was_reached=True) from error
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection

@@ -56,12 +56,17 @@ def check_at_most(flag: str, duration: timedelta | None, maximum: timedelta) -> 
 
 JsonFlag = Annotated[bool, Parameter(name="--json", negative="", show_default=False, help="Print JSON.")]
 # An option that can be repeated, each time with one key=value.
-Pairs = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False)]
+Pairs = Annotated[
+    tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False, metavar="KEY=VALUE")
+]
 InputPairs = Annotated[Pairs, Parameter(name=("--input", "-i"))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 # An older name of an option. It keeps working, and help does not show it.
 Hidden = Parameter(show=False, help="An older name of another option.")
-Duration = Annotated[timedelta | None, Parameter(converter=read_duration, n_tokens=1, accepts_keys=False)]
+Duration = Annotated[
+    timedelta | None, Parameter(converter=read_duration, n_tokens=1, accepts_keys=False, metavar="DURATION")
+]
+Time = Annotated[str | None, Parameter(metavar="TIME")]
 RunArgument = Annotated[str, Parameter(name="RUN", help="ID of the run.")]
 OnlyStep = Annotated[str | None, Parameter(name="STEP", help="Show only this step.")]
 AgentArgument = Annotated[str, Parameter(name="AGENT", help="Name or ID of the agent.")]
@@ -75,12 +80,19 @@ Cursor = Annotated[
 ]
 TextAnswer = Annotated[
     str | None,
-    Parameter(help="Answer as text. - or @FILE reads it, which keeps it out of the shell history."),
+    Parameter(
+        metavar="TEXT", help="Answer as text. - or @FILE reads it, which keeps it out of the shell history."
+    ),
 ]
-DataAnswer = Annotated[str | None, Parameter(help="Answer as JSON. @FILE reads it from a file.")]
+DataAnswer = Annotated[
+    str | None, Parameter(metavar="JSON", help="Answer as JSON. @FILE reads it from a file.")
+]
 PartsAnswer = Annotated[
     str | None,
-    Parameter(help="JSON file with a list of message parts, for agents that need more than text or data."),
+    Parameter(
+        metavar="FILE",
+        help="JSON file with a list of message parts, for agents that need more than text or data.",
+    ),
 ]
 
 
@@ -89,9 +101,9 @@ PartsAnswer = Annotated[
 class Server:
     """Where the server is, and how its answers are printed."""
 
-    url: Annotated[str, Parameter(name="--url", env_var="TRUNKLINE_URL", help="URL of the server.")] = (
-        DEFAULT_URL
-    )
+    url: Annotated[
+        str, Parameter(name="--url", env_var="TRUNKLINE_URL", metavar="URL", help="URL of the server.")
+    ] = DEFAULT_URL
     json: JsonFlag = False
 
     def client(self) -> Client:
@@ -107,11 +119,16 @@ class StorePlace:
     """Which store a command works on without a server, and how it prints."""
 
     data: Annotated[
-        str | None, Parameter(help="Folder of the database. Default: the folder that `up` would use here.")
+        str | None,
+        Parameter(
+            metavar="FOLDER", help="Folder of the database. Default: the folder that `up` would use here."
+        ),
     ] = None
     store: Annotated[
         str | None,
-        Parameter(help="sqlite:///… or postgresql://…. Default: the store that `up` would use here."),
+        Parameter(
+            metavar="URL", help="sqlite:///… or postgresql://…. Default: the store that `up` would use here."
+        ),
     ] = None
     json: JsonFlag = False
 

@@ -28,6 +28,10 @@ def _ignore_case(type_: object, tokens: Sequence[Token]) -> str:
     return chosen
 
 
+DurationText = Annotated[str | None, Parameter(metavar="DURATION")]
+Folder = Annotated[str | None, Parameter(metavar="FOLDER")]
+File = Annotated[str | None, Parameter(metavar="FILE")]
+Url = Annotated[str | None, Parameter(metavar="URL")]
 _InAnyCase = Parameter(converter=_ignore_case)
 LogLevel = Annotated[Literal["debug", "info", "warning", "error"] | None, _InAnyCase]
 LogFormat = Annotated[Literal["auto", "json", "console"] | None, _InAnyCase]
@@ -142,44 +146,44 @@ class SettingFlags:
     port: int | None = None
     max_connections: int | None = None
     max_connections_per_address: int | None = None
-    tls_cert: str | None = None
-    tls_key: str | None = None
-    data: str | None = None
-    store: str | None = None
-    broker: str | None = None
+    tls_cert: File = None
+    tls_key: File = None
+    data: Folder = None
+    store: Url = None
+    broker: Url = None
     tasks_topic: str | None = None
     results_topic: str | None = None
     events_topic: str | None = None
     commands_topic: str | None = None
     topic_partitions: int | None = None
     topic_replication: int | None = None
-    topic_retention: str | None = None
+    topic_retention: DurationText = None
     kafka_group: str | None = None
     kafka_security_protocol: SecurityProtocol = None
     kafka_sasl_mechanism: SaslMechanism = None
     kafka_sasl_username: str | None = None
-    kafka_ca_file: str | None = None
-    kafka_cert_file: str | None = None
-    kafka_key_file: str | None = None
-    public_url: str | None = None
+    kafka_ca_file: File = None
+    kafka_cert_file: File = None
+    kafka_key_file: File = None
+    public_url: Url = None
     pool: str | None = None
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     allowed_networks: str | None = None
     max_answer_bytes: int | None = None
     process_header: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     stdio_commands: str | None = None
-    profiles: str | None = None
-    line_timeout: str | None = None
+    profiles: Folder = None
+    line_timeout: DurationText = None
     blobs: str | None = None
     max_inline_bytes: int | None = None
     max_request_bytes: int | None = None
     max_wire_bytes: int | None = None
     max_body_bytes: int | None = None
-    ui_folder: str | None = None
-    reply_timeout: str | None = None
-    retention: str | None = None
-    audit_retention: str | None = None
-    stop_timeout: str | None = None
+    ui_folder: Folder = None
+    reply_timeout: DurationText = None
+    retention: DurationText = None
+    audit_retention: DurationText = None
+    stop_timeout: DurationText = None
     log_level: LogLevel = None
     log_format: LogFormat = None
     json: Annotated[bool, Parameter(negative="", show_default=False)] = False

@@ -1,10 +1,15 @@
-"""Kafka between executor and bridge: an outbox that a relay empties, and consumers that fill inbox and queue."""
+"""
+Kafka between executor and bridge: an outbox that a relay empties, and consumers that fill the input queues and tasks.
+
+Also creates and checks the topics that the settings name.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
 
 import structlog
 
@@ -18,7 +23,7 @@ from trunkline.brokers.kafka import (
     open_producer,
     open_source,
 )
-from trunkline.brokers.kafka.topics import check_topics
+from trunkline.brokers.kafka import topics as kafka_topics
 from trunkline.executor.input_sources import queue_delivered_results
 from trunkline.executor.task_resending import TaskResender
 from trunkline.services.commit_loop import CommitLoop, CommitPart
@@ -32,7 +37,7 @@ from trunkline.wiring.process_context import ProcessContext
 
 log = structlog.stdlib.get_logger()
 
-# Topics change when somebody changes them: seldom.
+# Topics rarely change.
 _LOOK_AT_TOPICS_EVERY = 60.0
 
 
@@ -59,7 +64,7 @@ class KafkaMessaging:
         self._connection = kafka_connection(context.settings)
         self._lag = KafkaLag(self._connection)
         self._sources: list[RecordSource] = []
-        self._leave_soon: list[Callable[[], None]] = []
+        self._request_leave: list[Callable[[], None]] = []
         self._relay: Relay | None = None
         self._warnings: list[str] = []
         timeouts = context.interceptors.timeouts
@@ -108,7 +113,7 @@ class KafkaMessaging:
         opened = await self._stack.enter_async_context(
             open_source(self._connection, group=group.name, topics=[group.topic], session=self._session)
         )
-        self._leave_soon.append(opened.leave_soon)
+        self._request_leave.append(opened.request_leave)
         source = self._context.interceptors.source(opened)
         if ring is not None:
             source.on_arrival(ring)
@@ -138,15 +143,17 @@ class KafkaMessaging:
             finally:
                 looking.cancel()
                 ended.set()
-        for leave_soon in self._leave_soon:
-            leave_soon()
+        for request_leave in self._request_leave:
+            request_leave()
 
     async def _look_at_topics(self) -> None:
         """What a consumer does not notice: a topic that is there, and too narrow."""
         settings = self._context.settings
         topics = [settings.topics.tasks_of(settings.pool), settings.results_topic]
         while True:
-            found = await check_topics(self._connection, topics, partitions=settings.topic_partitions)
+            found = await kafka_topics.check_topics(
+                self._connection, topics, partitions=settings.topic_partitions
+            )
             narrow = [finding for finding in found if not finding.stops_work]
             warnings = [f"{finding.why} {finding.fix}" for finding in narrow]
             if warnings != self._warnings:
@@ -174,3 +181,38 @@ class KafkaMessaging:
         if self._relay is not None:
             troubles.append(self._relay.trouble)
         return {"broker": next((trouble for trouble in troubles if trouble is not None), None)}
+
+
+class TopicProblem(NamedTuple):
+    """One thing that is wrong with the topics, or with the connection to Kafka."""
+
+    # None: it is the same for all of them.
+    topic: str | None
+    problem: str
+    why: str
+    fix: str
+
+
+def topic_names(settings: Settings, pools: Sequence[str] = ()) -> list[str]:
+    """All that the processes of these settings use, and those of the pools."""
+    names = settings.topics
+    own = [settings.pool] if settings.pool is not None else []
+    found = [names.tasks, *(names.tasks_of(pool) for pool in (*own, *pools))]
+    found += [names.results, names.events, names.commands]
+    # One that is not used has no name.
+    return list(dict.fromkeys(name for name in found if name))
+
+
+async def create_topics(settings: Settings, pools: Sequence[str] = ()) -> Mapping[str, str]:
+    """What was done about each: `created`, `widened` or `unchanged`."""
+    plan = kafka_topics.TopicPlan(
+        settings.topic_partitions, settings.topic_replication, settings.topic_retention
+    )
+    return await kafka_topics.create_topics(kafka_connection(settings), topic_names(settings, pools), plan)
+
+
+async def check_topics(settings: Settings, pools: Sequence[str] = ()) -> list[TopicProblem]:
+    findings = await kafka_topics.check_topics(
+        kafka_connection(settings), topic_names(settings, pools), partitions=settings.topic_partitions
+    )
+    return [TopicProblem(*finding) for finding in findings]

@@ -19,7 +19,7 @@ from trunkline.cli import client as client_module
 from trunkline.cli.app import run_command_line
 from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import ApiError, CliError, ServerAway
+from trunkline.cli.failures import ApiError, CliError, ServerUnreachable
 
 
 def a_run(status: str = "RUNNING", **fields: object) -> dict[str, object]:
@@ -122,7 +122,7 @@ def test_a_server_that_stays_away_ends_the_following(
 ) -> None:
     monkeypatch.setattr(client_module, "RECONNECT_PAUSE_SECONDS", 0)
     monkeypatch.setattr(client_module, "RECONNECT_SECONDS", 0)
-    with pytest.raises(ServerAway):
+    with pytest.raises(ServerUnreachable):
         list(Client("http://127.0.0.1:9").follow("r1"))
 
 
@@ -134,10 +134,10 @@ def test_a_server_that_breaks_off_is_not_said_to_be_missing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as beside:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         done = beside.submit(break_off)
-        with pytest.raises(ServerAway, match=f"^The connection to {url} was lost"):
+        with pytest.raises(ServerUnreachable, match=f"^The connection to {url} was lost"):
             Client(url).run("r1")
         done.result()
-    with pytest.raises(ServerAway, match="Cannot connect to Trunkline at"):
+    with pytest.raises(ServerUnreachable, match="Cannot connect to Trunkline at"):
         Client(url).run("r1")
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from trunkline.cli.client import RECONNECT_PAUSE_SECONDS, RECONNECT_SECONDS, Client
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import CliError, ServerAway
-from trunkline.cli.options import HERE, Cursor, Flag, Limit, Server
+from trunkline.cli.failures import CliError, ServerUnreachable
+from trunkline.cli.options import HERE, Cursor, Flag, Limit, Server, Time
 from trunkline.cli.rendering.output import (
     harmless,
     note,
@@ -42,7 +42,7 @@ def audit(
     who: str | None = None,
     kind: Kind | None = None,
     subject: str | None = None,
-    since: str | None = None,
+    since: Time = None,
     limit: Limit = 50,
     cursor: Cursor = None,
     follow: Flag = False,
@@ -113,7 +113,7 @@ def _followed(
     """
     Each entry once, whatever happens to the connection: after an interruption the last minute is read again.
 
-    `whole`: from the first entry on, unless `since` says otherwise. Raises `ServerAway` when the server stays away.
+    `whole`: from the first entry, unless `since` says otherwise. Raises `ServerUnreachable` when the server stays away.
     """
     known: deque[str] = deque(maxlen=_REMEMBERED)
     if since is None and not whole:
@@ -130,7 +130,7 @@ def _followed(
                     known.append(entry["id"])
                     yield entry
                 since = _resume_at(entry["at"])
-        except ServerAway:
+        except ServerUnreachable:
             now = time.monotonic()
             away_since = away_since or now
             if now - away_since > RECONNECT_SECONDS:

@@ -45,7 +45,7 @@ def demo(
     try:
         with story, processes.sigterm_as_exit(), walkthrough.demo_system(url) as client:
             run = walkthrough.run_demo(client)
-            walkthrough.say_how_to_go_on(run, client.url if keep else None)
+            walkthrough.print_next_steps(run, client.url if keep else None)
             if keep:
                 note(walkthrough.where_to_look(run, client.url))
                 note(f"Trunkline runs at {client.url} until Ctrl-C")

@@ -30,6 +30,7 @@ from trunkline.cli.options import (
     RunArgument,
     Server,
     TextAnswer,
+    Time,
 )
 from trunkline.cli.rendering.followed_run import FollowedRun
 from trunkline.cli.rendering.output import (
@@ -78,8 +79,8 @@ def list_runs(
     workflow: str | None = None,
     agent: str | None = None,
     search: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
+    since: Time = None,
+    until: Time = None,
     parent: str | None = None,
     children: bool = True,
     limit: Limit = 50,

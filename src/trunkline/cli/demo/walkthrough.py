@@ -115,7 +115,7 @@ def how_to_go_on(run: RunResource, url: str | None) -> Mapping[str, str]:
     }
 
 
-def say_how_to_go_on(run: RunResource, url: str | None) -> None:
+def print_next_steps(run: RunResource, url: str | None) -> None:
     commands = how_to_go_on(run, url)
     width = max(map(len, commands))
     print_now("\nNext steps:\n")

@@ -46,8 +46,8 @@ def _checklist(report: AgentCheckReport) -> list[str]:
         lines += ["", f"### {section}", ""]
         for item in items:
             state = state_of(item, report)
-            beside = " (not asked)" if state == "not asked" else ""
-            lines.append(f"- {_BOXES[state]} {item.text}{beside}")
+            note = " (not asked)" if state == "not asked" else ""
+            lines.append(f"- {_BOXES[state]} {item.text}{note}")
     return lines
 
 

@@ -17,7 +17,7 @@ def write(folder: Path, name: str, text: str) -> str:
     return str(folder / name)
 
 
-def test_every_mistake_in_every_file_is_told_where_it_is(
+def test_every_mistake_in_every_file_is_reported_with_its_position(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good, bad = write(tmp_path, "good.yaml", GOOD), write(tmp_path, "bad.yaml", BAD)
@@ -35,7 +35,7 @@ def test_validation_as_json_is_one_document(tmp_path: Path, capsys: pytest.Captu
     assert [(error["line"], error["column"]) for error in report["errors"]] == [(3, 17), (4, 25)]
 
 
-def test_a_file_that_is_no_yaml_is_told_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_yaml_is_reported_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
     assert run_command_line(["workflows", "validate", str(tmp_path / "x.yaml")]) == 7
     assert capsys.readouterr().out.startswith(str(tmp_path / "x.yaml"))

@@ -80,7 +80,7 @@ def test_fields_that_hold_more_than_a_word_are_shown_too(capsys: pytest.CaptureF
     assert not any(line.startswith("none") for line in lines)
 
 
-def test_an_agent_that_nobody_has_called_yet_speaks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_without_a_call_has_no_dialect(capsys: pytest.CaptureFixture[str]) -> None:
     lines = lines_of({**AGENT, "dialect": None}, capsys)
     assert "url              http://a.example/x" in lines
     assert not any(line.startswith(("detected", "TIME")) for line in lines)

@@ -89,7 +89,7 @@ def a_run(*steps: dict[str, object], error: object = None) -> RunResource:
     return cast("RunResource", {"id": "r1", "status": "FAILED", "steps": list(steps), "error": error})
 
 
-def test_an_error_is_told_once_with_a_fix_that_can_be_typed() -> None:
+def test_an_error_is_shown_once_with_a_fix_that_can_be_typed() -> None:
     error = {
         "code": "agent_http_error",
         "message": "HTTP 500",

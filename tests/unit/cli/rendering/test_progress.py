@@ -34,7 +34,7 @@ def event(second: float, kind: str, **data: object) -> EventResource:
     return cast("EventResource", {"seq": 1, "type": kind, "at": text, "data": data})
 
 
-def test_a_step_is_told_from_its_start_to_its_end() -> None:
+def test_a_step_is_logged_from_its_start_to_its_end() -> None:
     run = a_run()
     assert run.apply(event(0, "RunStarted")) == "12:00:00 run started (report v2, r1)"
     assert (
@@ -77,7 +77,7 @@ def test_a_run_that_waits_for_a_person_shows_the_question() -> None:
     assert not run.waits_for_a_person
 
 
-def test_what_an_agent_says_meanwhile_is_told_piece_by_piece() -> None:
+def test_progress_of_an_agent_is_reported_piece_by_piece() -> None:
     run = a_run()
     run.apply(event(0, "StepStarted", step="write", attempt=1))
     news: list[object] = [{"kind": "status", "text": "Looking\nit up"}]
@@ -147,7 +147,7 @@ def test_an_event_of_an_unknown_kind_is_shown_by_its_name() -> None:
         "StepOutcomeUnknown", "StepOutcomeResolved", "StepCancelled",
     ],
 )  # fmt: skip
-def test_an_event_with_less_than_expected_is_still_told(kind: str) -> None:
+def test_an_event_with_missing_fields_is_still_shown(kind: str) -> None:
     line = a_run().apply(event(0, kind, step="research"))
     assert line.startswith("12:00:00 research ")
     assert "[" not in line
@@ -157,7 +157,7 @@ def test_every_event_that_the_machine_can_record_has_words() -> None:
     assert {kind.__name__ for kind in get_args(events.Event)} <= KNOWN_EVENTS
 
 
-def test_items_are_told_one_by_one_and_shown_by_their_number() -> None:
+def test_items_are_shown_one_by_one_with_their_number() -> None:
     run = a_run()
     line = run.apply(event(0, "StepFannedOut", step="research", items=3, input={"bytes": 9}))
     assert line == "12:00:00 research has 3 items"

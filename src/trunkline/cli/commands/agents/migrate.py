@@ -33,7 +33,7 @@ OneName = Annotated[str | None, Parameter(name="AGENT", show_default=False)]
 
 _CHECKS_AT_A_TIME = 8
 _SHOWN_DIFFERENCES = 20
-# A side that could not be checked at all.
+# An endpoint that could not be checked at all.
 _NOT_CHECKED = "-"
 OneOrAll = Annotated[str | None, Parameter(name="AGENT", show_default=False, help="Name or ID of the agent.")]
 All = Annotated[bool, Parameter(name="--all", negative="", show_default=False)]
@@ -112,7 +112,7 @@ def status(agent: OneName = None, /, *, server: Server = HERE) -> int:
     """
     Show the status of a migration.
 
-    Shows its target, its limits, the calls to the old and the new side, and how their responses differ.
+    Shows its target, its limits, the calls to source and target, and how their responses differ.
 
     Parameters
     ----------
@@ -289,9 +289,9 @@ def shadow(
     server: Server = HERE,
 ) -> int:
     """
-    Send the input of some runs also to the new side, and compare the responses.
+    Send the input of some runs to the target as well, and compare the responses.
 
-    Runs use only the responses of the old side. The agent must be repeatable, because it receives the same work twice.
+    Runs use only the responses of the source. The agent must be repeatable, because it receives the same work twice.
     """
     return _one(agent, "shadow", _share(percent, target, limits, note or why), server)
 
@@ -309,9 +309,9 @@ def canary(
     server: Server = HERE,
 ) -> int:
     """
-    Send a share of the runs to the new side.
+    Send a share of the runs to the target.
 
-    A run keeps its side until it ends. If calls exceed the limits for failures or latency, the agent is rolled back
+    A run keeps its route until it ends. If calls exceed the limits for failures or latency, the agent is rolled back
     automatically.
     """
     return _one(agent, "canary", _share(percent, target, limits, note or why), server)
@@ -329,9 +329,9 @@ def cutover(
     server: Server = HERE,
 ) -> int:
     """
-    Send all new runs to the new side.
+    Send all new runs to the target.
 
-    Exits with 4, and every reason, if the new side is not ready: its check fails, the responses differ, or it is not
+    Exits with 4, and every reason, if the target is not ready: its check fails, the responses differ, or it is not
     confirmed with agents migrate ready.
 
     Parameters
@@ -339,7 +339,7 @@ def cutover(
     all_
         Cut over every agent that uses Simple A2A or has a migration. Either all are cut over, or none.
     force
-        Cut over although the new side is not ready. Needs --note.
+        Cut over although the target is not ready. Needs --note.
     """
     body: JsonObject = {"force": force, **_signed(note or why)}
     return _one_or_all("cutover", agent, body, server, all_=all_)
@@ -357,18 +357,18 @@ def rollback(
     server: Server = HERE,
 ) -> int:
     """
-    Send all new runs to the old side again.
+    Send all new runs to the source again.
 
-    Runs in progress keep their side. Before the next cutover, confirm the new side again with agents migrate ready.
-    Exits with 4 if the old side cannot be called, or no longer exists because the migration is finished.
+    Runs in progress keep their route. Before the next cutover, confirm the target again with agents migrate ready.
+    Exits with 4 if the source cannot be called, or no longer exists because the migration is finished.
 
     Parameters
     ----------
     all_
-        Roll back every agent that still has an old side. Finished migrations are listed and not changed. Exits with 4
-        if all migrations are finished. If an old side cannot be called, no agent is rolled back.
+        Roll back every agent that still has a source. Finished migrations are listed and not changed. Exits with 4
+        if all migrations are finished. If a source cannot be called, no agent is rolled back.
     force
-        Roll back without checking whether the old side can be called.
+        Roll back without checking whether the source can be called.
     """
     if not (note or why):
         raise CliError(
@@ -388,7 +388,7 @@ def finish(
     server: Server = HERE,
 ) -> int:
     """
-    Finish a migration and forget the old side. This cannot be undone.
+    Finish a migration and forget the source. This cannot be undone.
 
     Exits with 4 while runs from before the cutover are unfinished.
 

@@ -20,10 +20,10 @@ from trunkline.cli.rendering.output import Cell, note, print_json, print_table, 
 if TYPE_CHECKING:
     from trunkline import errors, settings
     from trunkline.settings import Settings
-    from trunkline.wiring import kafka_topics
+    from trunkline.wiring import kafka_messaging
 else:
     errors = lazy_module("trunkline.errors")
-    kafka_topics = lazy_module("trunkline.wiring.kafka_topics")
+    kafka_messaging = lazy_module("trunkline.wiring.kafka_messaging")
     settings = lazy_module("trunkline.settings")
 
 Broker = Annotated[
@@ -31,7 +31,12 @@ Broker = Annotated[
 ]
 Pools = Annotated[
     tuple[str, ...],
-    Parameter(name="--pool", negative="", help="Include the topic of this pool. Can be repeated."),
+    Parameter(
+        name="--pool",
+        negative="",
+        show_default=False,
+        help="Include the topic of this pool. Can be repeated.",
+    ),
 ]
 
 app = App(name="topics", help="Create and check Kafka topics.", version_flags=[])
@@ -47,7 +52,7 @@ def create(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) -
     """
     with explained():
         loaded = _settings(broker)
-        made = asyncio.run(kafka_topics.create_topics(loaded, pool))
+        made = asyncio.run(kafka_messaging.create_topics(loaded, pool))
     if json:
         items = [{"topic": topic, "result": result} for topic, result in made.items()]
         print_json({"items": items, "next_cursor": None})
@@ -65,7 +70,7 @@ def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) ->
     """
     with explained():
         loaded = _settings(broker)
-        found = asyncio.run(kafka_topics.check_topics(loaded, pool))
+        found = asyncio.run(kafka_messaging.check_topics(loaded, pool))
     if json:
         print_json({"items": [trouble._asdict() for trouble in found], "next_cursor": None})
     elif found:
@@ -74,7 +79,7 @@ def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) ->
         ]
         print_table(("TOPIC", "PROBLEM", "WHY", "FIX"), rows)
     else:
-        note(f"Topics are ready: {', '.join(kafka_topics.topic_names(loaded, pool))}.")
+        note(f"Topics are ready: {', '.join(kafka_messaging.topic_names(loaded, pool))}.")
     if any(trouble.problem == "unreachable" for trouble in found):
         return Exit.UNREACHABLE
     return Exit.INVALID if found else Exit.OK
