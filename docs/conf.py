@@ -1,9 +1,9 @@
 """
 How the documentation's pages become a site: `make docs`.
 
-The pages are plain Markdown and read well where they are. What the repository keeps beside docs/ (the architecture,
+The pages are plain Markdown and read well where they are. What the repository keeps next to docs/ (the architecture,
 the rules for changing it, the changelog, the examples' own page) is shown in the site by pages that only name it: its
-text is put in their place, and links to it lead there.
+text replaces theirs, and links to it lead there.
 """
 
 from __future__ import annotations

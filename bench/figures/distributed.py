@@ -71,7 +71,7 @@ async def _measure(environment: BenchEnvironment, ours: Fleet) -> list[FigureRow
 
 @contextmanager
 def floor_on(environment: BenchEnvironment, ours: Fleet) -> Generator[Child]:
-    """The floor, in a database of its own beside ours."""
+    """The floor, in a separate database."""
     ours.postgres.create_database("floor")
     command = python("bench.floors.postgres", environment.agent_url, ours.postgres.url("floor"))
     with child(command, ours.folder / "floor.log") as floor:
@@ -151,7 +151,7 @@ def per_thousand_steps(took_all: Sequence[LoadResult]) -> list[float]:
 
 
 def _memory_rows(megabytes: dict[str, float], floor_megabytes: float) -> list[FigureRow]:
-    floor = {POSTGRES: f"floor {floor_megabytes:.0f} MB beside it"}
+    floor = {POSTGRES: f"floor {floor_megabytes:.0f} MB"}
     return [
         FigureRow(f"  memory: {kind}", f"{size:.0f} MB", floor.get(kind, ""))
         for kind, size in megabytes.items()

@@ -1,4 +1,4 @@
-"""A step in each dialect beside one in Simple A2A: what the server's CPU takes for it."""
+"""A step in each dialect compared with one in Simple A2A: what the server's CPU takes for it."""
 
 from __future__ import annotations
 

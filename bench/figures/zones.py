@@ -1,5 +1,5 @@
 """
-A call of a zone through a link, beside one of a bare aiohttp server by a bare aiohttp client: the same bytes.
+A call of a zone through the zone client, compared with the same bytes between a bare aiohttp client and server.
 
 What the two sides add: the checks of the contract, the call written down before and after its work (so that no id runs
 twice, not after a kill either), the deadline, and the guarded way out.
@@ -42,7 +42,7 @@ class _ZoneTiming(msgspec.Struct):
 
 
 class _ZoneCallVariant:
-    """One way to make the call, and whose CPU time it takes beside our own."""
+    """One way to make the call, and whose CPU time it takes in addition to our own."""
 
     def __init__(self, server: Child, call: Callable[[], Awaitable[object]]) -> None:
         self._server = server

@@ -2,7 +2,7 @@
 The job written by hand for nothing else: what both floors have in common.
 
 aiohttp, four saves a run, the state of each step durable before the next begins. No recovery, no retries, no API, no
-workflow language. Nobody should be asked to be faster.
+workflow language. No real system is expected to be faster.
 """
 
 from __future__ import annotations

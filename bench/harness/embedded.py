@@ -73,7 +73,7 @@ class Server(Api):
         return took
 
     def commits(self) -> int:
-        """Commits in the WAL since it was last begun anew: only those that wrote something are there."""
+        """Commits in the WAL since it was last restarted: only those that wrote something are there."""
         wal = self._wal.read_bytes()
         (page_size,) = struct.unpack(">I", wal[8:12])
         salt = wal[16:24]

@@ -125,7 +125,7 @@ class StandIn:
     zone: str | None = None
     key: str = field(default_factory=lambda: f"AKIA{secrets.token_hex(8).upper()}")
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(30), repr=False)
-    # What temporary credentials have beside the two.
+    # What temporary credentials have in addition to the two.
     token: str | None = field(default=None, repr=False)
     # One for each of the next requests, in this order.
     plan: deque[Behaviour] = field(default_factory=deque[Behaviour])
@@ -201,7 +201,7 @@ class StandIn:
         except aiohttp.ClientError:
             return _refused(Refusal(424, "RuntimeClientError", "The runtime cannot be reached"))
         if answer.status >= 400:
-            # What a runtime says beside its errors does not reach the caller.
+            # What a runtime says in addition to its errors does not reach the caller.
             said = f"Received error ({answer.status}) from runtime"
             return _refused(Refusal(424, "RuntimeClientError", said))
         return web.Response(

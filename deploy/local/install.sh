@@ -19,7 +19,7 @@ as_root() {
   elif [ -t 0 ]; then
     sudo "$@"
   else
-    # Nobody is there to type a password.
+    # There is no one to type a password.
     sudo -n "$@"
   fi
 }

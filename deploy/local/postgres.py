@@ -25,7 +25,7 @@ _PORT_ATTEMPTS = 5
 _PORT_TAKEN = "could not bind IPv4 address"
 # Backends of a killed postmaster need a moment to notice that it is gone.
 _STILL_USED = ("is still in use", "lock file")
-# The superuser of the cluster, whoever runs it.
+# The superuser of the cluster, for any system user.
 _OWNER = "trunkline"
 
 Auth = Literal["trust", "scram-sha-256"]
@@ -42,7 +42,7 @@ _NO_SYNC = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "of
 
 
 class PostgresServer:
-    """Where a cluster is, for whoever may use it but did not start it."""
+    """Where a cluster is, for tests that use it but did not start it."""
 
     def __init__(self, *, port: int, password: str | None) -> None:
         self.port = port

@@ -133,6 +133,6 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 def _group_of(user: str | None) -> int | None:
     if user is None:
         return None
-    import pwd  # noqa: PLC0415 - not on every system; where it is missing nobody is root
+    import pwd  # noqa: PLC0415 - not on every system; where it is missing, no user is root
 
     return pwd.getpwnam(user).pw_gid

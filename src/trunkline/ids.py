@@ -37,8 +37,8 @@ def child_run_id(parent: RunId, step: str, attempt: int) -> RunId:
     """
     The run that a step of `parent` begins, a UUID of version 7 with the parent's time.
 
-    Derived, not drawn: whoever decides the step again after a crash begins no second run, and nobody has to look the
-    child up in order to stop it.
+    Derived, not random: deciding the step again after a crash starts no second run, and the child is found without a
+    query in order to stop it.
     """
     digest = hashlib.sha256(f"{parent}/{step}/{attempt}".encode()).hexdigest()
     variant = "89ab"[int(digest[3], 16) % 4]
@@ -46,7 +46,7 @@ def child_run_id(parent: RunId, step: str, attempt: int) -> RunId:
 
 
 def task_id(run: RunId, step: str, answered_failures: int, replies: int = 0) -> TaskId:
-    # Derived, not drawn: after a crash or a timeout the same task gets the same id, so an agent can see the
+    # Derived, not random: after a crash or a timeout the same task gets the same id, so an agent can see the
     # repetition and a late answer still finds its step. Only an answered failure, or a person's reply to
     # the agent's question, makes a new one.
     suffix = f".{replies}" if replies else ""

@@ -409,7 +409,7 @@ def _check_env_file() -> None:
 
 
 def _not_from_here(file: Path, fix: str) -> ConfigurationError:
-    """A folder that somebody else has filled must not make us run its programs."""
+    """A folder that someone else has filled must not make us run its programs."""
     return ConfigurationError(
         f"{_RUNS_PROGRAMS} names programs to run, so it is not read from {file} of the current folder.",
         fix=fix,

@@ -123,7 +123,7 @@ async def _called(handler: Handler, task: Task, execution: TaskExecution, thread
     else:
         given = await _in_thread(handler, task, threads)
     if inspect.isasyncgen(given):
-        await _told(cast("_Yielding", given), execution)
+        await _report_pieces(cast("_Yielding", given), execution)
         return None
     return await cast("Awaitable[object]", given) if inspect.isawaitable(given) else given
 
@@ -144,7 +144,7 @@ async def _in_thread(handler: Handler, task: Task, threads: Executor) -> object:
     return given
 
 
-async def _told(pieces: _Yielding, execution: TaskExecution) -> None:
+async def _report_pieces(pieces: _Yielding, execution: TaskExecution) -> None:
     reply: Message | None = None
     try:
         while True:

@@ -52,7 +52,7 @@ def create_app(services: Services) -> ASGIApp:
     ]
     # No documentation pages: they would load scripts from another host.
     router = OperationRouter([*operations, *document_operations(services, operations)])
-    # Outside of the check for keys: the page is nobody's secret, and asks for a key by itself.
+    # Outside of the check for keys: the page is public, and asks for a key itself.
     pages = WebUi(_checked(router, services), services.ui_folder)
     return CorrelationMiddleware(OriginCheck(pages, services.names))
 

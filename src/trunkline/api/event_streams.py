@@ -67,7 +67,7 @@ class _Stream(Response):
         await send({"type": "http.response.body", "body": self.greeting, "more_body": True})
         sending = asyncio.ensure_future(self._send_events(send))
         leaving = [
-            asyncio.ensure_future(_gone(receive)),
+            asyncio.ensure_future(_disconnected(receive)),
             asyncio.ensure_future(self._stopping.wait()),
             asyncio.ensure_future(wait_until_revoked(scope)),
         ]
@@ -155,7 +155,7 @@ class EventStream(_Stream):
         return status in FINAL_RUN_STATUSES, max([after, seen, *(event.seq for event in events)]), events
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

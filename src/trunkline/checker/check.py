@@ -142,8 +142,8 @@ async def _run_check(
     plan = plan_for(chosen, token_hex(4), subject.sample)
     gates = await _send(session, chosen, plan, active=active)
     findings = _FindingBuilder(session, active=active)
-    beside = cards.planned_checks(chosen.protocol, chosen.url, subject.options)
-    made = findings.build(gates, [*transport.planned_checks(plan.levels), *beside, *plan.checks])
+    card_checks = cards.planned_checks(chosen.protocol, chosen.url, subject.options)
+    made = findings.build(gates, [*transport.planned_checks(plan.levels), *card_checks, *plan.checks])
     return chosen, made, [] if plan.input_modes is None else plan.input_modes(session.exchanges)
 
 

@@ -2,7 +2,7 @@
 What an import gives back, with a report of what became of each part of a source.
 
     note   carried over in another form, or without a meaning here: nothing is missing
-    lost   not carried over: somebody has to look at it
+    lost   not carried over: a person has to look at it
 """
 
 from __future__ import annotations

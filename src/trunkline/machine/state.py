@@ -142,7 +142,7 @@ class RunState(msgspec.Struct, kw_only=True):
     parent: ParentStep | None = None
     # How many runs are above it.
     depth: int = 0
-    # The last agent event that was known when the run was accepted: by it each agent's side is chosen.
+    # The last agent event that was known when the run was accepted: it decides the routes to agents.
     routing_version: int = 0
     # For the runs that it starts.
     started_by: str | None = None

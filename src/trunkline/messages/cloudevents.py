@@ -27,7 +27,7 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
     # Extensions: what a follower filters by.
     workflow: str
     sequence: str
-    # As the history has it; nobody between decodes it.
+    # As stored in the history; it is not decoded on the way.
     data: msgspec.Raw
 
 

@@ -48,7 +48,7 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     secrets: dict[str, str] = {}
     # Secrets, by name, that other messages of the run give to the agent: hidden if it repeats them, not sent.
     told_secrets: list[str] = []
-    # The last agent event that was known when the run was accepted: the side of the agent is the one of that moment.
+    # The last agent event that was known when the run was accepted: it decides the routes to agents.
     routes: int = 0
     # How often the agent was polled for this task. Only the bridge that polls it sets this.
     polls: int = 0
@@ -128,7 +128,7 @@ class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     at: Instant
     # That of the task; a bridge of an earlier version does not send it.
     correlation_id: str = ""
-    # JSON as it was encoded once by the dialect; nobody between here and the reader decodes it.
+    # JSON that the dialect encoded. It is not decoded again before it reaches the reader.
     output: msgspec.Raw = NO_OUTPUT
     error: StepError | None = None
     question: Question | None = None

@@ -118,7 +118,7 @@ def card_urls(agent_url: str) -> list[str]:
 
 
 def _without_card_path(agent_url: str) -> str:
-    """The agent's url, also where somebody has given its card's instead."""
+    """The agent's URL, even if the URL of its card was registered."""
     for path in CARD_PATHS:
         if urlsplit(agent_url).path.endswith(path):
             return agent_url.replace(path, "", 1)

@@ -134,7 +134,7 @@ class Acceptor:
             )
             is_established = True
         except OSError as exc:
-            # The client has gone, or its TLS handshake has failed: there is nobody to answer.
+            # The client has gone, or its TLS handshake has failed. There is nothing to answer.
             log.debug(log_events.CONNECTION_NOT_ESTABLISHED, error=str(exc))
         finally:
             if not is_established:

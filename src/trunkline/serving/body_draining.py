@@ -20,28 +20,28 @@ class DrainsRequestBody:
         if scope["type"] != "http" or not _closes_with_body(scope):
             await self._app(scope, receive, send)
             return
-        is_heard = False
+        is_received = False
 
-        async def hear() -> Message:
-            nonlocal is_heard
+        async def receive_tracked() -> Message:
+            nonlocal is_received
             message = await receive()
             # Of a caller that is gone there is no more, either.
-            is_heard = not message.get("more_body", False)
+            is_received = not message.get("more_body", False)
             return message
 
         async def answer(message: Message) -> None:
             if (
                 message["type"] == "http.response.body"
                 and not message.get("more_body", False)
-                and not is_heard
+                and not is_received
             ):
                 await send({**message, "more_body": True})
-                while not is_heard:
-                    await hear()
+                while not is_received:
+                    await receive_tracked()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
             await send(message)
 
-        await self._app(scope, hear, answer)
+        await self._app(scope, receive_tracked, answer)
 
 
 def _closes_with_body(scope: Scope) -> bool:

@@ -134,7 +134,7 @@ async def serving(
         log_config=None,
         access_log=False,
         server_header=False,
-        # Nobody before us is trusted to say who the caller is.
+        # Headers of proxies are not trusted to say who the caller is.
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )

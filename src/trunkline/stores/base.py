@@ -64,7 +64,7 @@ from trunkline.stores.port.runs import (
     Transition,
     WaitingStep,
     WaitKind,
-    WaitPlace,
+    WaitPosition,
 )
 from trunkline.stores.port.tasks import (
     ClaimedTask,
@@ -113,7 +113,7 @@ __all__ = [
     "Transaction",
     "Transition",
     "WaitKind",
-    "WaitPlace",
+    "WaitPosition",
     "WaitingStep",
     "WokenRun",
     "WorkflowVersion",

@@ -148,7 +148,7 @@ class Redaction:
             hidden = self.value(value)
             return body if hidden == value else encode(hidden)
         except (msgspec.DecodeError, RecursionError):
-            # Nobody could have read it anyway.
+            # It was not readable anyway.
             return _REDACTED_JSON
 
     def _may_be_in(self, body: bytes) -> bool:

@@ -86,7 +86,7 @@ class _PropagatedContext:
         self.trace = trace
 
     def note(self, attributes: Attributes) -> None:
-        """Nobody would read it."""
+        """Nothing is recorded without a span."""
 
     def fail(self, error_type: str, message: str = "") -> None:
         """As above."""

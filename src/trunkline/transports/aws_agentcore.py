@@ -153,10 +153,10 @@ class AgentCoreTransport:
         deadline: float,
         seconds: float,
     ) -> InvokeResult:
-        errand = PendingRequest(deadline)
+        request = PendingRequest(deadline)
 
         def invoke() -> InvokeResult:
-            return self._clients().invoke(runtime, body, parameters, errand)
+            return self._clients().invoke(runtime, body, parameters, request)
 
         has_slot = False
         try:
@@ -165,14 +165,14 @@ class AgentCoreTransport:
                 has_slot = True
                 return await _in_thread(invoke, self._slots.release)
         except TimeoutError as exc:
-            if errand.abandon():
+            if request.abandon():
                 raise timed_out(seconds, None) from exc
             waited_for = "boto3 to be ready" if has_slot else f"one of {self._max_calls} calls to end"
             raise TransportError(
                 "agent_unreachable", f"The call was not sent in time: it waited for {waited_for}."
             ) from exc
         finally:
-            errand.abandon()
+            request.abandon()
 
     def _clients(self) -> AgentCoreClients:
         with self._loading:

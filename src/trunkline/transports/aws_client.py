@@ -107,7 +107,7 @@ class _AwsRequest(Protocol):
 class _ThreadState(local):
     """What a thread is about."""
 
-    errand: PendingRequest
+    request: PendingRequest
     redaction = Redaction()
 
 
@@ -135,24 +135,24 @@ class AgentCoreClients:
             client.close()
 
     def invoke(
-        self, runtime: AgentCoreRuntime, body: bytes, parameters: Mapping[str, str], errand: PendingRequest
+        self, runtime: AgentCoreRuntime, body: bytes, parameters: Mapping[str, str], request: PendingRequest
     ) -> InvokeResult:
-        """Sends at most once, and only while `errand` lets it; raises `TransportError`."""
+        """Sends at most once, and only while `request` lets it; raises `TransportError`."""
         client = self._client(runtime.region)
-        self._current.errand = errand
+        self._current.request = request
         self._current.redaction = Redaction()
         try:
             answer = client.invoke_agent_runtime(
                 agentRuntimeArn=runtime.arn, payload=body, contentType=_JSON, accept=_JSON, **parameters
             )
         except ClientError as exc:
-            if not errand.is_sent:
+            if not request.is_sent:
                 # From where the credentials come.
                 raise _no_credentials(f"{exc.operation_name} was refused") from exc
             return _refusal(exc, self._current.redaction)
         except (BotoCoreError, ResponseParserError, RequestAbandoned) as exc:
-            raise (_no_answer(exc) if errand.is_sent else _not_sent(exc)) from exc
-        return InvokeResult(self._read_answer(answer, errand))
+            raise (_no_answer(exc) if request.is_sent else _not_sent(exc)) from exc
+        return InvokeResult(self._read_answer(answer, request))
 
     def _client(self, region: str) -> _AgentCoreClient:
         # First without the lock: the thread that makes a client may have to wait for credentials.
@@ -177,7 +177,7 @@ class AgentCoreClients:
 
     def _before_send(self, request: _AwsRequest, **_: object) -> None:
         """All that can fail before a connection is needed has been done: signing, and finding credentials for it."""
-        seconds = self._current.errand.send()
+        seconds = self._current.request.send()
         token = request.headers.get("X-Amz-Security-Token")
         if token is not None:
             self._current.redaction = Redaction.of(token.decode() if isinstance(token, bytes) else token)
@@ -186,7 +186,7 @@ class AgentCoreClients:
         if context is not None:
             context["read_timeout"] = seconds
 
-    def _read_answer(self, answer: _InvokeResponse, errand: PendingRequest) -> AgentAnswer:
+    def _read_answer(self, answer: _InvokeResponse, request: PendingRequest) -> AgentAnswer:
         metadata, body = answer["ResponseMetadata"], answer["response"]
         headers = metadata["HTTPHeaders"]
         limit = self._max_answer_bytes
@@ -203,7 +203,7 @@ class AgentCoreClients:
                 received += chunk
                 if len(received) > limit:
                     raise too_large(limit)
-                if errand.is_abandoned:
+                if request.is_abandoned:
                     break
         except TransportError as exc:
             raise TransportError(exc.code, exc.message, partial=so_far()) from exc

@@ -25,16 +25,16 @@ LIMITS = CheckLimits(request_seconds=10.0, total_seconds=120.0)
 
 class RegisteredAgentCheck:
     """
-    Checks an agent as it is registered or, with a `target`, another side of it: the same credentials, another place.
+    Checks an agent as it is registered or, with a `target`, another endpoint with the same credentials.
 
     Raises `Invalid` when it cannot be checked at all (`Checker.check`), and `Conflict` when its secret cannot be read.
     """
 
     def __init__(
-        self, transport: Transport, partners: AgentResolver, tokens: TokenProvider, store: Store, clock: Clock
+        self, transport: Transport, resolver: AgentResolver, tokens: TokenProvider, store: Store, clock: Clock
     ) -> None:
         self._checker = Checker(transport, clock, LIMITS)
-        self._resolver = partners
+        self._resolver = resolver
         self._tokens = tokens
         self._store = store
 
@@ -64,7 +64,7 @@ class RegisteredAgentCheck:
         async def token(body: bytes) -> Mapping[str, str]:
             return await self._tokens.headers(credentials, redaction, LIMITS.request_seconds, body=body)
 
-        side = target or CheckTarget(
+        endpoint = target or CheckTarget(
             url=agent.url, protocol=agent.protocol, protocol_config=agent.protocol_config
         )
         # The endpoint override of the source does not apply to the target.
@@ -74,9 +74,9 @@ class RegisteredAgentCheck:
             else msgspec.structs.replace(agent.options, endpoint_override=None)
         )
         return CheckedAgent(
-            url=side.url,
-            protocol=side.protocol,
-            protocol_config=side.protocol_config or {},
+            url=endpoint.url,
+            protocol=endpoint.protocol,
+            protocol_config=endpoint.protocol_config or {},
             options=options,
             credentials=credentials,
             token=token,

@@ -134,7 +134,7 @@ async def open_process_context(
 
 
 def _address_policy(settings: Settings, *, alone: bool) -> AddressPolicy:
-    """What may be called beside public addresses; the log says so, for nobody should find it out by surprise."""
+    """What may be called besides public addresses. It is logged, so that it surprises no one."""
     listed = settings.allowed_networks
     policy = AddressPolicy(listed, allow_loopback=alone, allow_private=alone and not listed)
     result = (*(("loopback",) if alone else ()), *(listed or (("private networks",) if alone else ())))

@@ -207,7 +207,7 @@ class ProcessRoles:
             loop.set_parts([*parts, *last])
             self.loops.append(loop)
 
-    def hear(self, notification: Notification) -> None:
+    def on_notification(self, notification: Notification) -> None:
         match notification:
             case InputsQueued():
                 # Perhaps a run that was begun, which has not moved yet.

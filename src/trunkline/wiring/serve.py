@@ -1,8 +1,8 @@
 """
 A process from its start to its end: `trunkline up` and `trunkline serve`.
 
-`up` needs nobody, so what is wrong at its start ends it. A role depends on a database and a broker that may come up
-after it, or be mended: it waits, and says on stderr and at `/readyz` for what.
+`up` depends on no other process, so an error at startup ends it. A role depends on a database and a broker that can
+start later, or recover: it waits, and says on stderr and at `/readyz` what it waits for.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ async def _running(process_roles: ProcessRoles) -> AsyncGenerator[None]:
         _beating(bridge),
         nullcontext() if bridge is None else bridge.watching(),
         process_roles.messaging.publishing(),
-        context.store.listen(process_roles.hear),
+        context.store.listen(process_roles.on_notification),
         asyncio.TaskGroup() as group,
     ):
         for loop in process_roles.loops:

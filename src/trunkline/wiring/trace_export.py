@@ -1,7 +1,7 @@
 """
 Where traces go: what the OTEL_… variables of the environment say, and nowhere without them.
 
-The SDK is the extra `otel`. A process that somebody has instrumented from outside has its provider already.
+The SDK is the extra `otel`. A process that is instrumented from outside already has a provider.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 A JSON Schema that checks values within limits of time and memory, whatever the schema and the value are.
 
-Values come from agents and strangers, schemas from everyone who may save a workflow or register an agent, and some
+Values come from agents and unknown clients, schemas from all who may save a workflow or register an agent, and some
 checks run inside a transaction. So validity comes first, and only if its cost is bounded. Errors are described only
 if there can be few.
 

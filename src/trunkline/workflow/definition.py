@@ -137,7 +137,7 @@ class _RetryForm(Struct, omit_defaults=True):
 
 
 class _StepForm(Struct, omit_defaults=True):
-    # Written where it is empty, too: a program that knows no workflow in a workflow fails the step, and calls nobody.
+    # Written where it is empty, too: a version that does not know child workflows fails the step, and calls no agent.
     agent: str
     workflow: str | None = None
     version: int | None = None

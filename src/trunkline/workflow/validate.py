@@ -82,7 +82,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,6}\Z")
 
 
 class KnownNames(NamedTuple):
-    """What the language itself cannot know; None where nobody says, and then nothing is checked."""
+    """What the language itself cannot know; None: unknown, and not checked."""
 
     agents: Collection[str] | None = None
     error_codes: Collection[str] | None = None

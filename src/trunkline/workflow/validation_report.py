@@ -41,7 +41,7 @@ class ValidationReport:
         return len(self.errors) >= MAX_FINDINGS
 
     def hint(self, word: str, known: Iterable[str]) -> str:
-        """`closest`, as long as somebody will read it: looking is slow."""
+        """`closest`, while there are few findings: the search is slow."""
         self._hints += 1
         return did_you_mean(word, known) if self._hints <= MAX_FINDINGS else ""
 

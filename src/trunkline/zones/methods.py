@@ -73,7 +73,7 @@ class ZoneMethod:
         try:
             return result_text(await self._call(argument, threads))
         except ZoneFault as fault:
-            if _may_be_told(fault):
+            if _is_for_callers(fault):
                 raise
             broke(fault)
         except (asyncio.CancelledError, GeneratorExit):
@@ -145,7 +145,7 @@ def is_async(handler: Handler) -> bool:
     )
 
 
-def _may_be_told(fault: ZoneFault) -> bool:
+def _is_for_callers(fault: ZoneFault) -> bool:
     if fault.code in _NOT_FOR_HANDLERS:
         return False
     try:

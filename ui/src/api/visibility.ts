@@ -21,11 +21,11 @@ export function shown(signal: AbortSignal): Promise<void> {
 }
 
 /** Calls back after the page was hidden for this long, or when the signal aborts. Returns a function that stops it. */
-export function abortWhenHidden(hangUp: () => void, signal: AbortSignal, patienceMs: number): () => void {
+export function abortWhenHidden(hangUp: () => void, signal: AbortSignal, delayMs: number): () => void {
   let timer = 0;
   const look = () => {
     clearTimeout(timer);
-    if (document.hidden) timer = window.setTimeout(hangUp, patienceMs);
+    if (document.hidden) timer = window.setTimeout(hangUp, delayMs);
   };
   look();
   signal.addEventListener("abort", hangUp, { once: true });

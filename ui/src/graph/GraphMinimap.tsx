@@ -29,13 +29,13 @@ export function useFreeCorners(layout: Layout): {
   readonly free: readonly PanelPosition[];
 } {
   const found = useStore(({ width, height, transform: [x, y, zoom] }) => {
-    const [sight, room] = [
+    const [view, pane] = [
       { x, y, zoom },
       { width, height },
     ];
-    if (layout.places.size < FROM.steps || width < FROM.width || isFullyVisible(layout, sight, room)) return null;
+    if (layout.rects.size < FROM.steps || width < FROM.width || isFullyVisible(layout, view, pane)) return null;
     // A string, so that an unchanged value causes no render.
-    return freeCorners(layout, sight, room).join();
+    return freeCorners(layout, view, pane).join();
   });
   return {
     isUseful: found !== null,

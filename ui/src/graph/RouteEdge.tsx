@@ -45,8 +45,8 @@ export const RouteEdge = memo(function RouteEdge({ id, source, target, data, mar
 /** The middle of the longest segment, where a label fits. */
 function middleOf(route: readonly Point[]): Point {
   let best = { length: -1, x: 0, y: 0 };
-  for (let place = 1; place < route.length; place++) {
-    const [before, after] = [route[place - 1]!, route[place]!];
+  for (let index = 1; index < route.length; index++) {
+    const [before, after] = [route[index - 1]!, route[index]!];
     const length = Math.hypot(after.x - before.x, after.y - before.y);
     if (length > best.length) best = { length, x: (before.x + after.x) / 2, y: (before.y + after.y) / 2 };
   }
@@ -57,10 +57,10 @@ function middleOf(route: readonly Point[]): Point {
 function rounded(points: readonly Point[]): string {
   const [first, ...rest] = points as [Point, ...Point[]];
   let path = `M ${first.x} ${first.y}`;
-  for (let place = 0; place < rest.length; place++) {
-    const corner = rest[place]!;
-    const before = place === 0 ? first : rest[place - 1]!;
-    const after = rest[place + 1];
+  for (let index = 0; index < rest.length; index++) {
+    const corner = rest[index]!;
+    const before = index === 0 ? first : rest[index - 1]!;
+    const after = rest[index + 1];
     if (after === undefined) {
       path += ` L ${corner.x} ${corner.y}`;
       continue;

@@ -190,7 +190,7 @@ function nodesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
   const across = layout.direction === "RIGHT";
   const nodes: Node[] = [];
   const add = (id: string, type: string, data: Record<string, unknown>) => {
-    const { x, y, width, height } = layout.places.get(id) ?? { x: 0, y: 0, width: 1, height: 1 };
+    const { x, y, width, height } = layout.rects.get(id) ?? { x: 0, y: 0, width: 1, height: 1 };
     nodes.push({
       id,
       type,

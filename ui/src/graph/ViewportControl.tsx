@@ -6,7 +6,7 @@
 import { useReactFlow, useStore, useStoreApi } from "@xyflow/react";
 import { useEffect, useLayoutEffect, useRef } from "react";
 
-import type { Layout, Room } from "./layout.ts";
+import type { Layout, Size } from "./layout.ts";
 import { around, held, isVisible, middleOf, READABLE, type GraphView, whole } from "./viewport.ts";
 import { type Chosen, useRevealSelection } from "./useRevealSelection.ts";
 
@@ -18,8 +18,8 @@ const SMALL = 0.4;
 /** The last viewport that was set here. If the current one differs, the user has moved it. */
 interface Placed {
   readonly layout: Layout;
-  readonly room: Room;
-  readonly sight: GraphView | null;
+  readonly pane: Size;
+  readonly view: GraphView | null;
   readonly isWhole: boolean;
 }
 
@@ -50,7 +50,7 @@ export function ViewportControl({ layout, chosen, begin, opened }: ViewportContr
     const next = nextOf(placed.current, layout, { x, y, zoom }, { width, height }, latest.current);
     if (next === null) return;
     placed.current = next.placed;
-    void setViewport({ x: next.sight.x, y: next.sight.y, zoom: next.sight.zoom });
+    void setViewport({ x: next.view.x, y: next.view.y, zoom: next.view.zoom });
   }, [layout, width, height, setViewport, store]);
   const follow = useRevealSelection(layout, chosen);
   useEffect(() => {
@@ -74,34 +74,34 @@ function nextOf(
   before: Placed | null,
   layout: Layout,
   now: GraphView,
-  room: Room,
+  pane: Size,
   { focus, opened }: { focus: string | null; opened: string | null },
-): { placed: Placed; sight: GraphView } | null {
-  if (before === null || before.layout.direction !== layout.direction) return begun(layout, room, focus);
+): { placed: Placed; view: GraphView } | null {
+  if (before === null || before.layout.direction !== layout.direction) return begun(layout, pane, focus);
   const isMoved =
-    before.sight === null || before.sight.x !== now.x || before.sight.y !== now.y || before.sight.zoom !== now.zoom;
-  if (before.layout === layout) return isMoved || isStill(before, now, room, focus) ? null : begun(layout, room, focus);
+    before.view === null || before.view.x !== now.x || before.view.y !== now.y || before.view.zoom !== now.zoom;
+  if (before.layout === layout) return isMoved || isStill(before, now, pane, focus) ? null : begun(layout, pane, focus);
   const isIn = (id: string | null): id is string =>
-    id !== null && before.layout.places.has(id) && layout.places.has(id);
-  if (isIn(opened)) return kept(before.layout, layout, opened, now, room);
-  if (!isMoved && (before.isWhole || whole(layout, room) !== null)) return begun(layout, room, focus);
-  const isSeen = isIn(focus) && isVisible(before.layout, before.layout.places.get(focus)!, now, room);
-  const anchor = isSeen ? focus : middleOf(before.layout, layout, now, room);
-  return anchor === null ? begun(layout, room, focus) : kept(before.layout, layout, anchor, now, room);
+    id !== null && before.layout.rects.has(id) && layout.rects.has(id);
+  if (isIn(opened)) return kept(before.layout, layout, opened, now, pane);
+  if (!isMoved && (before.isWhole || whole(layout, pane) !== null)) return begun(layout, pane, focus);
+  const isSeen = isIn(focus) && isVisible(before.layout, before.layout.rects.get(focus)!, now, pane);
+  const anchor = isSeen ? focus : middleOf(before.layout, layout, now, pane);
+  return anchor === null ? begun(layout, pane, focus) : kept(before.layout, layout, anchor, now, pane);
 }
 
 /** A small change of height, such as a notice above the graph, does not move what is still readable. */
-function isStill({ layout, room: before, isWhole }: Placed, now: GraphView, room: Room, focus: string | null): boolean {
-  const place = layout.places.get(focus ?? "") ?? layout.places.values().next().value;
-  return !isWhole && before.width === room.width && place !== undefined && isVisible(layout, place, now, room);
+function isStill({ layout, pane: before, isWhole }: Placed, now: GraphView, pane: Size, focus: string | null): boolean {
+  const rect = layout.rects.get(focus ?? "") ?? layout.rects.values().next().value;
+  return !isWhole && before.width === pane.width && rect !== undefined && isVisible(layout, rect, now, pane);
 }
 
-function begun(layout: Layout, room: Room, focus: string | null): { placed: Placed; sight: GraphView } {
-  const all = whole(layout, room);
-  const [first] = layout.places.values();
-  const place = (focus === null ? undefined : layout.places.get(focus)) ?? first ?? { x: 0, y: 0, width: 0, height: 0 };
-  const sight = all ?? around(layout, room, place, READABLE);
-  return { placed: { layout, room, sight, isWhole: all !== null }, sight };
+function begun(layout: Layout, pane: Size, focus: string | null): { placed: Placed; view: GraphView } {
+  const all = whole(layout, pane);
+  const [first] = layout.rects.values();
+  const rect = (focus === null ? undefined : layout.rects.get(focus)) ?? first ?? { x: 0, y: 0, width: 0, height: 0 };
+  const view = all ?? around(layout, pane, rect, READABLE);
+  return { placed: { layout, pane, view, isWhole: all !== null }, view };
 }
 
 /** Keeps one node at its position, or centres it if it was out of view. */
@@ -110,11 +110,11 @@ function kept(
   after: Layout,
   node: string,
   now: GraphView,
-  room: Room,
-): { placed: Placed; sight: GraphView } {
-  const [from, to] = [before.places.get(node)!, after.places.get(node)!];
-  const sight = isVisible(before, from, now, room)
+  pane: Size,
+): { placed: Placed; view: GraphView } {
+  const [from, to] = [before.rects.get(node)!, after.rects.get(node)!];
+  const view = isVisible(before, from, now, pane)
     ? held(from, to, now)
-    : around(after, room, to, Math.max(now.zoom, READABLE));
-  return { placed: { layout: after, room, sight: null, isWhole: false }, sight };
+    : around(after, pane, to, Math.max(now.zoom, READABLE));
+  return { placed: { layout: after, pane, view: null, isWhole: false }, view };
 }

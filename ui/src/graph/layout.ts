@@ -16,7 +16,7 @@ export interface Box {
   readonly inside?: Plan;
 }
 
-export interface Way {
+export interface PlanEdge {
   readonly id: string;
   readonly from: string;
   readonly to: string;
@@ -25,7 +25,7 @@ export interface Way {
 /** A graph, or boxes in rows. */
 export interface Plan {
   readonly boxes: readonly Box[];
-  readonly ways: readonly Way[] | "rows";
+  readonly edges: readonly PlanEdge[] | "rows";
 }
 
 export type Direction = "RIGHT" | "DOWN";
@@ -35,7 +35,7 @@ export interface Point {
   readonly y: number;
 }
 
-export interface Place extends Point {
+export interface Rect extends Point {
   readonly width: number;
   readonly height: number;
 }
@@ -44,11 +44,11 @@ export interface Layout {
   readonly direction: Direction;
   readonly width: number;
   readonly height: number;
-  readonly places: ReadonlyMap<string, Place>;
+  readonly rects: ReadonlyMap<string, Rect>;
   readonly routes: ReadonlyMap<string, readonly Point[]>;
 }
 
-export interface Room {
+export interface Size {
   readonly width: number;
   readonly height: number;
 }
@@ -72,23 +72,23 @@ const CAREFUL = { "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX" };
 const QUICK = { "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF", "elk.layered.thoroughness": "3" };
 const LARGE = 100;
 
-export async function layOut(plan: Plan, wanted: Direction | null, room: Room): Promise<Layout> {
+export async function layOut(plan: Plan, wanted: Direction | null, pane: Size): Promise<Layout> {
   if (wanted !== null) return laidOut(plan, wanted);
-  if (plan.boxes.length > LARGE) return laidOut(plan, likelier(plan, room));
+  if (plan.boxes.length > LARGE) return laidOut(plan, likelier(plan, pane));
   const [right, down] = await Promise.all([laidOut(plan, "RIGHT"), laidOut(plan, "DOWN")]);
-  return scale(right, room) >= scale(down, room) ? right : down;
+  return scale(right, pane) >= scale(down, pane) ? right : down;
 }
 
 /** The zoom is at most 1. If both directions fit, left to right wins. */
-function scale(layout: Room, room: Room): number {
-  return Math.min(1, room.width / layout.width, room.height / layout.height);
+function scale(layout: Size, pane: Size): number {
+  return Math.min(1, pane.width / layout.width, pane.height / layout.height);
 }
 
 /** Estimates the direction for a large graph from its longest path and its widest layer. */
-function likelier({ boxes, ways }: Plan, room: Room): Direction {
+function likelier({ boxes, edges }: Plan, pane: Size): Direction {
   const after = new Map<string, string[]>(boxes.map(({ id }) => [id, []]));
   const open = new Map<string, number>(boxes.map(({ id }) => [id, 0]));
-  for (const { from, to } of ways === "rows" ? [] : ways) {
+  for (const { from, to } of edges === "rows" ? [] : edges) {
     after.get(from)?.push(to);
     open.set(to, (open.get(to) ?? 0) + 1);
   }
@@ -106,11 +106,11 @@ function likelier({ boxes, ways }: Plan, room: Room): Direction {
   const { width, height } = boxes[0]!;
   const right = { width: layers * (width + BETWEEN.layers), height: widest * (height + BETWEEN.boxes) };
   const down = { width: widest * (width + BETWEEN.boxes), height: layers * (height + BETWEEN.layers) };
-  return scale(right, room) >= scale(down, room) ? "RIGHT" : "DOWN";
+  return scale(right, pane) >= scale(down, pane) ? "RIGHT" : "DOWN";
 }
 
 async function laidOut(plan: Plan, direction: Direction): Promise<Layout> {
-  if (plan.ways === "rows") return inRows(plan.boxes, direction);
+  if (plan.edges === "rows") return inRows(plan.boxes, direction);
   const insides = new Map<string, Layout>();
   const children = await Promise.all(
     plan.boxes.map(async ({ id, width, height, inside }): Promise<ElkNode> => {
@@ -128,27 +128,27 @@ async function laidOut(plan: Plan, direction: Direction): Promise<Layout> {
     id: "root",
     layoutOptions: { ...OPTIONS, ...(plan.boxes.length > LARGE ? QUICK : CAREFUL), "elk.direction": direction },
     children,
-    edges: plan.ways.map(({ id, from, to }) => ({ id, sources: [from], targets: [to] })),
+    edges: plan.edges.map(({ id, from, to }) => ({ id, sources: [from], targets: [to] })),
   };
   const done = await layOutByElk(whole);
-  const places = new Map<string, Place>();
+  const rects = new Map<string, Rect>();
   const routes = new Map<string, readonly Point[]>((done.edges ?? []).map((edge) => [edge.id, routeOf(edge)]));
   for (const { id, x = 0, y = 0, width = 0, height = 0 } of done.children ?? []) {
-    places.set(id, { x, y, width, height });
+    rects.set(id, { x, y, width, height });
     const inside = insides.get(id);
     if (inside === undefined) continue;
     const moved = (point: Point) => ({ x: point.x + x + GROUP.side, y: point.y + y + GROUP.top });
-    for (const [name, place] of inside.places) places.set(name, { ...place, ...moved(place) });
+    for (const [name, rect] of inside.rects) rects.set(name, { ...rect, ...moved(rect) });
     for (const [name, route] of inside.routes) routes.set(name, route.map(moved));
   }
-  return { direction, width: done.width ?? 1, height: done.height ?? 1, places, routes };
+  return { direction, width: done.width ?? 1, height: done.height ?? 1, rects, routes };
 }
 
 function inRows(boxes: readonly Box[], direction: Direction): Layout {
   const columns = Math.max(1, Math.ceil(Math.sqrt(boxes.length * 0.8)));
   const width = Math.max(0, ...boxes.map((box) => box.width));
   const height = Math.max(0, ...boxes.map((box) => box.height));
-  const places = new Map(
+  const rects = new Map(
     boxes.map((box, number) => [
       box.id,
       {
@@ -164,7 +164,7 @@ function inRows(boxes: readonly Box[], direction: Direction): Layout {
     direction,
     width: Math.min(columns, boxes.length) * (width + GAP) - GAP,
     height: rows * (height + GAP) - GAP,
-    places,
+    rects,
     routes: new Map(),
   };
 }

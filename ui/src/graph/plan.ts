@@ -46,7 +46,7 @@ export function planOf(graph: Graph, insides: ReadonlyMap<string, Inside>, withi
       const inside = insides.get(id);
       return { id, ...STEP, ...(inside === undefined ? {} : { inside: insidePlan(id, inside, insides) }) };
     }),
-    ways: transitiveReduction(graph.steps, graph.edges).map(({ from, to }) => ({
+    edges: transitiveReduction(graph.steps, graph.edges).map(({ from, to }) => ({
       id: `${idOf(from)}>${idOf(to)}`,
       from: idOf(from),
       to: idOf(to),
@@ -57,5 +57,5 @@ export function planOf(graph: Graph, insides: ReadonlyMap<string, Inside>, withi
 function insidePlan(node: string, inside: Inside, insides: ReadonlyMap<string, Inside>): Plan {
   if ("graph" in inside) return planOf(inside.graph, insides, node);
   const boxes = Array.from({ length: inside.items }, (_, slot) => ({ id: slotId(node, slot), ...ITEM }));
-  return { boxes, ways: "rows" };
+  return { boxes, edges: "rows" };
 }

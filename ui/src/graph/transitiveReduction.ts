@@ -10,15 +10,15 @@ export function transitiveReduction(
   steps: readonly { readonly name: string }[],
   edges: readonly GraphEdge[],
 ): GraphEdge[] {
-  const places = new Map(steps.map(({ name }, place) => [name, place]));
+  const indexes = new Map(steps.map(({ name }, index) => [name, index]));
   const after: number[][] = steps.map(() => []);
   for (const { from, to } of edges) {
-    const [start, end] = [places.get(from), places.get(to)];
+    const [start, end] = [indexes.get(from), indexes.get(to)];
     if (start !== undefined && end !== undefined) after[start]!.push(end);
   }
   const reached = reachable(after);
   return edges.filter(({ from, to, why }) => {
-    const [start, end] = [places.get(from), places.get(to)];
+    const [start, end] = [indexes.get(from), indexes.get(to)];
     if (start === undefined || end === undefined) return false;
     return why === "on_error" || !after[start]!.some((other) => other !== end && has(reached[other]!, end));
   });
@@ -27,21 +27,21 @@ export function transitiveReduction(
 /** The descendants of each step as bit sets, which is fast enough for a thousand steps. */
 function reachable(after: readonly (readonly number[])[]): readonly Uint32Array[] {
   const reached: (Uint32Array | undefined)[] = after.map(() => undefined);
-  const visit = (place: number): Uint32Array => {
-    const known = reached[place];
+  const visit = (index: number): Uint32Array => {
+    const known = reached[index];
     if (known !== undefined) return known;
     const set = new Uint32Array(Math.ceil(after.length / BITS));
-    reached[place] = set;
-    for (const next of after[place]!) {
+    reached[index] = set;
+    for (const next of after[index]!) {
       set[next >>> 5]! |= 1 << (next & 31);
       const further = visit(next);
       for (let word = 0; word < set.length; word++) set[word]! |= further[word]!;
     }
     return set;
   };
-  return after.map((_, place) => visit(place));
+  return after.map((_, index) => visit(index));
 }
 
-function has(set: Uint32Array, place: number): boolean {
-  return (set[place >>> 5]! & (1 << (place & 31))) !== 0;
+function has(set: Uint32Array, index: number): boolean {
+  return (set[index >>> 5]! & (1 << (index & 31))) !== 0;
 }

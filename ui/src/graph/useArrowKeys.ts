@@ -2,10 +2,10 @@
 
 import { type KeyboardEvent, useCallback } from "react";
 
-import type { Layout, Place } from "./layout.ts";
+import type { Layout, Rect } from "./layout.ts";
 import type { Live } from "./graphState.ts";
 
-const WAYS: Readonly<Record<string, readonly [number, number]>> = {
+const DIRECTIONS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowRight: [1, 0],
   ArrowLeft: [-1, 0],
   ArrowDown: [0, 1],
@@ -17,11 +17,11 @@ const ASIDE = 3;
 export function useArrowKeys(live: Live, layout: Layout | null, bring: (node: string) => void) {
   return useCallback(
     (event: KeyboardEvent<HTMLElement>) => {
-      const way = WAYS[event.key];
+      const direction = DIRECTIONS[event.key];
       const here = (event.target as HTMLElement).dataset["node"];
-      if (way === undefined || here === undefined || layout === null) return;
+      if (direction === undefined || here === undefined || layout === null) return;
       event.preventDefault();
-      const next = nearest(layout, here, way);
+      const next = nearest(layout, here, direction);
       if (next === null) return;
       live.moveStop(next);
       const frame = event.currentTarget;
@@ -36,12 +36,12 @@ export function useArrowKeys(live: Live, layout: Layout | null, bring: (node: st
 }
 
 function nearest(layout: Layout, here: string, [right, down]: readonly [number, number]): string | null {
-  const start = layout.places.get(here);
+  const start = layout.rects.get(here);
   if (start === undefined) return null;
   let best: { id: string; distance: number } | null = null;
-  for (const [id, place] of layout.places) {
+  for (const [id, rect] of layout.rects) {
     if (id === here) continue;
-    const [across, along] = [middle(place).x - middle(start).x, middle(place).y - middle(start).y];
+    const [across, along] = [middle(rect).x - middle(start).x, middle(rect).y - middle(start).y];
     const ahead = across * right + along * down;
     if (ahead <= 1) continue;
     const distance = ahead + ASIDE * Math.abs(across * down + along * right);
@@ -50,6 +50,6 @@ function nearest(layout: Layout, here: string, [right, down]: readonly [number, 
   return best?.id ?? null;
 }
 
-function middle(place: Place) {
-  return { x: place.x + place.width / 2, y: place.y + place.height / 2 };
+function middle(rect: Rect) {
+  return { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 };
 }

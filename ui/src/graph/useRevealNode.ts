@@ -11,16 +11,16 @@ export function useRevealNode(layout: Layout | null): (node: string) => void {
   const store = useStoreApi();
   return useCallback(
     (node) => {
-      const place = layout?.places.get(node);
-      if (layout === null || place === undefined) return;
+      const rect = layout?.rects.get(node);
+      if (layout === null || rect === undefined) return;
       const {
         width,
         height,
         transform: [x, y, zoom],
       } = store.getState();
-      const room = { width, height };
-      if (isVisible(layout, place, { x, y, zoom }, room)) return;
-      void setViewport({ ...around(layout, room, place, Math.max(zoom, READABLE)) });
+      const pane = { width, height };
+      if (isVisible(layout, rect, { x, y, zoom }, pane)) return;
+      void setViewport({ ...around(layout, pane, rect, Math.max(zoom, READABLE)) });
     },
     [layout, setViewport, store],
   );

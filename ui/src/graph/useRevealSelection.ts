@@ -20,7 +20,7 @@ export function useRevealSelection(layout: Layout, chosen: Chosen | null): () =>
   const followed = useRef<string | null>(null);
   return useCallback(() => {
     // The node may be in a step that is still expanding; then this is called again.
-    if (chosen !== null && !layout.places.has(chosen.node)) return;
+    if (chosen !== null && !layout.rects.has(chosen.node)) return;
     const choice = chosen === null ? null : `${chosen.name} ${isSlot(chosen.node)}`;
     if (choice === followed.current) return;
     followed.current = choice;

@@ -141,5 +141,5 @@ def _file(file: File) -> JsonObject:
     content: JsonObject = (
         {"uri": file.url} if file.content is None else {"bytes": base64.b64encode(file.content).decode()}
     )
-    beside: JsonObject = {"mimeType": file.media_type, "name": file.name}
-    return content | {name: value for name, value in beside.items() if value is not None}
+    file_fields: JsonObject = {"mimeType": file.media_type, "name": file.name}
+    return content | {name: value for name, value in file_fields.items() if value is not None}

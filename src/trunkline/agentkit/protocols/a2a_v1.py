@@ -143,5 +143,5 @@ def _part(part: Part) -> JsonObject:
                 if part.content is None
                 else {"raw": base64.b64encode(part.content).decode()}
             )
-            beside: JsonObject = {"mediaType": part.media_type, "filename": part.name}
-            return content | {name: value for name, value in beside.items() if value is not None}
+            file_fields: JsonObject = {"mediaType": part.media_type, "filename": part.name}
+            return content | {name: value for name, value in file_fields.items() if value is not None}

@@ -58,7 +58,7 @@ class A2ADialect(ABC):
 
     @abstractmethod
     def error_data(self, code: int) -> Json:
-        """What stands beside an error's code and message; None: nothing."""
+        """The data of an error, in addition to its code and message. None: it has none."""
 
     def read_send_params(self, params: JsonObject) -> SendParams:
         configuration = params.get("configuration")

@@ -1,5 +1,5 @@
 """
-Simple A2A, from the agent's side.
+Simple A2A, as an agent serves it.
 
     request  {"task_id": "…", "input": …}
     answer   {"task_id": "…", "status": "success", "output": {…}, "error": null}
@@ -89,5 +89,5 @@ def _content(part: Part) -> JsonObject:
                 if part.content is None
                 else {"bytes": base64.b64encode(part.content).decode()}
             )
-            beside: JsonObject = {"media_type": part.media_type, "filename": part.name}
-            return content | {name: value for name, value in beside.items() if value is not None}
+            file_fields: JsonObject = {"media_type": part.media_type, "filename": part.name}
+            return content | {name: value for name, value in file_fields.items() if value is not None}

@@ -84,7 +84,7 @@ def validate_auth_config(auth_type: str, config: JsonObject | None) -> list[Find
     fields = config or {}
     if auth_type == "mtls":
         return _validate_mutual(fields)
-    own, tls = _apart(fields)
+    own, tls = _split_off_tls(fields)
     findings = [] if tls is None else _validate_tls(tls, "auth_config.tls")
     match auth_type:
         case "headers":
@@ -105,7 +105,7 @@ def credentials(agent: str, auth_type: str, config: JsonObject | None) -> Creden
         raise Invalid("The agent's auth_config is invalid.", findings=findings)
     if auth_type == "mtls":
         return Credentials(tls=_tls(config or {}))
-    own, tls = _apart(config or {})
+    own, tls = _split_off_tls(config or {})
     found = _credentials(agent, auth_type, own)
     return found if tls is None else msgspec.structs.replace(found, tls=_tls(tls))
 
@@ -139,7 +139,7 @@ def _credentials(agent: str, auth_type: str, own: Mapping[str, Json]) -> Credent
                 secrets=tuple(secret for value in fields.values() for secret in (value, *value.split())),
             )
         case "oauth2":
-            client = msgspec.convert({**fields, "tls": _apart(own, "token_tls")[1]}, OAuthClient)
+            client = msgspec.convert({**fields, "tls": _split_off_tls(own, "token_tls")[1]}, OAuthClient)
             shown = {_AUTHORIZATION.lower(): f"Bearer {variable}"}
             return Credentials(oauth=client, shown=shown, secrets=(client.client_secret,))
         case "signed":
@@ -165,7 +165,9 @@ def _api_key(name: str, value: str, place: str, variable: str) -> Credentials:
             return _in_header(name, value, variable, value)
 
 
-def _apart(fields: Mapping[str, Json], name: str = "tls") -> tuple[dict[str, Json], dict[str, Json] | None]:
+def _split_off_tls(
+    fields: Mapping[str, Json], name: str = "tls"
+) -> tuple[dict[str, Json], dict[str, Json] | None]:
     """Splits off the TLS options. A header can have the same name, but its value is not an object."""
     tls = fields.get(name)
     if not isinstance(tls, dict):

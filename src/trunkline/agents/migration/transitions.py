@@ -30,6 +30,7 @@ PLANNED = MigrationState(stage="planned")
 class RolloutRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of a shadow or a canary."""
 
+    agent: str
     target: TargetEndpoint
     percent: float
     limits: RolloutLimits
@@ -50,7 +51,7 @@ def attested(
 
 def shadowed(state: State, request: RolloutRequest, event: int, now: Instant) -> MigrationState:
     present = _begun(state)
-    _refuse_after_cutover(present)
+    _refuse_after_cutover(request.agent, present)
     aimed = _aimed(present, request.target, now)
     goes_on = present.stage == "shadow" and present.target == request.target
     return replace(
@@ -65,7 +66,7 @@ def shadowed(state: State, request: RolloutRequest, event: int, now: Instant) ->
 
 def on_canary(state: State, request: RolloutRequest, now: Instant) -> MigrationState:
     present = _begun(state)
-    _refuse_after_cutover(present)
+    _refuse_after_cutover(request.agent, present)
     aimed = _aimed(present, request.target, now)
     return replace(aimed, stage="canary", percent=request.percent, limits=request.limits, forced=False)
 
@@ -120,9 +121,9 @@ def _aimed(state: MigrationState, target: TargetEndpoint | None, now: Instant) -
     )
 
 
-def _refuse_after_cutover(state: MigrationState) -> None:
+def _refuse_after_cutover(agent: str, state: MigrationState) -> None:
     if state.stage == "cut_over":
         raise Conflict(
-            "The agent has already been cut over, so all new runs call the target.",
-            fix="Roll it back first: trunkline agents migrate rollback NAME --note TEXT.",
+            f"The agent {agent!r} has already been cut over, so all new runs call the target.",
+            fix=f"Roll it back first, with a reason: trunkline agents migrate rollback {agent} --note …",
         )

@@ -16,7 +16,7 @@ from trunkline.api.routing import Operation, ResponseSpec, json_response, operat
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.services.agents.activity import MAX_MINUTES
-from trunkline.stores.port.activity import CallPlace
+from trunkline.stores.port.activity import CallPosition
 
 _HOUR = 60
 
@@ -50,15 +50,15 @@ class ActivityRoutes:
         return json_response(page_of([agent_call(each) for each in shown], next_cursor))
 
 
-def _cursor(place: CallPlace) -> str:
+def _cursor(place: CallPosition) -> str:
     return f"{place.ended_at}.{place.row}"
 
 
-def _place(cursor: str | None) -> CallPlace | None:
+def _place(cursor: str | None) -> CallPosition | None:
     if cursor is None:
         return None
     ended_at, row = cursor.split(".")
-    return CallPlace(Instant(int(ended_at)), int(row))
+    return CallPosition(Instant(int(ended_at)), int(row))
 
 
 def activity_operations(services: Services) -> list[Operation]:

@@ -44,7 +44,7 @@ class HookRoutes:
         self._hooks = services.push_notifications
         self._limits = services.limits
 
-    async def ring(self, request: Request, given: PushNotificationParameters) -> Response:
+    async def receive_push(self, request: Request, given: PushNotificationParameters) -> Response:
         """
         Receive a push notification from an agent.
 
@@ -73,7 +73,10 @@ def _notification_token(request: Request, given: PushNotificationParameters) -> 
 def hook_operations(services: Services) -> list[Operation]:
     return [
         operation(
-            f"POST {PUSH_PATH}/{{token}}", HookRoutes(services).ring, PushNotificationParameters, name="ring_for_task",
+            f"POST {PUSH_PATH}/{{token}}",
+            HookRoutes(services).receive_push,
+            PushNotificationParameters,
+            name="ring_for_task",
             tag="hooks",
             body=Body({"description": "The agent's notification. Its content is ignored."}, required=False),
             responses={204: ResponseSpec("The notification was accepted.")},

@@ -16,7 +16,7 @@ from trunkline.api.routing import Operation, ResponseSpec, json_response, operat
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.stores.base import WaitKind, WaitPlace
+from trunkline.stores.base import WaitKind, WaitPosition
 
 INBOX = "/api/v1/inbox"
 
@@ -73,15 +73,15 @@ class InboxRoutes:
         return json_response(inbox_item(await self._inbox.get(given.item)))
 
 
-def _cursor(place: WaitPlace) -> str:
+def _cursor(place: WaitPosition) -> str:
     return f"{place.since}.{place.run_id}.{place.step}"
 
 
-def _place(cursor: str | None) -> WaitPlace | None:
+def _place(cursor: str | None) -> WaitPosition | None:
     if cursor is None:
         return None
     since, run_id, step = cursor.split(".")
-    return WaitPlace(Instant(int(since)), RunId(run_id), step)
+    return WaitPosition(Instant(int(since)), RunId(run_id), step)
 
 
 def inbox_operations(services: Services) -> list[Operation]:

@@ -198,7 +198,7 @@ class AgentResolver:
 
 
 def _is_current(resolved: ResolvedAgent, agent: Agent) -> bool:
-    # While the agent's dialect is being recorded the agent has none yet; the partner knows better.
+    # While the agent's dialect is being recorded the agent has none yet; the resolved agent has it.
     return (
         resolved.agent.id == agent.id
         and resolved.agent.version == agent.version

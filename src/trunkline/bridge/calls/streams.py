@@ -96,7 +96,7 @@ class AgentStreamReader:
         reading: TaskStreamReader,
         redaction: Redaction,
         report: Callable[[StreamUpdate], None],
-        patience: StreamTimeout,
+        timeout: StreamTimeout,
         *,
         frames: StreamFrameRecorder,
         remote_task_id: str | None,
@@ -105,12 +105,12 @@ class AgentStreamReader:
         self._events = reading
         self._redaction = redaction
         self._report_update = report
-        self._patience = patience
+        self._timeout = timeout
         self._remote_task_id = remote_task_id
         self._parser = SseParser(max_line_bytes=max_bytes, max_event_bytes=max_bytes)
         self._frames = frames
         if remote_task_id is not None:
-            patience.agent_has_task()
+            timeout.agent_has_task()
 
     async def read(self, answer: StreamedAnswer) -> StreamResult:
         """Until it is over or breaks off."""
@@ -163,7 +163,7 @@ class AgentStreamReader:
         update = redact_stream_event(self._events.take(data), self._redaction)
         if update.remote_task_id is not None:
             self._remote_task_id = update.remote_task_id
-            self._patience.agent_has_task()
+            self._timeout.agent_has_task()
         if not update.is_over:
             # The end itself is reported by the outcome.
             self._report_update(update)

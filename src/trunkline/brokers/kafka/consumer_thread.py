@@ -102,7 +102,7 @@ class ConsumerThread(threading.Thread):
                 self._health.report_error(error_of(exc))
                 self._stopping.wait(_START_AGAIN_SECONDS)
             except Exception as exc:
-                # A thread's outermost loop: one that ended in silence would leave its partitions to nobody.
+                # A thread's outermost loop: if it ended silently, its partitions would stay unread.
                 log.exception(log_events.TURN_FAILED)
                 self._health.report_error(KafkaError(KafkaError.UNKNOWN, repr(exc)))
                 self._stopping.wait(_START_AGAIN_SECONDS)
@@ -209,7 +209,7 @@ class ConsumerThread(threading.Thread):
     # --- offsets
 
     def _commit_settled(self, consumer: Consumer) -> None:
-        # Closing would wait for a commit that nobody answers.
+        # Closing would wait for a commit that is not answered.
         if not self._settled or self._health.is_broken or monotonic() < self._commit_at:
             return
         with self._settled_lock:

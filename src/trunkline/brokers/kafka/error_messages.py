@@ -17,7 +17,7 @@ _NOT_ALLOWED = frozenset(
     {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
 )
 _TOO_LARGE = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"})
-# Nothing is wrong with what was asked: nobody answered it.
+# The request is valid, but no broker answered it.
 _UNREACHABLE = frozenset(
     {
         "_ALL_BROKERS_DOWN",

@@ -26,7 +26,7 @@ from trunkline.brokers.kafka.error_messages import (
 )
 from trunkline.errors import ConfigurationError, Unavailable
 
-# For all that is asked, and for one question: somebody waits for the page that shows the answers.
+# For all requests together, and for each one. A person waits for the page that shows the lag.
 _LOOK_SECONDS = 3.0
 _ANSWER_SECONDS = 1.5
 _SHORTEST_SECONDS = 0.1
@@ -76,7 +76,7 @@ class _LagQuery:
         self._outage: KafkaError | None = None
         options = connection.options(group_id=group.name, enable_auto_commit=False)
         try:
-            self._consumer = Consumer({**options, "error_cb": self._hear, "logger": library_log()})
+            self._consumer = Consumer({**options, "error_cb": self._on_error, "logger": library_log()})
         except KafkaException as exc:
             raise invalid_settings(exc) from exc
 
@@ -123,7 +123,7 @@ class _LagQuery:
         text = describe(more_specific(error, self._outage or error), self._servers)
         raise Unavailable(text.what, fix=text.fix)
 
-    def _hear(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         self._outage = more_specific(self._outage, error)
 
 

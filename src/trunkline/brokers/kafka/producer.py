@@ -73,7 +73,7 @@ class KafkaProducer:
             client.purge()
             _flush(client, _CLOSE_SECONDS)
         if fatal is not None:
-            self._hear(fatal)
+            self._on_error(fatal)
             self._client = None
         return self._outcome(messages, batch)
 
@@ -89,7 +89,7 @@ class KafkaProducer:
                 compression_type="lz4",
             )
             try:
-                self._client = Producer({**options, "error_cb": self._hear, "logger": library_log()})
+                self._client = Producer({**options, "error_cb": self._on_error, "logger": library_log()})
             except KafkaException as exc:
                 raise invalid_settings(exc) from exc
         return self._client
@@ -110,7 +110,7 @@ class KafkaProducer:
         except KafkaException as exc:
             batch.report(number, error_of(exc))
 
-    def _hear(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         self._heard = more_specific(self._heard, error)
 
     def _outcome(self, messages: Sequence[OutgoingMessage], batch: _DeliveryReports) -> list[Undelivered]:

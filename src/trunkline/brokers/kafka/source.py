@@ -44,7 +44,9 @@ class KafkaSource:
         self._waiting = PendingRecords()
         self._ring: Callable[[], None] = _nobody
         self.trouble: str | None = no_answer_yet(connection.servers)
-        callbacks = ConsumerCallbacks(self._arrive_soon, self._lose_soon, self._tell_soon, self._gone)
+        callbacks = ConsumerCallbacks(
+            self._schedule_arrival, self._schedule_loss, self._schedule_trouble, self._removed
+        )
         self._thread = ConsumerThread(connection, group, topics, capacity, callbacks, session)
 
     def waiting(self, limit: int) -> Sequence[BrokerRecord]:
@@ -61,8 +63,8 @@ class KafkaSource:
     def start(self) -> None:
         self._thread.start()
 
-    def leave_soon(self) -> None:
-        """For who stops several: each of them needs a moment for it."""
+    def request_leave(self) -> None:
+        """Lets several sources leave at the same time, because each takes a moment."""
         self._thread.stop()
 
     async def stop(self) -> None:
@@ -72,19 +74,19 @@ class KafkaSource:
 
     # --- called by the thread
 
-    def _arrive_soon(self, arrivals: Arrivals) -> None:
-        self._soon(partial(self._arrive, arrivals))
+    def _schedule_arrival(self, arrivals: Arrivals) -> None:
+        self._schedule(partial(self._arrive, arrivals))
 
-    def _lose_soon(self, partition: AssignedPartition) -> None:
-        self._soon(partial(self._waiting.drop, partition))
+    def _schedule_loss(self, partition: AssignedPartition) -> None:
+        self._schedule(partial(self._waiting.drop, partition))
 
-    def _tell_soon(self, trouble: str | None) -> None:
-        self._soon(partial(self._tell, trouble))
+    def _schedule_trouble(self, trouble: str | None) -> None:
+        self._schedule(partial(self._tell, trouble))
 
-    def _gone(self) -> tuple[int, int]:
+    def _removed(self) -> tuple[int, int]:
         return self._waiting.gone, self._waiting.gone_bytes
 
-    def _soon(self, do: Callable[[], None]) -> None:
+    def _schedule(self, do: Callable[[], None]) -> None:
         try:
             self._loop.call_soon_threadsafe(do)
         except RuntimeError:

@@ -100,7 +100,7 @@ class _TopicAdmin:
     def __init__(self, connection: KafkaConnection) -> None:
         self._servers = connection.servers
         self._outage: KafkaError | None = None
-        options = {**connection.options(), "error_cb": self._hear}
+        options = {**connection.options(), "error_cb": self._on_error}
         try:
             self.client = AdminClient(options, logger=library_log())  # pyright: ignore[reportArgumentType] - a callback is an option too
         except KafkaException as exc:
@@ -178,7 +178,7 @@ class _TopicAdmin:
                 future.result()
             except KafkaException as exc:
                 error = error_of(exc)
-                # Somebody else was quicker.
+                # Another process was faster.
                 if error.name() != "TOPIC_ALREADY_EXISTS":
                     raise self._refusal(error, topic) from exc
 
@@ -211,7 +211,7 @@ class _TopicAdmin:
             return describe(more_specific(error, self._outage or error), self._servers)
         return describe(error, self._servers, topic)
 
-    def _hear(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> None:
         self._outage = more_specific(self._outage, error)
 
 

@@ -2,7 +2,7 @@
 Which form of the input an agent reads. Sent only with --active, because the agent treats messages as work.
 
     json   {"kind": "text", "text": "{\\"query\\": \\"…\\"}"}                    the whole input
-    text   {"kind": "text", "text": "…"}, "metadata": {"query": "…"}            one text of it; the rest is beside it
+    text   {"kind": "text", "text": "…"}, "metadata": {"query": "…"}            one text of it; the rest is in metadata
     data   {"kind": "data", "data": {"query": "…"}}                             only if this is configured
 
 Each form carries two inputs, the second with a mark. A form is understood if the mark comes back, or if the answer

@@ -129,8 +129,8 @@ def planned_checks(dialect: RpcDialect, with_results: Sequence[str] = ()) -> lis
         "numeric-id": for_each_exchange(_echoed_number, "id-number", "number-input"),
         "accepts-charset": for_each_exchange(_read_with_charset, "charset"),
         "answer-object": _objects(ids, with_results),
-        "one-of-both": for_each_exchange(_nothing_beside, *answers),
-        "error-object": for_each_exchange(_error_apart, *answers),
+        "one-of-both": for_each_exchange(_no_null_member, *answers),
+        "error-object": for_each_exchange(_failure_is_an_error, *answers),
         "error-code-and-message": for_each_exchange(_code_and_message, *answers),
         "error-message": for_each_exchange(_says_something, *answers),
         "error-jsonrpc": for_each_exchange(_versioned_error, *answers),
@@ -257,7 +257,7 @@ def _is_object(exchange: ProbeExchange) -> RuleResult:
     return met("Every answer is a JSON object.", exchange)
 
 
-def _nothing_beside(exchange: ProbeExchange) -> RuleResult:
+def _no_null_member(exchange: ProbeExchange) -> RuleResult:
     answer = envelope(exchange)
     if answer is None:
         return not_applicable("No answer was JSON-RPC.")
@@ -267,7 +267,7 @@ def _nothing_beside(exchange: ProbeExchange) -> RuleResult:
     return met("No answer has a null next to its result or error.", exchange)
 
 
-def _error_apart(exchange: ProbeExchange) -> RuleResult:
+def _failure_is_an_error(exchange: ProbeExchange) -> RuleResult:
     answer = envelope(exchange)
     if answer is None:
         return not_applicable("No answer was JSON-RPC.")

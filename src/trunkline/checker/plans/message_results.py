@@ -183,14 +183,14 @@ def _input_found(message_format: MessageFormat) -> Rule:
 
 def _input_accepted(name: str, other: str) -> Rule:
     def rule(exchanges: ProbeExchanges) -> RuleResult:
-        exchange, beside = exchanges.get(name), exchanges.get(other)
-        if exchange is None or beside is None:
+        exchange, other_exchange = exchanges.get(name), exchanges.get(other)
+        if exchange is None or other_exchange is None:
             return not_applicable("Not checked.")
         if exchange.answer is None:
             return not_applicable("No answer: see answers-whole.")
         if not _is_refused(exchange):
             return met("The message was accepted.", exchange)
-        if _is_refused(beside):
+        if _is_refused(other_exchange):
             return not_applicable("The agent reads no input at all: see input-extracted.")
         return violated(
             f"Agent receives request but can't parse input data: {_describe_error(exchange)}", exchange

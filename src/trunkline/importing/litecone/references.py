@@ -43,7 +43,7 @@ _PART = re.compile(
 _PLAIN = re.compile(r"(?:input|steps|item|index)\b")
 _REFERENCE = re.compile(r"\$\{([^}]+)\}")
 _FIX = "Write the value by hand in the imported workflow."
-# What stands beside `data` in the output of an agent that speaks JSON-RPC or A2A.
+# Fields next to `data` in the output of an agent that speaks JSON-RPC or A2A.
 _OTHER_OUTPUT_FIELDS = frozenset({"artifacts", "history", "metadata", "response", "context_id"})
 _DECISION_FIELDS = ("condition_result", "branch_taken", "branch_step_id", "branch_output")
 # One reference to steps that hold steps that hold steps can come to any number.

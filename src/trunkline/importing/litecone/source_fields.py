@@ -100,7 +100,7 @@ class SourceFields:
             )
 
     def finish(self) -> None:
-        """Every field that nobody asked for is not known."""
+        """Fields that were never read are unknown."""
         for key, value in self._value.items():
             if key not in self._used and value is not None:
                 self.report.lost(

@@ -27,7 +27,7 @@ from trunkline.importing.litecone.source_model import (
 )
 from trunkline.importing.report import ImportReport
 
-# How far up steps that hold steps are looked for; nobody nests like this.
+# How many levels of nested steps are searched. Real workflows nest less.
 _MAX_LEVELS = 200
 _MAX_SHOWN = 6
 

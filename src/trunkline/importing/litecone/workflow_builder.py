@@ -273,7 +273,7 @@ class StepScope:
             return self._own_output(step)
         if step == part.steps[-1]:
             return f"{self._own_output(part.id)}.result"
-        # Beside its result the workflow shows what somebody reads, under names that are never `result`.
+        # In addition to its result, the workflow outputs what is read elsewhere, under names other than `result`.
         shown = f"of_{self.names[step]}"
         self._region.outputs[part.id][shown] = f"${{ steps.{self.names[step]}.output }}"
         return f"{self._own_output(part.id)}.{shown}"

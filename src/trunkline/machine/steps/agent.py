@@ -141,8 +141,8 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
 def _ask_person(
     turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, question: Question
 ) -> None:
-    patience = plan.definition.reply_timeout or turn.reply_timeout
-    until = None if patience is None else after(turn.now, patience)
+    timeout = plan.definition.reply_timeout or turn.reply_timeout
+    until = None if timeout is None else after(turn.now, timeout)
     waiting = WaitingFor(
         kind=question.kind, text=question.text, until=until, data=question.data, since=turn.now
     )
@@ -162,10 +162,10 @@ def fail_unanswered(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     assert waiting is not None, "a step that asks is waiting"  # noqa: S101 - `asks` has been true
     assert waiting.since is not None, "a question with a deadline has a start"  # noqa: S101 - as above
     assert waiting.until is not None, "the timer is set only for a question with a deadline"  # noqa: S101 - as above
-    patience = format_duration(timedelta(microseconds=waiting.until - waiting.since))
+    timeout = format_duration(timedelta(microseconds=waiting.until - waiting.since))
     error = StepError(
         code="reply_timed_out",
-        message=f"The agent's question was not answered within {patience}.",
+        message=f"The agent's question was not answered within {timeout}.",
         attempt=step.attempts,
     )
     turn.add_effect(StopTask(turn.task_id_of(step), step.attempts))

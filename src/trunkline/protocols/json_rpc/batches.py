@@ -23,7 +23,7 @@ from trunkline.protocols.config import BATCH
 from trunkline.protocols.json_rpc.envelope import VERSION
 from trunkline.protocols.outcomes import AgentAnswer
 
-# An agent can send any number of answers that nobody asked for.
+# An agent can send any number of unsolicited answers.
 _MAX_NOTES = 10
 
 

@@ -6,7 +6,7 @@ The JSON-RPC 2.0 envelope, for every dialect that travels in one.
              {"jsonrpc": "2.0", "id": "<task id>", "error": {"code": -32603, "message": "…", "data": …}}
 
 A result without `id` is malformed, one with another `id` is not ours. An error may lack its `id`: that is
-noted and the error taken. `"error": null` beside a result, and the reverse, is read as if it were not there.
+noted and the error taken. `"error": null` next to a result is ignored, and so is the reverse.
 
 `ExactAnswerReader(T)` reads an answer whose result is exactly a `T` in one go, and hands every other one over as
 plain JSON. What a result or an error's code means is for the dialect to say.

@@ -58,7 +58,7 @@ OPTIONS: dict[str, ProtocolOption] = {
     "method": TextOption(default=METHOD),
     "poll_method": TextOption(default=POLL_METHOD),
     "output_mode": TextOption(default="full", choices=("full", "data")),
-    # These two say nothing new beside a profile, and do no harm.
+    # With a profile these two are redundant, and do no harm.
     "version": TextOption(default=VERSION, choices=(VERSION,)),
     "params": TextOption(default="input", choices=("input",)),
     "input_mode": UnusableOption(

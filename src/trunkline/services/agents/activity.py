@@ -10,7 +10,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.stores.base import AgentLoad, Store
-from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, begin_of, minute_of
+from trunkline.stores.port.activity import AgentMinute, CallPosition, EndedCall, begin_of, minute_of
 from trunkline.stores.port.agent_events import Grade
 
 # As long as minutes are kept.
@@ -63,7 +63,9 @@ class AgentActivityReader:
         agent = await self._registry.get(name)
         return (await self._activities([agent.name], minutes))[agent.name]
 
-    async def calls(self, name: str, *, limit: int, before: CallPlace | None = None) -> Sequence[EndedCall]:
+    async def calls(
+        self, name: str, *, limit: int, before: CallPosition | None = None
+    ) -> Sequence[EndedCall]:
         """The last attempts on an agent that have ended, newest first. Raises `NotFound`."""
         agent = await self._registry.get(name)
         return await self._store.activity.calls(agent.name, limit=limit, before=before)

@@ -76,14 +76,14 @@ class Deliveries(Generic[AnyMessage]):
         reading: RecordCodec[AnyMessage],
         take: Take[AnyMessage],
         metrics: Metrics,
-        strangers: OrphanMessages | None = None,
+        orphans: OrphanMessages | None = None,
     ) -> None:
         self._source = source
         self._codec = reading
         self._take = take
         self._metrics = metrics
         # None: whatever is for a run that there is not is left to `take`.
-        self._orphans = strangers
+        self._orphans = orphans
         self._late = 0
         self._carried: Sequence[BrokerRecord] = ()
         self._dead: list[_DeadRecord] = []
@@ -212,15 +212,15 @@ def task_deliveries(
     source: RecordSource,
     take: TakeTasks[Transaction],
     metrics: Metrics,
-    strangers: OrphanMessages | None = None,
+    orphans: OrphanMessages | None = None,
 ) -> Deliveries[TaskMessage]:
-    return Deliveries(source, _TASKS, take, metrics, strangers)
+    return Deliveries(source, _TASKS, take, metrics, orphans)
 
 
 def result_deliveries(
     source: RecordSource,
     take: TakeResults[Transaction],
     metrics: Metrics,
-    strangers: OrphanMessages | None = None,
+    orphans: OrphanMessages | None = None,
 ) -> Deliveries[AgentResult]:
-    return Deliveries(source, _RESULTS, take, metrics, strangers)
+    return Deliveries(source, _RESULTS, take, metrics, orphans)

@@ -77,10 +77,10 @@ class Relay:
 
     async def _wait(self, seconds: float, stopping: asyncio.Event) -> None:
         # While the broker is unavailable only a stop shortens the pause.
-        bell = stopping if self._unavailable else self._wake_event
+        woken = stopping if self._unavailable else self._wake_event
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await bell.wait()
+                await woken.wait()
 
     async def _publish_all(self) -> bool:
         """Sends all that can be sent; False when the broker or the store is away."""

@@ -111,7 +111,8 @@ class Migrations:
                     "cannot be shadowed.",
                     fix="If repeated calls are safe, set repeatable: true (PATCH "
                     f'/api/v1/agents/{migration.agent.name}: {{"repeatable": true}}). Otherwise, '
-                    "send a share of the runs to the target: trunkline agents migrate canary.",
+                    "send a share of the runs to the target: trunkline agents migrate canary "
+                    f"{migration.agent.name}.",
                 )
             return transitions.shadowed(
                 migration.state, _rollout_request(migration, target, percent, limits, checks), event, tx.now
@@ -341,8 +342,8 @@ class Migrations:
             raise Conflict(
                 f"{older} unfinished runs started before the agent {agent.name!r} was cut over and "
                 "may still call its source.",
-                fix="Wait for them to finish, or cancel them: trunkline runs list --status RUNNING "
-                "(and WAITING, PAUSED).",
+                fix="Wait for them to finish, or cancel them. They are listed by: trunkline runs list "
+                "--status RUNNING --status WAITING --status PAUSED",
             )
 
     # --- one change
@@ -382,6 +383,7 @@ def _rollout_request(
     )
     raise_if_any([*_check_percent(percent), *_check_limits(limits)])
     return RolloutRequest(
+        agent=migration.agent.name,
         target=resolve_target(migration.agent, migration.state, target, checks),
         percent=percent,
         limits=limits,
@@ -421,7 +423,7 @@ def _cannot_roll_back(migration: AgentMigration) -> Conflict:
             f"The source of {name!r} no longer exists. Its migration is finished, and the agent is "
             "registered with the target.",
             fix="If the former agent still runs, register its url and protocol again (PATCH "
-            "/api/v1/agents/…).",
+            f"/api/v1/agents/{name}).",
         )
     return Conflict(
         f"There is nothing to roll back: all runs call the source of {name!r}.",

@@ -25,7 +25,7 @@ from trunkline.stores.port.operations import (
     AuditEntry,
     AuditFilter,
     AuditKind,
-    AuditPlace,
+    AuditPosition,
     NewAuditEntry,
 )
 
@@ -87,14 +87,14 @@ class AuditLog:
         self, since: Instant = BEGINNING, where: AuditFilter = ANY_ENTRY
     ) -> AsyncGenerator[Sequence[AuditEntry]]:
         """All entries from a time on, in the order of their times."""
-        place = AuditPlace(since, "")
+        place = AuditPosition(since, "")
         while True:
             batch = await self._store.audit.page_by_time(limit=_BATCH, after=place, where=where)
             if batch:
                 yield batch
             if len(batch) < _BATCH:
                 return
-            place = AuditPlace(batch[-1].at, batch[-1].id)
+            place = AuditPosition(batch[-1].at, batch[-1].id)
 
     def follow(self, since: Instant = BEGINNING, where: AuditFilter = ANY_ENTRY) -> AuditFollower:
         return AuditFollower(self, since, where)

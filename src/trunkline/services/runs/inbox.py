@@ -14,7 +14,7 @@ from trunkline.errors import NotFound
 from trunkline.ids import RunId
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.services.workflows import Workflows
-from trunkline.stores.base import RunRecord, Store, WaitKind, WaitPlace
+from trunkline.stores.base import RunRecord, Store, WaitKind, WaitPosition
 from trunkline.workflow import parse_item_name
 
 
@@ -33,8 +33,8 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     waiting_for: WaitingFor
 
     @property
-    def place(self) -> WaitPlace:
-        return WaitPlace(self.since, self.run_id, self.step)
+    def place(self) -> WaitPosition:
+        return WaitPosition(self.since, self.run_id, self.step)
 
 
 def inbox_item_id(run_id: str, step: str, attempts: int, replies: int) -> str:
@@ -51,7 +51,7 @@ class Inbox:
         self,
         *,
         limit: int,
-        after: WaitPlace | None = None,
+        after: WaitPosition | None = None,
         kind: WaitKind | None = None,
         workflow: str | None = None,
     ) -> list[InboxEntry]:

@@ -28,9 +28,9 @@ class Intake:
     What the store does not accept in time is refused as `Unavailable`, and not tried again.
     """
 
-    def __init__(self, loop: CommitLoop, patience: timedelta = TIMEOUT) -> None:
+    def __init__(self, loop: CommitLoop, timeout: timedelta = TIMEOUT) -> None:
         self._loop = loop
-        self._patience = patience.total_seconds()
+        self._timeout_seconds = timeout.total_seconds()
         self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None], NewAuditEntry | None]] = []
         self._items: list[tuple[QueuedInput, asyncio.Future[None], NewAuditEntry | None]] = []
         # How many of each the present turn carries; more may come while it waits for the store.
@@ -64,7 +64,7 @@ class Intake:
     async def _accepted(self, future: asyncio.Future[AnyAnswer]) -> AnyAnswer:
         self._loop.wake()
         # By hand, at a third of what a timeout of asyncio costs each run.
-        timer = asyncio.get_running_loop().call_later(self._patience, self._time_out, future)
+        timer = asyncio.get_running_loop().call_later(self._timeout_seconds, self._time_out, future)
         try:
             return await future
         finally:

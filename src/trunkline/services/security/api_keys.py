@@ -93,7 +93,7 @@ class ApiKeyLookup:
         self._store = store
         self.clock = clock
         self._refusals = metrics.refusals
-        # Only keys that exist are remembered, so strangers cannot fill it.
+        # Only existing keys are cached, so unknown callers cannot fill it.
         self._known: dict[bytes, tuple[ApiKey, Instant]] = {}
 
     async def find(self, text: str) -> ApiKey | None:

@@ -20,7 +20,7 @@ from trunkline.services.security.vault import Vault
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.credentials import Secret
 
-# Short enough that a transaction holds nobody up.
+# Short enough that a transaction does not delay others.
 BATCH = 100
 # The first pass does the work; the next one sees what was changed meanwhile. More only if a process still
 # encrypts with an old key, and then no number of them is enough.
@@ -51,7 +51,7 @@ class Rekeying:
     def __init__(
         self, store: Store, vault: Vault, *, progress: Callable[[RekeyReport], None], batch: int = BATCH
     ) -> None:
-        """`progress` is told after every batch."""
+        """`progress` is called after every batch."""
         self._store = store
         self._vault = vault
         self._progress = progress

@@ -3,7 +3,7 @@ The history of the database's schema, as SQL for the store's own driver.
 
 Alembic only renders here, in its offline mode: it never opens a connection. It costs a third of a second to
 import and 20 MB to keep, so nothing of it is imported before a database is found that is not at `HEAD`, and a
-process that goes on to serve has another one render for it (`render_apart`).
+process that goes on to serve has another one render for it (`render_in_subprocess`).
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def render_downgrade(dialect: SqlDialect, start: str, to: str = BASE) -> str:
 
 
 @lru_cache(maxsize=8)
-def render_apart(direction: Direction, dialect: SqlDialect, start: str | None, to: str) -> str:
-    """What `render_upgrade` or `render_downgrade` gives, rendered by a process of its own."""
+def render_in_subprocess(direction: Direction, dialect: SqlDialect, start: str | None, to: str) -> str:
+    """What `render_upgrade` or `render_downgrade` gives, rendered in a subprocess."""
     arguments = [sys.executable, "-m", __name__, direction, dialect, start or "", to]
     rendering = subprocess.run(arguments, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
     if rendering.returncode != 0:

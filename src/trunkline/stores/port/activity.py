@@ -34,7 +34,7 @@ class AgentMinute(msgspec.Struct, frozen=True, kw_only=True):
     longest_ms: int
 
 
-class CallPlace(NamedTuple):
+class CallPosition(NamedTuple):
     """Where a list of calls goes on."""
 
     ended_at: Instant
@@ -55,8 +55,8 @@ class EndedCall(msgspec.Struct, frozen=True, kw_only=True):
     error_code: str | None = None
 
     @property
-    def place(self) -> CallPlace:
-        return CallPlace(self.ended_at, self.row)
+    def place(self) -> CallPosition:
+        return CallPosition(self.ended_at, self.row)
 
 
 class ActivityReads(Protocol):
@@ -64,7 +64,7 @@ class ActivityReads(Protocol):
         """Of these agents, each from that minute on, oldest first; all bridges added up."""
         ...
 
-    async def calls(self, agent: str, *, limit: int, before: CallPlace | None = None) -> list[EndedCall]:
+    async def calls(self, agent: str, *, limit: int, before: CallPosition | None = None) -> list[EndedCall]:
         """The last calls that have ended, newest first; reads about `limit` rows."""
         ...
 

@@ -42,7 +42,7 @@ class AgentEvent(NewAgentEvent, frozen=True, kw_only=True):
 
 
 class CheckRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One check of an agent, or of the side that it is to move to."""
+    """One check of an agent, or of its migration target."""
 
     # Of version 7.
     id: str
@@ -59,7 +59,7 @@ class CheckRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the new side of an agent has answered to a task of the old one."""
+    """What the target of an agent answered to a copy of a task."""
 
     # Of version 7.
     id: str
@@ -160,7 +160,7 @@ class ComparisonReads(Protocol):
         ...
 
     async def calls(self, agent_id: str) -> dict[EndpointName, bytes]:
-        """How the last calls of each side have ended, as `ComparisonWrites.put_calls` has written it."""
+        """How the last calls of source (`old`) and target (`new`) have ended, as `put_calls` has written it."""
         ...
 
 

@@ -19,7 +19,7 @@ AuditKind = Literal["run", "workflow", "agent", "migration", "key", "secret", "d
 class NewAuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     # Of version 7. Written again, it stays the entry that it is.
     id: str
-    # The name of a key; None: no keys are in use, or nobody was asked for one.
+    # The name of a key; None: no keys are in use, or none was required.
     who: str | None
     kind: AuditKind
     # A verb, like `cancel`.
@@ -39,7 +39,7 @@ class AuditEntry(NewAuditEntry, frozen=True, kw_only=True):
     at: Instant
 
 
-class AuditPlace(NamedTuple):
+class AuditPosition(NamedTuple):
     """Where an entry stands among those in the order of their times."""
 
     at: Instant
@@ -139,7 +139,7 @@ class AuditReads(Protocol):
         ...
 
     async def page_by_time(
-        self, *, limit: int, after: AuditPlace, where: AuditFilter = ANY_ENTRY
+        self, *, limit: int, after: AuditPosition, where: AuditFilter = ANY_ENTRY
     ) -> list[AuditEntry]:
         """
         In the order of their times, oldest first, without the entry at `after`.

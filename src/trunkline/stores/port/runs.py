@@ -31,7 +31,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     parent: ParentStep | None = None
     # How many runs are above it.
     depth: int = 0
-    # The last agent event that was known when it was accepted: by it each agent's side is chosen.
+    # The last agent event that was known when it was accepted: it decides the routes to agents.
     routing_version: int = 0
     # The name of an API key, or `kafka:` and a topic; None: it is not known.
     started_by: str | None = None
@@ -85,7 +85,7 @@ class EventRecord(msgspec.Struct, frozen=True):
 WaitKind = Literal["input", "auth", "outcome"]
 
 
-class WaitPlace(NamedTuple):
+class WaitPosition(NamedTuple):
     """Where a step stands among those that wait for a person."""
 
     since: Instant
@@ -96,7 +96,7 @@ class WaitPlace(NamedTuple):
 class WaitingStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step that waits for a person: for an answer, or for word of what became of its call."""
 
-    place: WaitPlace
+    place: WaitPosition
     workflow_id: str
     workflow_name: str
     workflow_version: int
@@ -184,7 +184,7 @@ class RunReads(Protocol):
         self,
         *,
         limit: int,
-        after: WaitPlace | None = None,
+        after: WaitPosition | None = None,
         kind: WaitKind | None = None,
         workflow: str | None = None,
     ) -> list[WaitingStep]:

@@ -17,7 +17,7 @@ from trunkline.errors import ConfigurationError, Unavailable
 from trunkline.stores.migrations import REVISIONS
 from trunkline.stores.port.messaging import Notification
 from trunkline.stores.postgres.database import migrate
-from trunkline.stores.postgres.database.clock import DatabaseClock, GivenClock
+from trunkline.stores.postgres.database.clock import DatabaseClock, ProvidedClock
 from trunkline.stores.postgres.database.connection import ConnectionPool
 from trunkline.stores.postgres.database.errors import place_of
 from trunkline.stores.postgres.database.session import Session
@@ -54,7 +54,7 @@ class PostgresStore:
         self._url = url
         self._pool = pool
         self._sender = sender
-        self._clock = now = DatabaseClock() if clock is None else GivenClock(clock)
+        self._clock = now = DatabaseClock() if clock is None else ProvidedClock(clock)
         self.agents = PostgresAgentReads(pool, now)
         self.agent_events = PostgresAgentEventReads(pool, now)
         self.checks = PostgresCheckReads(pool, now)

@@ -9,7 +9,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.state import ParentStep, StepState, WaitingFor
 from trunkline.messages import StepError, TraceContext
-from trunkline.stores.port.runs import NewRun, RunRecord, Transition, WaitingStep, WaitPlace
+from trunkline.stores.port.runs import NewRun, RunRecord, Transition, WaitingStep, WaitPosition
 from trunkline.stores.port.workflows import WorkflowVersion
 from trunkline.stores.rows import Row, Value
 
@@ -196,7 +196,7 @@ def step_state(row: Row) -> StepState:
 def waiting_step(row: Row) -> WaitingStep:
     since, run_id, step, workflow_id, name, version, attempts, replies, protocol, waiting_for = row
     return WaitingStep(
-        place=WaitPlace(since, run_id, step),
+        place=WaitPosition(since, run_id, step),
         workflow_id=workflow_id,
         workflow_name=name,
         workflow_version=version,

@@ -32,7 +32,7 @@ from trunkline.stores.zones import CallKey, RefusedCall, ZoneCall
 from trunkline.stores.zones.refusals import Refusals, refusals_file
 from trunkline.stores.zones.schema import FileSchema, bring_to
 
-# Deleted at once: a few milliseconds, in which the zone answers nobody.
+# Deleted at once: the zone does not answer for these few milliseconds.
 _FORGOTTEN_AT_ONCE = 500
 
 # No index on what a call becomes: it would cost as much as all the rest. Calls are numbered as they come, so the old

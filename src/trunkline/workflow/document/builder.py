@@ -44,7 +44,7 @@ class DocumentBuilder:
     """
     Takes the events of one document; `value` is whole after the last.
 
-    Places are written down only when somebody wants them: they cost more than the value.
+    Locations are recorded only on request: they cost more than the value.
     """
 
     def __init__(self, max_depth: int, places: SourceLocations | None) -> None:

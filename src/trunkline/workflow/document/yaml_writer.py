@@ -14,7 +14,7 @@ from typing import cast
 from trunkline.jsontypes import Json
 from trunkline.workflow.document.scalars import MAX_DIGITS, resolve_scalar
 
-# What is longer is read by nobody, and writing it would keep others waiting.
+# Longer texts are not readable anyway, and writing them would delay other requests.
 MAX_CHARACTERS = 128 * 1024
 # Begins with a letter, or as an expression does, or is a time such as 5m, and nothing in it means something to YAML.
 _PLAIN = re.compile(r"[^\W\d][^:#]*\Z|\$\{[^:#]*\Z|[0-9]+[a-z][a-z0-9]*\Z")

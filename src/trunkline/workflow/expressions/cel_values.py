@@ -29,7 +29,7 @@ def wanted_keys(readings: Iterable[VariableRead]) -> dict[str, WantedKeys]:
 
 def select_wanted(value: Json, wanted: WantedKeys, taken: list[Json]) -> Json:
     """
-    A value without what nobody wants; what is left whole is also added to `taken`.
+    A value without its unused parts. What is left whole is also added to `taken`.
 
     Binding a value costs CEL time for every item in it.
     """

@@ -191,7 +191,7 @@ def _fields(data: bytes) -> Iterator[_Field]:
                 yield tag >> 3, data[position : position + size]
                 position += size
             case wire_type:
-                # 1: eight bytes, 5: four bytes; numbers, which nobody here reads.
+                # 1: eight bytes, 5: four bytes; numbers, which are not needed here.
                 position += 8 if wire_type == 1 else 4
 
 

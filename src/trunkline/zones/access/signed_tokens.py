@@ -88,7 +88,7 @@ def read_token(text: str, policy: ZonePolicy, audience: str, now: Instant) -> Ve
     keys = _keys_of(policy, claims.iss)
     if not keys:
         raise InvalidToken("token_issuer")
-    # What else is wrong with it is for nobody to know who cannot sign.
+    # A caller that cannot sign learns nothing else about what is wrong with it.
     if not any(_is_signed_with(key, signed) for key in keys):
         raise InvalidToken("token_signature", claims.iss)
     wrong = _wrong_claim(claims, audience, now)

@@ -99,9 +99,9 @@ def check_certificates(policy: ZonePolicy, options: ZoneServerOptions) -> None:
     if policy.callers is None or options.client_ca is not None or not _needs_certificates(policy.callers):
         return
     raise ConfigurationError(
-        "The policy knows every caller by a certificate, and nothing says who may have signed them: nobody could"
-        " call this zone.",
-        fix="Name who signs them with --client-ca, or give the callers keys in the policy.",
+        "The policy identifies every caller by a certificate, but no certificate authority is configured, so no"
+        " caller could call this zone.",
+        fix="Name the authority's certificate with --client-ca, or give the callers keys in the policy.",
     )
 
 

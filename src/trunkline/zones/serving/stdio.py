@@ -34,7 +34,7 @@ PARENT = ZoneCaller(name="parent", known_by="parent")
 _CHUNK_BYTES = 64 * 1024
 # Requests at once; the next ones stay in the pipe.
 _MOST_AT_ONCE = 1_000
-# For the last answers, when nobody seems to read them.
+# For the last answers, if the other side does not seem to read them.
 _FAREWELL_SECONDS = 5.0
 
 

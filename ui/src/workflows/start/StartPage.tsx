@@ -54,9 +54,9 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const may = usePermission("operator");
   const [kept, setKept] = useState(() => readStartDraft(workflow.name, workflow.version));
   const [empty] = useState<Json | undefined>(() => (schema === null ? {} : emptyForm(schema)));
-  const [way, setWay] = useState<"form" | "json">(schema === null ? "json" : (kept?.way ?? "form"));
+  const [mode, setMode] = useState<"form" | "json">(schema === null ? "json" : (kept?.mode ?? "form"));
   const [value, setValue] = useState<Json | undefined>(() =>
-    kept === null || kept.way === "json" ? empty : parsed(kept.text),
+    kept === null || kept.mode === "json" ? empty : parsed(kept.text),
   );
   const [text, setText] = useState(() => kept?.text ?? written(empty ?? {}));
   const [form, setForm] = useState(0);
@@ -64,11 +64,11 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const start = useStart(workflow, pinned);
   const frame = useRef<HTMLFormElement>(null);
 
-  const isBroken = way === "json" ? jsonProblem(text) !== null : fields.isBroken;
-  const given = way === "form" ? value : isBroken ? undefined : parsed(text);
+  const isBroken = mode === "json" ? jsonProblem(text) !== null : fields.isBroken;
+  const given = mode === "form" ? value : isBroken ? undefined : parsed(text);
   const input = given === undefined ? {} : given;
   const refused = start.error instanceof Problem && start.error.errors.length > 0 ? start.error : null;
-  const isPlaced = way === "form" && schema !== null && refused !== null;
+  const isPlaced = mode === "form" && schema !== null && refused !== null;
   const messages = useMemo(
     () => (schema === null || refused === null ? NO_MESSAGES : placed(refused.errors, schema)),
     [schema, refused],
@@ -78,12 +78,12 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
     if (isPlaced) frame.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [isPlaced, start.submittedAt]);
 
-  const filled = way === "json" ? text : written(value);
-  const isEmpty = filled === written(way === "json" ? (empty ?? {}) : empty);
+  const filled = mode === "json" ? text : written(value);
+  const isEmpty = filled === written(mode === "json" ? (empty ?? {}) : empty);
   useEffect(() => {
     if (isEmpty) deleteStartDraft(workflow.name);
-    else saveStartDraft(workflow.name, workflow.version, schema, { way, text: filled });
-  }, [workflow.name, workflow.version, schema, way, filled, isEmpty]);
+    else saveStartDraft(workflow.name, workflow.version, schema, { mode, text: filled });
+  }, [workflow.name, workflow.version, schema, mode, filled, isEmpty]);
   const clearForm = () => {
     setKept(null);
     setValue(empty);
@@ -101,7 +101,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
       fields.mend();
     }
     start.reset();
-    setWay(next);
+    setMode(next);
   };
 
   return (
@@ -134,7 +134,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
               { value: "form", label: "Form" },
               { value: "json", label: "JSON" },
             ]}
-            value={way}
+            value={mode}
             onChange={(next) => {
               if (!isBroken) change(next);
             }}
@@ -170,7 +170,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
               </Button>
             </Group>
           )}
-          {way === "form" && schema !== null ? (
+          {mode === "form" && schema !== null ? (
             <SchemaForm
               key={form}
               schema={schema}

@@ -8,7 +8,7 @@ import { jsonProblem, parsed, written } from "../../forms/JsonEditor.tsx";
 import { fieldOf, isSchema, resolved, type Json, type Schema } from "../../forms/schema.ts";
 
 export interface StartDraft {
-  readonly way: "form" | "json";
+  readonly mode: "form" | "json";
   /** The input as JSON, or the text of the JSON editor, which may be incomplete. */
   readonly text: string;
 }
@@ -22,8 +22,8 @@ export function readStartDraft(workflow: string, version: number): StartDraft | 
     const kept = JSON.parse(sessionStorage.getItem(PREFIX + workflow) ?? "null") as
       (Partial<StartDraft> & { version?: number }) | null;
     if (kept === null || kept.version !== version || typeof kept.text !== "string") return null;
-    if (kept.way === "form" && jsonProblem(kept.text) !== null) return null;
-    return { way: kept.way === "json" ? "json" : "form", text: kept.text };
+    if (kept.mode === "json") return { mode: "json", text: kept.text };
+    return jsonProblem(kept.text) === null ? { mode: "form", text: kept.text } : null;
   } catch {
     return null;
   }
@@ -33,12 +33,12 @@ export function saveStartDraft(
   workflow: string,
   version: number,
   schema: Schema | null,
-  { way, text }: StartDraft,
+  { mode, text }: StartDraft,
 ): void {
   const safe = schema !== null && asksForSecrets(schema) ? withoutSecrets(text, schema) : text;
   if (safe === null) return;
   try {
-    sessionStorage.setItem(PREFIX + workflow, JSON.stringify({ version, way, text: safe }));
+    sessionStorage.setItem(PREFIX + workflow, JSON.stringify({ version, mode, text: safe }));
   } catch {
     // The form also works without storage.
     return;

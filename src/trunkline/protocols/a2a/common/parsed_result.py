@@ -75,7 +75,7 @@ class ParsedResult(Protocol[Message_co]):
 
     @property
     def message(self) -> Message_co | None:
-        """A direct Message, or one that came beside a task."""
+        """A direct Message, or one that came with a task."""
         ...
 
     @property

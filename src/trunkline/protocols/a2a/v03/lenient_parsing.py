@@ -29,7 +29,7 @@ def parse_lenient_result(result: Json) -> V03ParsedResult:
         message = _message_of(result) if isinstance(result, str) else None
         return V03ParsedResult(form="other", certain=False, message=message)
     body = unwrapped(result)
-    beside = result.get("message")
+    message = result.get("message")
     reading = V03ParsedResult(
         form=_form(body),
         certain=isinstance(body.get("status"), dict) or "parts" in body or "artifact" in body,
@@ -45,8 +45,8 @@ def parse_lenient_result(result: Json) -> V03ParsedResult:
     if reading.form == "message":
         reading.message = _message_of(body)
         reading.remote_task_id = string_in(body, "taskId", "task_id")
-    elif isinstance(beside, dict):
-        reading.message = _message_of(beside)
+    elif isinstance(message, dict):
+        reading.message = _message_of(message)
     return reading
 
 

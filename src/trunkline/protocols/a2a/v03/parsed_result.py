@@ -32,7 +32,7 @@ class V03ParsedResult(msgspec.Struct, kw_only=True):
     status_message: V03Message | None = None
     history: list[V03Message] = []
     history_whole: object = None
-    # A direct Message, or one that came beside a task.
+    # A direct Message, or one that came with a task.
     message: V03Message | None = None
     metadata: Raw | None = None
     # An error that the agent put into its result.

@@ -105,8 +105,8 @@ def _file(part: FilePart) -> JsonObject:
 def _with_metadata(written: JsonObject, part: TextPart | DataPart) -> JsonObject:
     """Only files have a type and a name of their own in 0.3: those of others go into the metadata."""
     named = {"mediaType": part.media_type, "filename": part.name}
-    beside: JsonObject = {key: value for key, value in named.items() if value is not None}
-    metadata = beside | (part.metadata or {})
+    optional_fields: JsonObject = {key: value for key, value in named.items() if value is not None}
+    metadata = optional_fields | (part.metadata or {})
     if metadata:
         written["metadata"] = metadata
     return written

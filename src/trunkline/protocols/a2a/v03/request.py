@@ -46,8 +46,8 @@ def message_params(task: AgentTask, input_mode: InputMode, protocol: str) -> Jso
         message["parts"] = reply_parts(data, protocol)
     elif listed is not None:
         message["parts"] = encode_parts(listed, protocol)
-        if beside := fields_besides_parts(data):
-            message["metadata"] = beside
+        if other_fields := fields_besides_parts(data):
+            message["metadata"] = other_fields
     else:
         message["parts"] = input_parts(data, input_mode)
         if input_mode == "text" and _text_field(data) is not None:

@@ -51,11 +51,11 @@ def parse_lenient_result(result: Json) -> V1ParsedResult:
     _read_status(body, reading)
     _read_artifacts(body, reading)
     _read_history(body, reading)
-    beside = result.get("message")
+    message = result.get("message")
     if form == "message":
         reading.message = _message_of(body)
-    elif isinstance(beside, dict):
-        reading.message = _message_of(beside)
+    elif isinstance(message, dict):
+        reading.message = _message_of(message)
     return reading
 
 

@@ -43,7 +43,7 @@ class V1ParsedResult(msgspec.Struct, kw_only=True):
     status_message: V1Message | None = None
     history: list[V1Message] = []
     history_whole: object = None
-    # A direct Message, or one that came beside a task.
+    # A direct Message, or one that came with a task.
     message: V1Message | None = None
     metadata: Raw | None = None
     # An error that the agent put into its result.

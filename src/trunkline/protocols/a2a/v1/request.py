@@ -160,5 +160,9 @@ def _encode_part(part: MessagePart) -> JsonObject:
             written = {"url": url} if raw is None else {"raw": raw}
         case _:
             assert_never(part)
-    beside: JsonObject = {"metadata": part.metadata, "filename": part.name, "mediaType": part.media_type}
-    return written | {name: value for name, value in beside.items() if value is not None}
+    optional_fields: JsonObject = {
+        "metadata": part.metadata,
+        "filename": part.name,
+        "mediaType": part.media_type,
+    }
+    return written | {name: value for name, value in optional_fields.items() if value is not None}

@@ -1,7 +1,7 @@
 """
 What many processes need: leases, an outbox, tasks that are sent again, dead letters, keys.
 
-Only adds: a program of the revision before goes on beside one of this.
+Only adds: processes of the previous revision keep working next to those of this one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _upgrade_postgresql() -> None:
         ["owner"],
         postgresql_where=sa.text("stopping = 1 AND status = 'claimed'"),
     )
-    # Room on each page, so that a row which changes without its keys is written beside itself.
+    # Room on each page, so that the new version of a row whose keys are unchanged fits on the same page.
     for table, percent in _FILLED:
         op.execute(f"ALTER TABLE {table} SET (fillfactor = {percent})")
 

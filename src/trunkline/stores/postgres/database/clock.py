@@ -16,7 +16,7 @@ _QUICK = 0.05
 _READ = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 
-class GivenClock:
+class ProvidedClock:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
@@ -56,4 +56,4 @@ def _elapsed() -> float:
 # Linux alone has one that also counts while the computer sleeps.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
-TransactionClock: TypeAlias = DatabaseClock | GivenClock
+TransactionClock: TypeAlias = DatabaseClock | ProvidedClock

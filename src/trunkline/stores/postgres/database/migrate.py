@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from trunkline.errors import ConfigurationError
-from trunkline.stores.migrations import BASE, HEAD, REVISIONS, Direction, SchemaState, render_apart
+from trunkline.stores.migrations import BASE, HEAD, REVISIONS, Direction, SchemaState, render_in_subprocess
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.stores.postgres.database.session import Session
 
@@ -63,8 +63,8 @@ async def downgrade(url: str, to: str) -> None:
 
 
 async def _change(db: Session, direction: Direction, start: str | None, to: str) -> None:
-    """Nothing happens if somebody else has changed the schema first."""
-    script = await asyncio.to_thread(render_apart, direction, "postgresql", start, to)
+    """Nothing happens if another process has changed the schema first."""
+    script = await asyncio.to_thread(render_in_subprocess, direction, "postgresql", start, to)
     await db.command("BEGIN")
     try:
         await db.rows("SELECT pg_advisory_xact_lock($1)", _LOCK)

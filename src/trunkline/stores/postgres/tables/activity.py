@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from trunkline.clock import Instant
-from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, minute_of
+from trunkline.stores.port.activity import AgentMinute, CallPosition, EndedCall, minute_of
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.database.text_encoding import restored, restored_row
@@ -29,14 +29,14 @@ _LAST_CALLS = f"""
         ORDER BY ended_at DESC, id DESC LIMIT 1
     ) AS last
 """  # noqa: S608 - as above
-_LAST = CallPlace(Instant(2**63 - 1), 2**63 - 1)
+_LAST = CallPosition(Instant(2**63 - 1), 2**63 - 1)
 
 
 class PostgresActivityReads(PostgresReads):
     async def minutes(self, since: int, agents: Collection[str]) -> list[AgentMinute]:
         return [agent_minute(restored_row(row)) for row in await self._rows(_MINUTES, since, sorted(agents))]
 
-    async def calls(self, agent: str, *, limit: int, before: CallPlace | None = None) -> list[EndedCall]:
+    async def calls(self, agent: str, *, limit: int, before: CallPosition | None = None) -> list[EndedCall]:
         place = before or _LAST
         found = await self._rows(_CALLS, agent, limit, place.ended_at, place.row)
         return [ended_call(restored_row(row)[1:]) for row in found]

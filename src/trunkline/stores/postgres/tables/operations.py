@@ -15,7 +15,7 @@ from trunkline.stores.port.operations import (
     AuditEntry,
     AuditFilter,
     AuditKind,
-    AuditPlace,
+    AuditPosition,
     Backlog,
     NewAuditEntry,
     Process,
@@ -138,7 +138,7 @@ class PostgresAuditReads(PostgresReads):
         return [audit_entry(restored_row(row)) for row in await self._rows(sql, *values)]
 
     async def page_by_time(
-        self, *, limit: int, after: AuditPlace, where: AuditFilter = ANY_ENTRY
+        self, *, limit: int, after: AuditPosition, where: AuditFilter = ANY_ENTRY
     ) -> list[AuditEntry]:
         conditions = ["(at, audit.id) > ($1, $2::uuid)"]
         values: list[Value] = [after.at, as_uuid(after.id) or LOWEST_UUID, limit]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from trunkline.ids import RunId
 from trunkline.stores.port.run_filters import IndexScan, RunFilter, index_scans
-from trunkline.stores.port.runs import RunRecord, WaitingStep, WaitKind, WaitPlace
+from trunkline.stores.port.runs import RunRecord, WaitingStep, WaitKind, WaitPosition
 from trunkline.stores.postgres.database.session import Column, Session, Value
 from trunkline.stores.postgres.database.text_encoding import (
     HIGHEST_UUID,
@@ -151,7 +151,7 @@ def _rest(values: _StatementValues, keys: Collection[str], where: RunFilter) -> 
 
 
 async def page_of_waiting_steps(
-    db: Session, *, limit: int, after: WaitPlace | None, kind: WaitKind | None, workflow: str | None
+    db: Session, *, limit: int, after: WaitPosition | None, kind: WaitKind | None, workflow: str | None
 ) -> list[WaitingStep]:
     since, run_id, step = after or (-1, LOWEST_UUID, "")
     first: list[tuple[str, str]] = []

@@ -18,7 +18,7 @@ from trunkline.stores.port.runs import (
     Transition,
     WaitingStep,
     WaitKind,
-    WaitPlace,
+    WaitPosition,
 )
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session, columns
@@ -175,7 +175,7 @@ class PostgresRunReads(PostgresReads):
         self,
         *,
         limit: int,
-        after: WaitPlace | None = None,
+        after: WaitPosition | None = None,
         kind: WaitKind | None = None,
         workflow: str | None = None,
     ) -> list[WaitingStep]:

@@ -38,7 +38,7 @@ _PUT = f"""
     ON CONFLICT (task_id, attempt) DO NOTHING
     RETURNING task_id, attempt
 """  # noqa: S608 - constants only
-# None for a run that is gone: its tasks are not taken in any more, and nobody would ever delete the tombstone.
+# None for a run that is gone: its tasks are no longer accepted, and the tombstone would never be deleted.
 _TOMBSTONES = """
     INSERT INTO tasks(task_id, attempt, run_id, agent, status, payload)
     SELECT new.task_id, new.attempt, new.run_id, '', 'done', ''

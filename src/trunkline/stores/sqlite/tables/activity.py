@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from trunkline.clock import Instant
-from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, minute_of
+from trunkline.stores.port.activity import AgentMinute, CallPosition, EndedCall, minute_of
 from trunkline.stores.rows.agents import agent_minute, agent_minute_values, ended_call
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, query_many, rows
@@ -33,7 +33,7 @@ class SqliteActivityReads(SqliteReads):
             agent_minute(row) for row in query_many(self._db, _MINUTES, [(each, since) for each in agents])
         ]
 
-    async def calls(self, agent: str, *, limit: int, before: CallPlace | None = None) -> list[EndedCall]:
+    async def calls(self, agent: str, *, limit: int, before: CallPosition | None = None) -> list[EndedCall]:
         after_it = "" if before is None else "AND (ended_at, id) < (?3, ?4)"
         values = (agent, limit) if before is None else (agent, limit, before.ended_at, before.row)
         page = rows(self._db, f"{_CALLS} {after_it} ORDER BY ended_at DESC, id DESC LIMIT ?2", values)

@@ -19,7 +19,7 @@ from trunkline.stores.port.operations import (
     AuditEntry,
     AuditFilter,
     AuditKind,
-    AuditPlace,
+    AuditPosition,
     Backlog,
     NewAuditEntry,
     Process,
@@ -89,7 +89,7 @@ class SqliteAuditReads(SqliteReads):
         return [audit_entry(row) for row in rows(self._db, sql, [*values, limit])]
 
     async def page_by_time(
-        self, *, limit: int, after: AuditPlace, where: AuditFilter = ANY_ENTRY
+        self, *, limit: int, after: AuditPosition, where: AuditFilter = ANY_ENTRY
     ) -> list[AuditEntry]:
         given = [(name, value) for name, value in msgspec.structs.asdict(where).items() if value is not None]
         conditions = "".join(f" AND {name} = ?" for name, _ in given)

@@ -11,7 +11,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.state import FINAL_RUN_STATUSES, RUN_STATUSES
 from trunkline.stores.port.run_filters import IndexScan, RunFilter, index_scans
-from trunkline.stores.port.runs import RunRecord, WaitingStep, WaitKind, WaitPlace
+from trunkline.stores.port.runs import RunRecord, WaitingStep, WaitKind, WaitPosition
 from trunkline.stores.rows.runs import run_record, waiting_step
 from trunkline.stores.sqlite.database.statements import Row, Value, execute, rows
 
@@ -123,7 +123,12 @@ def _id_of(row: Row) -> RunId:
 
 
 def page_of_waiting_steps(
-    db: apsw.Connection, *, limit: int, after: WaitPlace | None, kind: WaitKind | None, workflow: str | None
+    db: apsw.Connection,
+    *,
+    limit: int,
+    after: WaitPosition | None,
+    kind: WaitKind | None,
+    workflow: str | None,
 ) -> list[WaitingStep]:
     conditions: list[str] = []
     values: list[Value] = []

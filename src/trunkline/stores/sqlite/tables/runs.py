@@ -20,7 +20,7 @@ from trunkline.stores.port.runs import (
     Transition,
     WaitingStep,
     WaitKind,
-    WaitPlace,
+    WaitPosition,
 )
 from trunkline.stores.rows.runs import (
     new_run_values,
@@ -196,7 +196,7 @@ class SqliteRunReads(SqliteReads):
         self,
         *,
         limit: int,
-        after: WaitPlace | None = None,
+        after: WaitPosition | None = None,
         kind: WaitKind | None = None,
         workflow: str | None = None,
     ) -> list[WaitingStep]:
