@@ -125,7 +125,7 @@ async def test_publishing_nothing_is_nothing(store: Store, harness: BrokerHarnes
     assert await claimed_runs(store) == []
 
 
-async def test_a_taker_that_fails_fails_the_publisher_where_both_are_one_and_nobody_else_otherwise(
+async def test_a_failing_receiver_fails_the_publisher_only_in_the_same_process(
     store: Store, open_broker: OpenBroker
 ) -> None:
     async def refuse(_tx: Transaction, _messages: Sequence[TaskMessage]) -> None:

@@ -321,7 +321,7 @@ def _begin_the_child_again(history: SystemHistory) -> None:
         (_begin_the_child_again, "run run-2 was begun 2 times"),
     ],
 )
-def test_what_is_wrong_with_a_child_is_told(change: Callable[[SystemHistory], None], found: str) -> None:
+def test_errors_of_a_child_workflow_are_reported(change: Callable[[SystemHistory], None], found: str) -> None:
     history = _nested()
     assert violations(history) == []
     change(history)

@@ -128,7 +128,7 @@ async def test_many_runs_survive_together(
 @pytest.mark.parametrize(
     ("point", "exists"), [("runs.insert", False), ("commit.before", False), ("commit.after", True)]
 )
-async def test_a_run_that_nobody_was_told_of_is_there_whole_or_not_at_all(
+async def test_a_run_without_an_acknowledgement_is_stored_whole_or_not_at_all(
     point: str,
     exists: bool,
     scenario_of: TellStory,

@@ -243,7 +243,9 @@ async def test_offsets_that_were_reset_lose_and_double_nothing(
         assert await scenario.finish(scenario.client(system)) == []
 
 
-async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(scenario: BrokerScenario) -> None:
+async def test_topics_that_are_deleted_and_recreated_during_runs_lose_nothing(
+    scenario: BrokerScenario,
+) -> None:
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
         client = await scenario.prepared(system)
         gated = [await scenario.start(client, GATED) for _ in range(10)]
@@ -292,7 +294,9 @@ async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(
         assert await scenario.finish(client) == []
 
 
-async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(scenario: BrokerScenario) -> None:
+async def test_a_poisoned_record_among_good_ones_becomes_a_dead_letter_and_delays_nothing(
+    scenario: BrokerScenario,
+) -> None:
     tasks, results = scenario.names.tasks, scenario.names.results
     headers = {"trunkline-type": b"agent-task", "trunkline-version": b"1"}
     async with (

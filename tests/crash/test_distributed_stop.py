@@ -114,7 +114,7 @@ async def _replace(member: FleetMember) -> None:
     await member.start()
 
 
-async def test_every_process_is_replaced_under_load_and_nobody_is_called_twice(
+async def test_every_process_is_replaced_under_load_and_no_agent_is_called_twice(
     fleet: Fleet, agents: CrashTestAgents, patient_session: aiohttp.ClientSession
 ) -> None:
     agents.forget()

@@ -203,7 +203,7 @@ class Fleetwide:
 
 
 def workflow(name: str, other: str) -> JsonObject:
-    """Calls one agent three times, and another one beside it."""
+    """Calls one agent three times, and another one in parallel."""
     retry: JsonObject = {"max_attempts": 6, "first_delay": "50ms", "on": ["no_answer", "5xx", -32603]}
 
     def step(agent: str, step_name: str, *needs: str) -> JsonObject:
@@ -214,17 +214,17 @@ def workflow(name: str, other: str) -> JsonObject:
         "name": name,
         "steps": {
             "first": step(name, "first"),
-            "beside": step(other, "beside", "first"),
+            "parallel": step(other, "parallel", "first"),
             "second": step(name, "second", "first"),
-            "last": step(name, "last", "beside", "second"),
+            "last": step(name, "last", "parallel", "second"),
         },
-        "output": [f"${{ steps.{each}.output.text }}" for each in ("first", "beside", "second", "last")],
+        "output": [f"${{ steps.{each}.output.text }}" for each in ("first", "parallel", "second", "last")],
     }
 
 
 def expected_output(name: str, key: str) -> list[str]:
     other = AGENTS[(AGENTS.index(name) + 1) % len(AGENTS)]
-    return [f"{name} {key}/first", f"{other} {key}/beside", f"{name} {key}/second", f"{name} {key}/last"]
+    return [f"{name} {key}/first", f"{other} {key}/parallel", f"{name} {key}/second", f"{name} {key}/last"]
 
 
 @asynccontextmanager

@@ -82,7 +82,7 @@ async def running(
         yield stage
 
 
-async def test_a_stop_lets_calls_end_and_nobody_is_called_twice(running: RunningServer) -> None:
+async def test_a_stop_lets_calls_end_and_no_agent_is_called_twice(running: RunningServer) -> None:
     run_id = await running.start(GATED)
     address = f"{running.client.url}/api/v1/runs/{run_id}/events"
     async with running.session.get(address, headers={"Accept": "text/event-stream"}) as stream:

@@ -1,6 +1,6 @@
 """
 Old and new together: the program of the revision before goes on while the database is upgraded under it, and works
-beside the new one.
+next to the new one.
 
 The old program comes from this repository's own history; where that is missing (a source archive) there is none.
 """
@@ -178,7 +178,7 @@ async def start(client: TrunklineClient, name: str) -> list[str]:
 
 
 @pytest.mark.timeout(600)
-async def test_the_old_program_works_beside_the_new_one_across_an_upgrade(
+async def test_the_old_version_works_next_to_the_new_one_across_an_upgrade(
     old: Mapping[str, str], new: Mapping[str, str], session: aiohttp.ClientSession
 ) -> None:
     await command(old, "db", "upgrade")

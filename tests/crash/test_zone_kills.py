@@ -123,7 +123,7 @@ async def test_a_caller_that_hangs_up_does_not_end_the_work(zone: ZoneServer, ca
     assert zone.runs()["work"] == 1
 
 
-async def test_a_stop_lets_work_end_and_answers_whoever_waits(
+async def test_a_stop_lets_work_end_and_answers_waiting_callers(
     zone: ZoneServer, caller: RetryingCaller
 ) -> None:
     params: JsonObject = {"name": "work", "seconds": 1}
@@ -142,7 +142,7 @@ async def test_a_stop_lets_work_end_and_answers_whoever_waits(
     ("method", "reason", "runs"),
     [("once", "interrupted", 1), ("again", None, 2), ("block", "interrupted", 1)],
 )
-async def test_what_outlasts_a_stop_keeps_nobody_waiting_and_has_an_end(
+async def test_work_that_outlasts_a_stop_delays_no_caller_and_ends(
     zone: ZoneServer, caller: RetryingCaller, method: str, reason: str | None, runs: int
 ) -> None:
     params: JsonObject = {"name": "work", "seconds": LONG}

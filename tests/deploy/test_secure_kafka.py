@@ -75,7 +75,7 @@ def test_a_wrong_password_is_said_and_not_shown(secure_servers: str, certificate
     assert "guessed-it" not in done.stdout + done.stderr
 
 
-def test_a_broker_with_a_certificate_of_somebody_else_gets_no_password(
+def test_a_broker_with_a_foreign_certificate_gets_no_password(
     secure_servers: str, certificate: Path, tmp_path: Path
 ) -> None:
     done = topics_create(secure_servers, certificate, TRUNKLINE_KAFKA_CA_FILE=str(make_certificate(tmp_path)))

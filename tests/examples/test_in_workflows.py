@@ -53,7 +53,7 @@ async def test_a_workflow_reads_the_output_alike_before_and_after(
 
 
 @pytest.mark.parametrize("way", ["before", "after"])
-async def test_a_failure_is_told_in_the_agents_own_words(
+async def test_a_failure_has_the_agents_own_message(
     system: RunningSystem, url_of: Callable[[Side], str], way: str
 ) -> None:
     side, fields = WAYS[way]

@@ -71,7 +71,7 @@ async def kinds_on_the_wire(system: RunningSystem, run_id: str) -> Counter[str]:
     return Counter(str(item["kind"]) for item in await system.items(f"/runs/{run_id}/wire"))
 
 
-async def test_a_long_task_ends_when_its_agent_rings(
+async def test_a_long_task_ends_when_its_agent_sends_a_notification(
     system: RunningSystem, pushing_agent: AgentProcess
 ) -> None:
     run_id = await begin(system, pushing_agent, "work long")
@@ -90,7 +90,9 @@ async def test_a_long_task_ends_when_its_agent_rings(
     assert len(pushing_agent.executions("work long")) == 1
 
 
-async def test_a_forged_ring_moves_nothing(system: RunningSystem, pushing_agent: AgentProcess) -> None:
+async def test_a_forged_notification_changes_nothing(
+    system: RunningSystem, pushing_agent: AgentProcess
+) -> None:
     run_id = await begin(system, pushing_agent, "work long")
     bell = bell_of(system, run_id)
     address, _, name = bell.url.rpartition("/")
@@ -115,7 +117,7 @@ async def test_a_forged_ring_moves_nothing(system: RunningSystem, pushing_agent:
     assert wire["poll"] <= wire["push"]
 
 
-async def test_a_ring_that_is_replayed_makes_no_lie_true(
+async def test_a_replayed_push_makes_no_false_body_true(
     system: RunningSystem, pushing_agent: AgentProcess
 ) -> None:
     run_id = await begin(system, pushing_agent, "work long")
@@ -158,7 +160,7 @@ async def server(tmp_path: Path) -> AsyncGenerator[KillableServer]:
 
 
 @pytest.mark.parametrize("rings_while_it_is_away", [True, False], ids=["rings-in-vain", "rings-later"])
-async def test_a_task_whose_bridge_was_killed_ends_by_its_ring_or_without(
+async def test_a_task_whose_bridge_was_killed_ends_with_and_without_a_push(
     server: KillableServer, pushing_agent: AgentProcess, *, rings_while_it_is_away: bool
 ) -> None:
     async with aiohttp.ClientSession() as session:

@@ -28,7 +28,7 @@ async def test_the_tokens_of_adk_are_in_the_output_and_its_thoughts_are_not_in_t
 
 
 @only("google-adk")
-async def test_adk_is_told_what_its_function_has_returned(system: RunningSystem, agent: Agent) -> None:
+async def test_adk_receives_the_result_of_its_function(system: RunningSystem, agent: Agent) -> None:
     run_id = await system.start(name_of(one, agent), message("ask which city?"))
     waiting = await system.wait_for(run_id, {"WAITING", "FAILED", "COMPLETED"})
     assert waiting["status"] == "WAITING", waiting["error"]

@@ -95,7 +95,7 @@ async def test_several_artifacts_all_come(shared_system: RunningSystem, dialect:
 
 @every_dialect
 @pytest.mark.parametrize("error", [AgentError, Rejected], ids=["failed", "rejected"])
-async def test_a_failure_is_told_in_the_agents_own_words(
+async def test_a_failure_has_the_agents_own_message(
     shared_system: RunningSystem, dialect: str, error: type[Exception]
 ) -> None:
     agent = Agent("Kit")
@@ -193,7 +193,7 @@ async def test_a_run_that_is_canceled_cancels_the_function(
 
 
 @pytest.mark.parametrize("dialect", ["jsonrpc-2.0", "auto"])
-async def test_a_mistake_in_the_function_is_not_told_to_the_caller(
+async def test_an_error_in_the_function_is_not_shown_to_the_caller(
     shared_system: RunningSystem, dialect: str
 ) -> None:
     agent = Agent("Kit")

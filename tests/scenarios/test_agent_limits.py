@@ -158,7 +158,7 @@ async def test_a_queue_drains_by_itself_as_tokens_come_back(system: RunningSyste
     assert len(agent.calls) == 8
 
 
-async def test_an_agent_that_nobody_knows_cannot_be_reset(system: RunningSystem) -> None:
+async def test_an_unknown_agent_cannot_be_reset(system: RunningSystem) -> None:
     answer = await system.call("POST", "/agents/Nobody/reset")
     assert (answer.status, answer.headers["Content-Type"]) == (404, "application/problem+json")
 

@@ -138,7 +138,7 @@ async def test_a_busy_agent_holds_up_no_other(system: RunningSystem) -> None:
         assert [(await system.wait_for(run_id))["status"] for run_id in late] == ["COMPLETED"] * 5
 
 
-async def test_an_agent_nobody_has_registered_is_named_in_the_error(system: RunningSystem) -> None:
+async def test_an_unregistered_agent_is_named_in_the_error(system: RunningSystem) -> None:
     saved = await system.save(ONE)
     run = await system.run("one")
     assert "Agent" in str(saved["warnings"])

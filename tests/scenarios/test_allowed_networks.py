@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
         ("fd00:7::/64,agents.internal", "loopback, fd00:7::/64, agents.internal", False),
     ],
 )
-async def test_the_start_says_which_addresses_are_allowed_beside_public_ones(
+async def test_the_start_logs_which_addresses_are_allowed_besides_public_ones(
     tmp_path: Path, listed: str, said: str, is_private_allowed: bool
 ) -> None:
     with capture_logs() as lines:

@@ -60,7 +60,9 @@ async def test_a_short_file_stays_in_the_output(system: RunningSystem) -> None:
     assert b64decode(str(file_in(run, "give")["bytes"])) == CONTENT
 
 
-async def test_a_long_file_is_kept_beside_the_output_and_reaches_the_next_agent_whole(tmp_path: Path) -> None:
+async def test_a_large_file_is_stored_outside_the_output_and_reaches_the_next_agent_whole(
+    tmp_path: Path,
+) -> None:
     steps: Json = {
         "give": {"agent": "Giver"},
         "take": {"agent": "Taker", "input": {"parts": "${ steps.give.output.artifacts[0].parts }"}},

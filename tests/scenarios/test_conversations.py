@@ -165,7 +165,7 @@ async def test_a_step_that_asks_nothing_takes_no_reply(system: RunningSystem) ->
     assert unknown.status == 404
 
 
-async def test_two_people_who_answer_at_once_are_heard_once(system: RunningSystem) -> None:
+async def test_of_two_simultaneous_replies_one_counts(system: RunningSystem) -> None:
     async with ScriptedAgent(ASKING, jsonrpc_task("Sunny")) as agent:
         run_id = await start_one(system, agent)
         await system.wait_for(run_id, {"WAITING"})
@@ -188,7 +188,7 @@ steps:
 
 
 @pytest.mark.parametrize(("context", "sent_again"), [("run", "c-1"), ("step", None), ("none", None)])
-async def test_a_conversation_goes_on_in_the_next_step_unless_it_is_told_not_to(
+async def test_a_conversation_continues_in_the_next_step_by_default(
     shared_system: RunningSystem, context: str, sent_again: str | None
 ) -> None:
     system = shared_system

@@ -38,7 +38,7 @@ def card(agent: ScriptedAgent, url: str | None = None) -> JsonObject:
 
 
 def speaks_jsonrpc(call: Call) -> Json:
-    """As the seeds' agents do: whatever else comes is an invalid request."""
+    """Accepts JSON-RPC only; anything else is an invalid request."""
     if call.body.get("jsonrpc") != "2.0":
         return {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "Invalid Request"}}
     return jsonrpc_task("in JSON-RPC")(call)
@@ -243,7 +243,9 @@ async def test_a_card_cannot_send_the_credentials_to_another_origin(system: Runn
     assert not agent.calls
 
 
-async def test_a_card_of_a_version_that_is_not_spoken_says_so(system: RunningSystem) -> None:
+async def test_a_card_with_only_unsupported_versions_is_an_error_that_names_them(
+    system: RunningSystem,
+) -> None:
     async with ScriptedAgent(speaks_jsonrpc) as agent:
         interface: JsonObject = {"url": agent.url, "protocolBinding": "GRPC", "protocolVersion": "1.0"}
         agent.publish({"name": "Agent", "supportedInterfaces": [interface]})

@@ -57,7 +57,7 @@ async def test_a_question_is_an_item_that_says_where_it_is_answered(system: Runn
     assert (await system.call("GET", f"/inbox/{item['id']}")).status == 404
 
 
-async def test_a_wish_to_log_in_and_an_unknown_outcome_are_items_too(system: RunningSystem) -> None:
+async def test_a_login_request_and_an_unknown_outcome_are_items_too(system: RunningSystem) -> None:
     async with ScriptedAgent(LOGIN, DONE) as shy, ScriptedAgent(Hangup()) as rude:
         login = await start_asking(system, shy, name="login")
         doubt = await start_asking(system, rude, name="doubt", delivery="at_most_once")
@@ -109,7 +109,7 @@ async def test_an_answer_to_a_question_that_was_answered_is_refused(system: Runn
     assert "has been answered" in str(refused.json["detail"])
 
 
-async def test_a_question_that_nobody_answers_in_time_fails_its_step_and_the_agent_hears_of_it(
+async def test_an_unanswered_question_fails_its_step_and_cancels_the_remote_task(
     system: RunningSystem,
 ) -> None:
     async with ScriptedAgent(ASKING, jsonrpc_task("", state="canceled")) as agent:

@@ -159,7 +159,7 @@ async def test_what_the_new_side_has_taken_is_asked_there_after_a_rollback(
     assert set(sides.spoken()) == {"new"}
 
 
-async def test_a_run_that_is_cancelled_after_a_rollback_is_told_to_the_side_that_has_it(
+async def test_a_run_that_is_cancelled_after_a_rollback_cancels_at_the_endpoint_that_has_its_task(
     shared_system: RunningSystem,
 ) -> None:
     system = shared_system
@@ -218,7 +218,7 @@ async def test_a_shadow_answers_no_run_and_its_differences_are_kept(shared_syste
     assert len(await system.items(f"/runs/{run['id']}/wire")) == 2
 
 
-async def test_a_shadow_that_fails_hurts_nobody(shared_system: RunningSystem) -> None:
+async def test_a_failing_shadow_call_affects_no_run(shared_system: RunningSystem) -> None:
     system = shared_system
     async with two_sided(system, breaker={"failures": 1}) as sides:
         sides.new = jsonrpc_error(-32603, "broken")

@@ -279,7 +279,7 @@ async def logged(logs: list[EventDict], event: str, times: int) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_an_agent_that_is_told_to_stop_cannot_show_the_secret(system: RunningSystem) -> None:
+async def test_an_agent_that_is_cancelled_cannot_show_the_secret(system: RunningSystem) -> None:
     await put(system)
 
     def works_until_told(call: Call) -> Json:
@@ -348,7 +348,7 @@ async def test_a_program_that_prints_what_it_got_does_not_bring_it_into_the_log(
     assert CANARY not in f"{shown} {logs}"
 
 
-async def test_a_zone_gets_its_token_and_nobody_else(system: RunningSystem) -> None:
+async def test_a_zone_gets_its_token_and_no_other_host_does(system: RunningSystem) -> None:
     await put(system)
 
     def posted(call: Call) -> Json:

@@ -105,7 +105,7 @@ async def test_an_old_card_under_its_old_name_is_found(system: RunningSystem) ->
         assert await spoken(system) == "a2a-0.2"
 
 
-async def test_a_card_of_1_0_is_spoken_to_in_1_0(system: RunningSystem) -> None:
+async def test_an_agent_with_a_card_of_1_0_is_called_in_1_0(system: RunningSystem) -> None:
     async with AgentSite() as site:
         interfaces = ((f"{site.url}/03", "JSONRPC", "0.3"), (f"{site.url}/10", "JSONRPC", "1.0"))
         site.cards[CARD] = SiteCard(card_v1(*interfaces), etag='"1"')
@@ -117,7 +117,7 @@ async def test_a_card_of_1_0_is_spoken_to_in_1_0(system: RunningSystem) -> None:
     assert site.asked("POST")[0].headers["A2A-Version"] == "1.0"
 
 
-async def test_a_card_of_1_0_that_offers_http_alone_is_spoken_to_so(system: RunningSystem) -> None:
+async def test_an_agent_whose_card_offers_only_http_is_called_over_http(system: RunningSystem) -> None:
     async with AgentSite() as site:
         site.cards[f"/a{CARD}"] = SiteCard(card_v1((f"{site.url}/a/", "HTTP+JSON", "1.0")))
         site.speakers["/a/message:send"] = speaks_v1_http
@@ -179,7 +179,7 @@ def says(code: int) -> Speaker:
 
 
 @pytest.mark.parametrize("code", [-32601, -32009])
-async def test_an_agent_that_proves_that_it_took_nothing_is_spoken_to_in_what_else_it_offers(
+async def test_an_agent_that_proves_that_it_accepted_nothing_is_called_in_its_next_dialect(
     system: RunningSystem, code: int
 ) -> None:
     async with AgentSite() as site:
@@ -205,7 +205,9 @@ async def test_a_card_that_is_wrong_about_its_version_is_found_out(system: Runni
 OPERATION = "/a2a/message:stream"
 
 
-async def test_a_card_that_names_one_operation_leads_to_the_endpoint_beside_it(system: RunningSystem) -> None:
+async def test_a_card_that_names_one_operation_leads_to_the_endpoint_next_to_it(
+    system: RunningSystem,
+) -> None:
     async with AgentSite() as site:
         site.cards[CARD] = SiteCard(card_v03(f"{site.url}{OPERATION}"))
         site.speakers |= {OPERATION: answers(400), "/a2a": speaks_v03}
@@ -351,7 +353,7 @@ async def test_what_has_no_cards_asks_for_none(system: RunningSystem, protocol: 
 
 
 @pytest.mark.embedded_only
-async def test_a_known_card_is_compared_beside_the_calls_and_followed_when_it_changes(tmp_path: Path) -> None:
+async def test_a_known_card_is_compared_during_calls_and_followed_when_it_changes(tmp_path: Path) -> None:
     clock = FakeClock()
     async with AgentSite() as site, running_system(tmp_path, clock=clock) as system:
         site.cards[CARD] = SiteCard(card_v03(f"{site.url}/old"), etag='"1"')

@@ -52,7 +52,7 @@ async def start(system: RunningSystem, agent: ScriptedAgent) -> str:
     return await system.start("one")
 
 
-async def test_an_agent_is_told_where_to_ring_and_asked_when_it_does(tmp_path: Path) -> None:
+async def test_an_agent_gets_a_push_address_and_is_polled_when_it_uses_it(tmp_path: Path) -> None:
     # Time stands still: nobody asks the agent unless it rings.
     async with (
         running_system(tmp_path / "data", clock=FakeClock(), public_url=PUBLIC) as system,
@@ -76,7 +76,7 @@ async def test_an_agent_is_told_where_to_ring_and_asked_when_it_does(tmp_path: P
     assert str(push["token"]) not in str(exchanges)
 
 
-async def test_an_agent_that_rings_before_it_has_answered_is_asked_all_the_same(tmp_path: Path) -> None:
+async def test_an_agent_that_pushes_before_it_has_answered_is_polled_all_the_same(tmp_path: Path) -> None:
     statuses: list[int] = []
     async with running_system(tmp_path / "data", clock=FakeClock(), public_url=PUBLIC) as system:
 
@@ -90,7 +90,7 @@ async def test_an_agent_that_rings_before_it_has_answered_is_asked_all_the_same(
     assert run["status"] == "COMPLETED"
 
 
-async def test_without_a_public_address_no_agent_is_asked_to_ring(system: RunningSystem) -> None:
+async def test_without_a_public_url_no_agent_is_asked_to_push(system: RunningSystem) -> None:
     async with ScriptedAgent(jsonrpc_task("Sunny")) as agent:
         run = await system.wait_for(await start(system, agent))
     assert run["status"] == "COMPLETED"

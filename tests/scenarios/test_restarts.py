@@ -184,7 +184,7 @@ async def test_a_paused_run_stays_paused_over_a_restart(tmp_path: Path) -> None:
     assert run["status"] == "COMPLETED"
 
 
-async def test_a_deadline_passes_while_nobody_is_there(tmp_path: Path) -> None:
+async def test_a_deadline_passes_while_no_process_runs(tmp_path: Path) -> None:
     clock = FakeClock()
     async with ScriptedAgent(jsonrpc_task("Which?", state="input-required")) as agent:
         async with running_system(tmp_path, clock=clock) as system:

@@ -104,7 +104,7 @@ async def test_cancelling_tells_an_agent_that_has_taken_the_task(system: Running
     assert told.body["params"] == {"id": "remote-1"}
 
 
-async def test_an_agent_that_works_on_after_the_wish_to_stop_is_asked_until_it_has_ended(
+async def test_an_agent_that_works_on_after_a_cancel_request_is_polled_until_it_ends(
     system: RunningSystem,
 ) -> None:
     asked_after: list[Json] = []
@@ -239,7 +239,9 @@ async def test_a_run_that_waits_and_is_paused_waits_again_when_it_is_resumed(sys
 @pytest.mark.parametrize(
     ("wish", "wished"), [("cancel", "cancelled"), ("pause", "paused"), ("resume", "resumed")]
 )
-async def test_a_finished_run_takes_no_wishes(shared_system: RunningSystem, wish: str, wished: str) -> None:
+async def test_a_finished_run_accepts_no_commands(
+    shared_system: RunningSystem, wish: str, wished: str
+) -> None:
     system = shared_system
     async with ScriptedAgent(simple_success("ok")) as agent:
         await system.register(f"Agent {wish}", agent.url, protocol="simple-a2a")
@@ -377,7 +379,7 @@ async def test_a_retry_that_fails_again_names_its_own_error(system: RunningSyste
     assert error_of(old)["message"] == "no"
 
 
-async def test_a_retry_of_a_completed_run_calls_nobody_unless_it_is_told_where_to_begin(
+async def test_a_retry_of_a_completed_run_calls_no_agent_unless_a_step_is_named(
     system: RunningSystem,
 ) -> None:
     async with ScriptedAgent(simple_success("one")) as first, ScriptedAgent(simple_success("two")) as second:

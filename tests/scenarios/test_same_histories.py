@@ -182,7 +182,7 @@ def renamed(one: str, other: str) -> tuple[str, ...]:
         pytest.param(renamed("Completed x", "Failed x"), id="a step fails"),
     ],
 )
-def test_another_history_is_told_apart(lines: tuple[str, ...]) -> None:
+def test_another_history_is_distinguished(lines: tuple[str, ...]) -> None:
     assert form(lines) != form(LINES)
 
 
@@ -198,7 +198,7 @@ def test_another_history_is_told_apart(lines: tuple[str, ...]) -> None:
         (9, "warnings", ["odd"]),
     ],
 )
-def test_any_other_value_is_told_apart(place: int, name: str, value: Json) -> None:
+def test_any_other_value_is_distinguished(place: int, name: str, value: Json) -> None:
     events = history(1, *LINES)
     changed = copy.deepcopy(events)
     data = changed[place]["data"]

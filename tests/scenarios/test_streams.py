@@ -109,7 +109,7 @@ async def test_what_a_streaming_agent_says_is_in_the_history_before_it_is_done(s
     assert methods(agent) == ["message/stream"]
 
 
-@pytest.mark.parametrize("append", [True, False], ids=["goes on", "begins anew"])
+@pytest.mark.parametrize("append", [True, False], ids=["goes on", "starts again"])
 async def test_a_stream_that_is_cut_is_taken_up_again_and_then_the_task_is_read(
     system: RunningSystem, *, append: bool
 ) -> None:

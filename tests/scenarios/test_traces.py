@@ -103,7 +103,7 @@ async def test_a_call_says_what_the_conventions_ask_for(collector: OtlpCollector
     assert not span.is_error
 
 
-async def test_without_a_trace_of_the_caller_one_begins_at_the_door(
+async def test_without_a_trace_of_the_caller_one_begins_at_the_api(
     collector: OtlpCollector, tmp_path: Path
 ) -> None:
     async with ScriptedAgent(jsonrpc_task("done")) as agent:

@@ -340,7 +340,7 @@ async def test_a_token_stands_before_the_stream_that_needed_it(system: RunningSy
     assert kinds[-2:] == ["token", "stream"]
 
 
-async def test_where_an_agent_may_ring_is_for_the_agent_alone_to_know(tmp_path: Path) -> None:
+async def test_a_push_address_is_known_to_its_agent_alone(tmp_path: Path) -> None:
     card: JsonObject = {
         "name": "Ringer",
         "protocolVersion": "0.3.0",
@@ -365,7 +365,7 @@ async def test_where_an_agent_may_ring_is_for_the_agent_alone_to_know(tmp_path: 
     assert "http://trunkline.example/hooks/a2a/[redacted]" in str(items[-1]["request"])
 
 
-async def test_what_is_wrong_with_an_answer_stands_beside_it(system: RunningSystem) -> None:
+async def test_warnings_about_an_answer_are_recorded_with_it(system: RunningSystem) -> None:
     odd: JsonObject = {"jsonrpc": "2.0", "id": "another", "result": {"kind": "task", "id": "t"}}
     async with ScriptedAgent(jsonrpc_task("done", state="succeeded"), odd) as agent:
         await system.register("Agent", agent.url, protocol="jsonrpc-2.0")

@@ -222,7 +222,7 @@ def test_an_agent_is_asked_whether_it_is_there(page: Page, agents_system: Agents
     check_appearance(page, "agent-health")
 
 
-def test_what_a_look_has_found_is_shown_beside_how_the_agent_stands(page: Page, demo: DemoSystem) -> None:
+def test_the_result_of_a_check_is_shown_with_the_agents_status(page: Page, demo: DemoSystem) -> None:
     demo.client.create_agent({"name": "nobody-there", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"})
     page.goto("/agents/nobody-there")
     expect(page.get_by_test_id("standing")).to_have_text("Never called")

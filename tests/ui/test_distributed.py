@@ -106,7 +106,7 @@ def test_it_shows_every_process_and_what_they_need(page: Page, fleet: RoleProces
     check_appearance(page, "system-distributed")
 
 
-def test_what_waits_in_kafka_is_shown_until_somebody_takes_it(
+def test_what_waits_in_kafka_is_shown_until_it_is_consumed(
     page: Page, fleet: RoleProcesses, kafka_admin: AdminClient
 ) -> None:
     topic, group = fleet.kafka.topics.tasks_of("gpu"), f"{fleet.kafka.topics.tasks}.bridge.gpu"

@@ -140,7 +140,7 @@ def test_what_an_agent_has_said_is_text_in_every_tab(
 
 
 @pytest.mark.parametrize("tab", ["events", "logs"])
-def test_what_is_told_of_a_failure_is_text(page: Page, hostile: HostileSystem, tab: str) -> None:
+def test_the_message_of_a_failure_is_shown_as_text(page: Page, hostile: HostileSystem, tab: str) -> None:
     page.goto(f"/runs/{hostile.failed}?tab={tab}")
     expect(page.get_by_test_id("inspector")).to_contain_text("StepFailed" if tab == "events" else "only")
     assert page.evaluate(TAKEN) is False

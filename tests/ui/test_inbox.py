@@ -129,7 +129,7 @@ def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: Wai
     assert agent.calls[1].message["parts"] == [{"kind": "data", "data": {"amount": 12.5, "urgent": True}}]
 
 
-def test_a_wish_to_log_in_is_told_apart(page: Page, waiting: WaitingSystem) -> None:
+def test_a_login_request_is_distinguished(page: Page, waiting: WaitingSystem) -> None:
     run, _ = waiting.start(
         "Vault",
         jsonrpc_task("Log in at https://example.com/login.", state="auth-required"),
@@ -162,7 +162,9 @@ def test_an_unknown_outcome_is_resolved_by_who_has_found_it_out(page: Page, wait
     assert len(agent.calls) == 1
 
 
-def test_who_comes_second_is_told_that_somebody_else_was_first(page: Page, waiting: WaitingSystem) -> None:
+def test_the_second_reply_is_rejected_because_the_first_was_accepted(
+    page: Page, waiting: WaitingSystem
+) -> None:
     question = jsonrpc_task("Now?", state="input-required")
     run, _ = waiting.start("Twin", question, question, jsonrpc_task("Done."))
     item = waiting.client.waiting_step(run, "only")["id"]
@@ -182,7 +184,7 @@ def test_who_comes_second_is_told_that_somebody_else_was_first(page: Page, waiti
     waiting.client.act(run, "cancel")
 
 
-def test_what_one_has_written_stays_when_somebody_else_answers_and_leads_to_the_next_question(
+def test_a_draft_stays_when_someone_else_answers_and_leads_to_the_next_question(
     page: Page, waiting: WaitingSystem
 ) -> None:
     run, agent = waiting.start(
@@ -227,7 +229,7 @@ def test_many_questions_are_a_list_with_one_chosen_in_the_address(page: Page, wa
         waiting.client.act(run, "cancel")
 
 
-def test_runs_of_one_workflow_that_ask_the_same_are_told_apart(page: Page, waiting: WaitingSystem) -> None:
+def test_runs_of_one_workflow_that_ask_the_same_are_distinguished(page: Page, waiting: WaitingSystem) -> None:
     question = jsonrpc_task("Which berth?", state="input-required")
     first, agent = waiting.start("Harbour", question)
     agent.script(question)

@@ -72,7 +72,7 @@ def test_every_page_asks_for_a_key_and_for_nothing_else(page: Page, path: str) -
         check_appearance(page, "key")
 
 
-def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
+def test_a_wrong_key_is_reported_and_the_right_one_opens_the_page_until_sign_out(
     page: Page, guarded: GuardedServer
 ) -> None:
     context = page.context
@@ -154,7 +154,7 @@ def test_a_run_says_who_started_it(page: Page, guarded: GuardedServer) -> None:
     check_appearance(page, "run-started-by")
 
 
-def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(
+def test_a_viewer_learns_of_missing_rights_before_writing_or_starting_a_workflow(
     page: Page, guarded: GuardedServer
 ) -> None:
     Client(guarded.url, api_key=guarded.keys["admin"]).save_workflow(
@@ -173,7 +173,9 @@ def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(
     check_appearance(page, "editor-not-allowed")
 
 
-def test_a_viewer_is_told_before_filling_in_the_form_of_an_agent(page: Page, guarded: GuardedServer) -> None:
+def test_a_viewer_learns_of_missing_rights_before_filling_in_the_form_of_an_agent(
+    page: Page, guarded: GuardedServer
+) -> None:
     Client(guarded.url, api_key=guarded.keys["admin"]).create_agent(
         {"name": "Told", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"}
     )
@@ -209,7 +211,7 @@ def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded:
     assert {header for header in shown if header} == {f"Bearer {guarded.keys['viewer']}"}
 
 
-def test_without_keys_nobody_is_asked_and_nobody_has_a_name(
+def test_without_keys_no_caller_is_asked_and_none_has_a_name(
     browser: Browser, session_folder: Path, tmp_path: Path
 ) -> None:
     with trunkline_up(session_folder, tmp_path) as url, watched_page(browser, url) as page:

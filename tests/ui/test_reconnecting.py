@@ -90,7 +90,7 @@ def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
             assert wait_until(lambda: page.evaluate(SHOWN) == fresh.evaluate(SHOWN), seconds=60)
 
 
-def test_a_page_that_nobody_sees_gives_its_line_back_and_is_complete_when_it_is_seen_again(
+def test_a_hidden_page_closes_its_connection_and_is_complete_when_shown_again(
     agents: ThreadedAgents, url: str, proxy: TcpProxy, browser: Browser
 ) -> None:
     """A browser has six connections for all pages of one server."""

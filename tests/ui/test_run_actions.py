@@ -327,7 +327,7 @@ def make_key(store: Path, role: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_a_key_that_may_only_look_is_told_so_before_it_is_refused(
+def test_a_viewers_key_shows_its_limits_before_a_refusal(
     browser: Browser, agents: ThreadedAgents, session_folder: Path, tmp_path: Path
 ) -> None:
     viewer, admin = (make_key(tmp_path / "trunkline", role) for role in ("viewer", "admin"))

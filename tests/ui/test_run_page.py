@@ -522,9 +522,7 @@ def test_a_run_that_is_paused_and_one_that_is_cancelled_say_so(page: Page, sampl
     assert shown_statuses(page, run) == sample_system.statuses(run)
 
 
-def test_a_call_whose_outcome_nobody_knows_asks_for_somebody_who_does(
-    page: Page, sample_system: SampleRuns
-) -> None:
+def test_a_call_with_an_unknown_outcome_waits_for_a_person(page: Page, sample_system: SampleRuns) -> None:
     run = sample_system.start("bottle")
     show(page, run)
     expect(node(page, "throw")).to_have_attribute("data-status", "OUTCOME_UNKNOWN")

@@ -406,7 +406,9 @@ def test_many_runs_are_cancelled_at_once(page: Page, runs_system: RunsSystem) ->
     assert runs_system.status(done) == "COMPLETED"
 
 
-def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, runs_system: RunsSystem) -> None:
+def test_many_runs_are_retried_once_each_and_failures_are_reported(
+    page: Page, runs_system: RunsSystem
+) -> None:
     done = runs_system.run("weather")
     refused, lost, failed = (runs_system.run("broken") for _ in range(3))
     page.goto("/runs")
@@ -488,7 +490,7 @@ def test_all_runs_shown_are_selected_and_none(page: Page, runs_system: RunsSyste
     expect(page.get_by_test_id("shown")).to_be_visible()
 
 
-def test_a_lost_doorbell_is_told_and_heals(browser: Browser, runs_system: RunsSystem) -> None:
+def test_a_lost_notification_is_logged_and_recovered_from(browser: Browser, runs_system: RunsSystem) -> None:
     with watched_page(browser, runs_system.client.url, cuts_are_expected=True) as page:
         page.route("**/api/v1/runs/changes", lambda route: route.abort())
         page.goto("/runs")

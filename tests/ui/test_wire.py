@@ -303,7 +303,7 @@ def fake_exchanges(page: Page, exchanges: list[JsonObject], query: str = "*") ->
     page.route(f"**/api/v1/runs/*/wire?{query}", lambda route: route.fulfill(json=answer))
 
 
-def test_pages_that_were_asked_for_stay_while_the_step_moves_and_while_nobody_answers(
+def test_loaded_pages_stay_while_the_step_changes_and_the_server_is_silent(
     page: Page, inspected: InspectedRun, agents: ThreadedAgents
 ) -> None:
     run = begin_slow_run(inspected, agents)

@@ -336,7 +336,7 @@ def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Pa
     expect(page.get_by_test_id("save")).not_to_have_attribute("aria-disabled", "true")
 
 
-def test_what_nobody_has_checked_is_not_called_valid(browser: Browser, demo: DemoSystem) -> None:
+def test_an_unchecked_definition_is_not_called_valid(browser: Browser, demo: DemoSystem) -> None:
     letter(demo, "unchecked")
     with watched_page(browser, demo.url, cuts_are_expected=True) as page:
         page.goto("/workflows/unchecked/edit")

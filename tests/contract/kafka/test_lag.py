@@ -16,7 +16,7 @@ from trunkline.messages import OutgoingMessage, TopicNames
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 SENT = 6
 
 
@@ -31,14 +31,14 @@ async def fill(connection: KafkaConnection, topic: str) -> None:
 
 
 async def all_there(source: RecordSource) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while len(source.waiting(100)) < SENT:
             await asyncio.sleep(0.01)
 
 
 async def look(connection: KafkaConnection, *groups: ConsumerGroup) -> Sequence[Lag]:
     """As it is now: nobody has looked before. A topic that was just made may have no leader yet."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while True:
             found = await KafkaLag(connection).query(groups)
             if not any((lag.trouble or "").startswith(("Kafka reported", "Kafka at")) for lag in found):
@@ -78,11 +78,11 @@ async def test_what_the_topic_has_no_longer_does_not_wait(
     assert await look(connection, group, other) == [Lag(group, SENT - 1, 4), Lag(other, SENT, 4)]
     ends = [TopicPartition(topics.tasks, number, OFFSET_END) for number in range(4)]
     for future in kafka_admin.delete_records(ends).values():  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the library's futures
-        await asyncio.to_thread(future.result, PATIENCE)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - as above
+        await asyncio.to_thread(future.result, TIMEOUT)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - as above
     assert await look(connection, group, other) == [Lag(group, 0, 4), Lag(other, 0, 4)]
 
 
-async def test_a_topic_that_is_not_there_is_said_beside_the_others(
+async def test_a_missing_topic_is_reported_with_the_others(
     connection: KafkaConnection, topics: TopicNames
 ) -> None:
     known, odd = group_of(topics.tasks), group_of("no/such topic")

@@ -88,7 +88,7 @@ async def test_a_key_that_is_no_text_and_no_key_at_all_travel_too(
         assert {record.value: record.key for record in source.waiting(100)} == {b"1": b"\xff\xfe", b"2": None}
 
 
-async def test_records_wait_until_they_are_settled_and_ring_when_they_come(
+async def test_records_wait_until_they_are_settled_and_wake_the_loop(
     connection: KafkaConnection, topics: TopicNames, group: str
 ) -> None:
     bell = asyncio.Event()
@@ -165,7 +165,7 @@ async def test_an_offset_never_passes_a_record_that_is_not_settled(
         assert numbers(source.waiting(100)) == list(range(3, 10))
 
 
-async def test_when_a_second_member_joins_nothing_is_lost_and_nobody_keeps_what_is_not_his(
+async def test_when_a_second_member_joins_nothing_is_lost_and_no_partition_has_two_readers(
     connection: KafkaConnection, topics: TopicNames, group: str
 ) -> None:
     await send(connection, topics.tasks, range(400))
@@ -307,7 +307,7 @@ async def test_a_stop_leaves_the_group_so_that_another_gets_the_partitions_befor
     assert loop.time() - started < 30
 
 
-async def test_where_nobody_listens_sending_says_so_in_time_and_a_source_stops(group: str) -> None:
+async def test_without_a_listener_sending_fails_in_time_and_a_source_stops(group: str) -> None:
     nowhere = KafkaConnection(servers="127.0.0.1:9")
     loop = asyncio.get_running_loop()
     async with open_producer(nowhere) as producer, open_source(nowhere, group=group, topics=["t"]) as source:

@@ -111,7 +111,7 @@ async def _refused(sending: Coroutine[None, None, list[Undelivered]]) -> bool:
 
 
 @pytest.mark.parametrize("flaw", ["password", "authority", "protocol"])
-async def test_with_a_wrong_one_it_is_said_which_and_no_secret_is_told(
+async def test_a_wrong_setting_is_named_without_its_secrets(
     connection: KafkaConnection, tmp_path: Path, flaw: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stranger = tmp_path / "stranger.pem"
@@ -138,7 +138,9 @@ async def test_with_a_wrong_one_it_is_said_which_and_no_secret_is_told(
     assert "canary" not in f"{finding}{caught.value}{source.trouble}{told.out}{told.err}"
 
 
-async def test_who_is_let_in_and_may_do_nothing_is_told_so(connection: KafkaConnection) -> None:
+async def test_an_authenticated_caller_without_rights_is_rejected_with_the_reason(
+    connection: KafkaConnection,
+) -> None:
     await create_topics(connection, ["tasks"], TopicPlan(2))
     guest = msgspec.structs.replace(connection, sasl_username="guest", sasl_password="guest")
     (finding,) = await check_topics(guest, ["tasks"])

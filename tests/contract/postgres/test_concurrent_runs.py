@@ -104,7 +104,7 @@ async def test_each_row_of_the_outbox_is_taken_by_one_of_two_relays(one: Store, 
     assert (await one.backlog.count()).outbox == 0
 
 
-async def test_a_timer_rings_once_among_all_executors(one: Store, two: Store, clock: FakeClock) -> None:
+async def test_a_timer_fires_once_among_all_executors(one: Store, two: Store, clock: FakeClock) -> None:
     await insert(one, *(new_run(number) for number in range(1, 31)))
     await write(one, *(transition(number, timers=[timer(number, "t", 1)]) for number in range(1, 31)))
     clock.advance(timedelta(seconds=1))
@@ -117,7 +117,7 @@ async def test_a_timer_rings_once_among_all_executors(one: Store, two: Store, cl
     assert (await one.backlog.count()).inbox == 30
 
 
-async def test_executors_that_drop_the_timers_the_others_ring_do_not_block_one_another(
+async def test_executors_that_drop_the_timers_that_others_fire_do_not_block_one_another(
     one: Store, two: Store, clock: FakeClock
 ) -> None:
     await insert(one, new_run(1), new_run(2))

@@ -16,9 +16,7 @@ from trunkline.stores.base import InputsQueued, Notification, PollsDue, RunsChan
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_is_announced_is_heard_in_every_process_once_it_is_committed(
-    one: Store, two: Store
-) -> None:
+async def test_a_notification_reaches_every_process_once_it_is_committed(one: Store, two: Store) -> None:
     heard: list[Notification] = []
     many = [RunId(f"018f0000-0000-7000-8000-{number:012x}") for number in range(1_000)]
 

@@ -51,7 +51,7 @@ async def test_a_connection_that_is_lost_before_the_commit_leaves_nothing(
     assert await one.runs.page(limit=10) == []
 
 
-async def test_connections_that_were_cut_while_nobody_used_them_cost_nothing(
+async def test_connections_that_were_cut_while_idle_cost_nothing(
     one: Store, postgres: PostgresServer, database: str
 ) -> None:
     await insert(one, new_run(1))
@@ -119,7 +119,7 @@ async def test_a_statement_that_takes_too_long_is_said(postgres_url: str) -> Non
     await db.close()
 
 
-async def test_whoever_stops_inside_a_transaction_loses_it_and_what_it_had_claimed_is_free(
+async def test_a_stop_inside_a_transaction_rolls_it_back_and_frees_its_claims(
     one: Store, postgres_url: str
 ) -> None:
     await insert(one, new_run(1))

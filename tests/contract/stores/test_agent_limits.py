@@ -46,7 +46,7 @@ def rate(per_second: float, burst: int = 1) -> AgentOptions:
 # --- rate
 
 
-async def test_a_queue_drains_at_its_agents_rate_whoever_claims(store: Store, clock: FakeClock) -> None:
+async def test_a_queue_drains_at_its_agents_rate_over_all_bridges(store: Store, clock: FakeClock) -> None:
     await register(store, "A", options=rate(2, burst=3))
     await queue(store, *(task(number) for number in range(1, 7)))
     first, again_at = await claim_and_look(store)
@@ -77,7 +77,7 @@ async def test_a_token_is_taken_for_each_task_that_is_claimed_in_the_transaction
     assert len(await claim(store)) == 1
 
 
-async def test_nobody_is_woken_for_a_token_that_nobody_waits_for(store: Store) -> None:
+async def test_the_claim_names_no_time_when_no_task_waits_for_a_token(store: Store) -> None:
     await register(store, "A", options=rate(1))
     await queue(store, task(1))
     claimed, again_at = await claim_and_look(store)
@@ -170,7 +170,7 @@ async def test_what_the_agent_has_taken_is_asked_for_while_the_breaker_is_open(
     assert asked.remote_task_id == "remote-1"
 
 
-async def test_a_claim_knows_the_breaker_that_wants_to_hear_of_its_end(store: Store) -> None:
+async def test_a_claim_knows_the_breaker_that_records_its_end(store: Store) -> None:
     await register(store, "A", options=FRAGILE)
     await register(store, "B")
     await queue(store, task(1, agent="A"), task(2, agent="B"))
@@ -201,7 +201,7 @@ async def test_a_probe_that_fails_opens_the_breaker_again(store: Store, clock: F
     assert (claimed, again_at) == ([], after(clock.now(), timedelta(seconds=10)))
 
 
-async def test_a_probe_whose_bridge_died_blocks_nobody_for_ever(store: Store, clock: FakeClock) -> None:
+async def test_a_probe_whose_bridge_died_does_not_block_for_ever(store: Store, clock: FakeClock) -> None:
     await register(store, "A", options=FRAGILE)
     await note(store, BAD, BAD)
     await queue(store, task(1), task(2))

@@ -92,7 +92,7 @@ async def test_an_agent_is_found_by_name_and_by_id_and_the_name_comes_first(stor
     assert await store.agents.get("Nobody") is None
 
 
-async def test_names_are_told_apart_by_case(store: Store) -> None:
+async def test_names_are_distinguished_by_case(store: Store) -> None:
     await insert(store, bare("Agent"), bare("agent"))
     assert await store.agents.get("agent") == bare("agent")
 

@@ -17,7 +17,7 @@ from trunkline.stores.port.operations import (
     AuditEntry,
     AuditFilter,
     AuditKind,
-    AuditPlace,
+    AuditPosition,
     NewAuditEntry,
     Process,
     SeenProcess,
@@ -149,7 +149,7 @@ async def test_processes_are_listed_the_last_to_start_first(store: Store) -> Non
     assert len(await store.processes.page(limit=1)) == 1
 
 
-async def test_a_process_that_is_not_heard_of_in_time_is_not_alive_and_forgotten_later(
+async def test_a_process_without_a_heartbeat_is_not_alive_and_forgotten_later(
     store: Store, clock: FakeClock
 ) -> None:
     await note(store, process(1), process(2))
@@ -211,10 +211,10 @@ async def test_entries_are_read_by_their_times_oldest_first(store: Store, clock:
         entry(1, who="ann", kind="key", subject="k").written(later),
         entry(9).written(later),
     ]
-    begin = AuditPlace(Instant(0), "")
+    begin = AuditPosition(Instant(0), "")
     assert await store.audit.page_by_time(limit=10, after=begin) == written
     assert await store.audit.page_by_time(limit=2, after=begin) == written[:2]
-    assert await store.audit.page_by_time(limit=10, after=AuditPlace(NOW, entry(2).id)) == written[1:]
-    assert await store.audit.page_by_time(limit=10, after=AuditPlace(later, "")) == written[2:]
+    assert await store.audit.page_by_time(limit=10, after=AuditPosition(NOW, entry(2).id)) == written[1:]
+    assert await store.audit.page_by_time(limit=10, after=AuditPosition(later, "")) == written[2:]
     for where in (AuditFilter(who="ann"), AuditFilter(kind="key"), AuditFilter(subject="k", who="ann")):
         assert await store.audit.page_by_time(limit=10, after=begin, where=where) == [written[2]]

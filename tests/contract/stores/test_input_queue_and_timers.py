@@ -130,7 +130,7 @@ async def test_a_timer_goes_into_the_inbox_when_it_is_due_and_not_before(
     assert await take_due(store) == (0, None)
 
 
-async def test_due_timers_ring_in_the_order_of_their_times_and_few_at_once(
+async def test_due_timers_fire_in_the_order_of_their_times_and_few_at_once(
     store: Store, clock: FakeClock
 ) -> None:
     await insert(store, new_run(1), new_run(2))
@@ -157,7 +157,7 @@ async def test_a_timer_that_is_set_again_has_its_new_time(store: Store, clock: F
     assert payloads(await woken(store)) == {run_id(1): [b"new"]}
 
 
-async def test_a_dropped_timer_never_rings_and_its_namesakes_do(store: Store, clock: FakeClock) -> None:
+async def test_a_dropped_timer_never_fires_and_its_namesakes_do(store: Store, clock: FakeClock) -> None:
     await insert(store, new_run(1), new_run(2))
     await write(
         store,
@@ -170,7 +170,7 @@ async def test_a_dropped_timer_never_rings_and_its_namesakes_do(store: Store, cl
     assert payloads(await woken(store)) == {run_id(1): [b"u"], run_id(2): [b"other"]}
 
 
-async def test_a_timer_that_is_set_and_dropped_in_one_transition_never_rings(
+async def test_a_timer_that_is_set_and_dropped_in_one_transition_never_fires(
     store: Store, clock: FakeClock
 ) -> None:
     await insert(store, new_run(1))

@@ -76,7 +76,7 @@ async def test_when_a_lease_has_passed_others_take_what_it_held(store: Store, cl
     assert await answer(store, done(claimed), owner=OTHER) == {claimed.key}
 
 
-async def test_a_late_answer_counts_while_nobody_else_has_taken_the_task(
+async def test_a_late_answer_counts_while_no_other_bridge_has_claimed_the_task(
     store: Store, clock: FakeClock
 ) -> None:
     await queue(store, task(1))
@@ -87,7 +87,7 @@ async def test_a_late_answer_counts_while_nobody_else_has_taken_the_task(
     assert await claim(store) == []
 
 
-async def test_whoever_has_lost_its_lease_claims_nothing(
+async def test_a_bridge_that_has_lost_its_lease_claims_nothing(
     store: Store, clock: FakeClock, is_shared: bool
 ) -> None:
     await hold(store, ME)
@@ -169,7 +169,7 @@ async def test_a_bridge_asks_only_for_tasks_of_its_pools(store: Store, clock: Fa
 # --- stopping what others hold
 
 
-async def test_whoever_holds_a_task_hears_that_another_has_stopped_it(store: Store) -> None:
+async def test_the_bridge_that_holds_a_task_learns_that_it_was_stopped(store: Store) -> None:
     await queue(store, task(1), task(2))
     claimed = {each.task.run_id: each for each in await claim(store, OTHER)}
     async with store.transaction() as tx:
@@ -196,7 +196,7 @@ async def test_a_task_that_is_to_end_stays_with_its_holder_though_the_agent_goes
         assert await tx.tasks.stopping(OTHER) == []
 
 
-async def test_whoever_holds_a_task_of_a_run_that_has_ended_is_told(store: Store) -> None:
+async def test_the_bridge_that_holds_a_task_learns_that_its_run_has_ended(store: Store) -> None:
     await queue(store, task(1), task(2))
     claimed = {each.task.run_id: each for each in await claim(store)}
     await write(store, transition(1, status="CANCELLED"))
@@ -230,7 +230,7 @@ async def test_news_of_a_task_are_kept_from_question_to_question(store: Store, c
     assert await queue(store, task(1)) == [b"working"]
 
 
-async def test_whoever_is_unsure_is_told_what_it_holds(store: Store) -> None:
+async def test_a_bridge_can_ask_which_claims_it_holds(store: Store) -> None:
     await queue(store, task(1), task(2), task(3))
     claimed = {each.task.run_id: each for each in await claim(store, ME)}
     await stop(store, key_of(task(1)), owner=ME)

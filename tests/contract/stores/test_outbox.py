@@ -234,7 +234,7 @@ async def test_the_dispatches_of_a_run_are_deleted_with_it(store: Store) -> None
 # --- results that are kept
 
 
-async def test_whoever_sends_a_task_again_gets_the_result_that_is_kept(store: Store) -> None:
+async def test_a_repeated_task_gets_the_stored_result(store: Store) -> None:
     await queue(store, task(1), task(2))
     claimed = {each.task.run_id: each for each in await claim(store)}
     assert await resent(store, task(1)) == []

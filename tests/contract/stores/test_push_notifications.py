@@ -43,14 +43,14 @@ async def test_a_remote_task_is_asked_for_at_once(store: Store) -> None:
     assert [again.key for again in await claim(store)] == [claimed.key]
 
 
-async def test_a_ring_before_the_agents_own_task_is_known_is_not_lost(store: Store) -> None:
+async def test_a_push_before_the_remote_task_is_known_is_not_lost(store: Store) -> None:
     claimed = await claimed_one(store)
     assert await ring(store, claimed.key)
     await answer(store, taken(claimed, LATER))
     assert [again.key for again in await claim(store)] == [claimed.key]
 
 
-async def test_a_ring_outlives_what_is_written_while_the_call_goes_on(store: Store) -> None:
+async def test_a_push_outlives_what_is_written_during_the_call(store: Store) -> None:
     claimed = await claimed_one(store)
     assert await ring(store, claimed.key)
     held = TaskAnswer(key=claimed.key, epoch=claimed.epoch, holds=True, remote_task_id="remote")
@@ -59,7 +59,7 @@ async def test_a_ring_outlives_what_is_written_while_the_call_goes_on(store: Sto
     assert [again.key for again in await claim(store)] == [claimed.key]
 
 
-async def test_a_ring_while_the_agent_is_asked_lets_it_be_asked_once_more(store: Store) -> None:
+async def test_a_push_during_a_poll_causes_one_more_poll(store: Store) -> None:
     claimed = await claimed_one(store)
     await answer(store, taken(claimed, LATER))
     await ring(store, claimed.key)
@@ -72,7 +72,7 @@ async def test_a_ring_while_the_agent_is_asked_lets_it_be_asked_once_more(store:
     assert await claim(store) == [], "one ring, one question"
 
 
-async def test_the_bridge_knows_when_to_look_after_a_ring(store: Store) -> None:
+async def test_the_bridge_knows_when_to_look_after_a_push(store: Store) -> None:
     claimed = await claimed_one(store)
     await ring(store, claimed.key)
     await answer(store, taken(claimed, LATER))
@@ -83,7 +83,7 @@ async def test_the_bridge_knows_when_to_look_after_a_ring(store: Store) -> None:
         assert poll < after(LATER, -timedelta(seconds=1))
 
 
-async def test_a_ring_for_a_task_that_is_over_or_unknown_changes_nothing(store: Store) -> None:
+async def test_a_push_for_a_finished_or_unknown_task_changes_nothing(store: Store) -> None:
     claimed = await claimed_one(store)
     await answer(store, done(claimed))
     assert not await ring(store, claimed.key)

@@ -126,7 +126,7 @@ async def test_an_id_that_is_none_finds_nothing(store: Store) -> None:
     assert await store.runs.page(limit=10, where=strange) == []
 
 
-async def test_every_saved_version_is_told_by_name(store: Store) -> None:
+async def test_every_saved_version_is_reported_by_name(store: Store) -> None:
     assert await store.workflows.all_versions() == []
     async with store.transaction() as tx:
         for name, version in (("b", 1), ("a", 1), ("b", 2)):

@@ -201,7 +201,7 @@ async def test_a_second_answer_to_the_same_claim_writes_nothing(store: Store) ->
     assert (await store.backlog.count()).remote_tasks == 0
 
 
-async def test_an_answer_to_a_task_that_nobody_knows_writes_nothing(store: Store) -> None:
+async def test_an_answer_to_an_unknown_task_writes_nothing(store: Store) -> None:
     unknown = TaskAnswer(key=TaskKey("x/y/0", 1), epoch=1)
     assert await answer(store, unknown) == {unknown.key}
 
@@ -387,7 +387,7 @@ async def test_that_a_task_is_to_end_is_remembered_over_a_crash(store: Store) ->
     assert numbers(await claim(store)) == {run_id(3)}
 
 
-async def test_an_agent_that_was_not_told_yet_is_told_after_a_crash(store: Store) -> None:
+async def test_an_agent_without_its_cancel_request_gets_it_after_a_crash(store: Store) -> None:
     await queue(store, task(1))
     (claimed,) = await claim(store, DEAD)
     await answer(store, taken(claimed), owner=DEAD)

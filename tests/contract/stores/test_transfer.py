@@ -272,7 +272,7 @@ async def test_a_store_says_when_it_was_exported(store: Store, clock: FakeClock,
         await import_store(store, tmp_path / "first", no_progress)
 
 
-async def test_a_store_whose_tasks_somebody_holds_is_not_exported(
+async def test_a_store_with_claimed_tasks_is_not_exported(
     store: Store, clock: FakeClock, tmp_path: Path, is_shared: bool
 ) -> None:
     await hold(store, ME)

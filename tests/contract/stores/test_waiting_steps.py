@@ -10,7 +10,7 @@ from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transiti
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 from trunkline.machine.state import StepState, StepStatus, WaitingFor
-from trunkline.stores.base import Store, WaitingStep, WaitPlace, WorkflowVersion
+from trunkline.stores.base import Store, WaitingStep, WaitPosition, WorkflowVersion
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +53,7 @@ async def test_a_step_that_asks_is_given_with_all_that_it_asks(store: Store) -> 
     await record(store, 1, asking(since=5))
     assert await store.runs.waiting_steps(limit=10) == [
         WaitingStep(
-            place=WaitPlace(Instant(5), run_id(1), "a"),
+            place=WaitPosition(Instant(5), run_id(1), "a"),
             workflow_id=id_of("w"),
             workflow_name="w",
             workflow_version=1,

@@ -128,7 +128,9 @@ async def test_an_agent_that_does_not_answer_is_left_alone_in_time(shared_system
     assert trial["exchanges"][0]["response"] is None
 
 
-async def test_an_agent_that_asks_is_told_that_nobody_answers(shared_system: RunningSystem) -> None:
+async def test_an_agent_that_asks_is_cancelled_because_no_one_can_answer(
+    shared_system: RunningSystem,
+) -> None:
     system = shared_system
     asks = jsonrpc_task("Which one?", state="input-required")
     async with ScriptedAgent(asks, jsonrpc_task("", state="canceled")) as agent:

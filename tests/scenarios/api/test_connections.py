@@ -32,7 +32,7 @@ async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class ImpatientClient(ApiConnection):
-    """A patience that a test can outwait."""
+    """Limits that a test can wait for."""
 
     head_seconds = 0.01
     body_seconds = 0.01

@@ -139,7 +139,7 @@ async def test_a_client_that_leaves_does_not_disturb_the_run(
     assert len(agent.calls) == STEPS
 
 
-async def test_a_stream_of_a_finished_run_begins_where_it_is_told(
+async def test_a_stream_of_a_finished_run_begins_after_last_event_id(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
     run = await system.run("chain")

@@ -60,7 +60,7 @@ def address(call: str) -> tuple[str, str]:
     return method, "/" + re.sub(r"\{\w+\}", "1", path)
 
 
-async def test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key(tmp_path: Path) -> None:
+async def test_only_livez_and_the_hooks_of_agents_answer_without_a_key(tmp_path: Path) -> None:
     await create_key(tmp_path)
     async with guarded_system(tmp_path) as system:
         assert (await system.call("GET", "//livez")).status == 200
@@ -76,7 +76,7 @@ async def test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key(tmp
                 assert "trunkline keys create" in str(answer.json["fix"])
 
 
-async def test_without_keys_nobody_comes_in_by_a_foreign_name(tmp_path: Path) -> None:
+async def test_without_keys_no_foreign_host_name_is_accepted(tmp_path: Path) -> None:
     """As a website does whose name suddenly leads to this machine."""
     async with running_system(tmp_path, public_url="https://trunkline.example") as system:
         refused = await system.call("GET", "/runs", headers={"Host": "evil.example"})
@@ -151,7 +151,7 @@ async def test_a_revoked_key_opens_nothing_after_two_seconds(tmp_path: Path) -> 
         assert (await system.call("GET", "/runs", headers=bearer(other))).status == 200
 
 
-async def test_a_key_made_beside_the_running_server_opens_it(tmp_path: Path) -> None:
+async def test_a_key_created_while_the_server_runs_is_accepted(tmp_path: Path) -> None:
     await create_key(tmp_path, name="first")
     async with guarded_system(tmp_path) as system:
         key = await create_key(tmp_path, "operator", "second")
@@ -159,7 +159,7 @@ async def test_a_key_made_beside_the_running_server_opens_it(tmp_path: Path) -> 
         assert answer.status == 404
 
 
-async def test_without_a_key_in_use_the_door_does_not_open(tmp_path: Path) -> None:
+async def test_without_an_active_key_no_request_is_accepted(tmp_path: Path) -> None:
     with pytest.raises(NotAllowed, match="without an API key"):
         async with running_system(tmp_path, host="0.0.0.0"):
             pass

@@ -203,7 +203,7 @@ WRONG: dict[str, tuple[str, Json, int]] = {
     "no share": ("canary", {}, 422),
     "an unknown word": ("canary", {"percent": 1, "percents": 2}, 422),
     "no protocol": ("canary", {"percent": 1, "target": {"protocol": "smtp"}}, 422),
-    "an unknown limit": ("canary", {"percent": 1, "limits": {"patience": 1}}, 422),
+    "an unknown limit": ("canary", {"percent": 1, "limits": {"unknown": 1}}, 422),
     "nothing attested": ("ready", {"note": " "}, 422),
     "nobody": ("ready", {"note": "x", "who": "a\nb"}, 422),
     "nowhere to go": ("cutover", {"force": True, "why": "x"}, 409),

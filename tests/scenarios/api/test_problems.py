@@ -84,7 +84,7 @@ async def test_an_unknown_run_is_not_found_before_a_stream_of_it_begins(system: 
         ("DELETE", "//asyncapi.json", "GET"),
     ],
 )
-async def test_a_wrong_method_is_told_the_right_ones(
+async def test_a_wrong_method_gets_the_allowed_ones(
     system: RunningSystem, method: str, path: str, allowed: str
 ) -> None:
     answer = await system.call(method, path)

@@ -45,7 +45,7 @@ def path_of(target: PushTarget) -> str:
     return "/" + target.url.removeprefix("http://trunkline.example")
 
 
-async def test_an_agent_that_rings_is_asked_at_once_and_only_its_answer_counts(tmp_path: Path) -> None:
+async def test_an_agent_that_pushes_is_polled_at_once_and_only_its_answer_counts(tmp_path: Path) -> None:
     async with working(tmp_path) as (system, agent, run_id, target):
         agent.script(jsonrpc_task("Sunny"))
         answer = await system.call("POST", path_of(target), LIE, {HEADER: target.token})
@@ -66,7 +66,7 @@ async def test_the_header_without_its_x_will_do(tmp_path: Path) -> None:
     assert answer.status == 204
 
 
-async def test_a_ring_that_is_repeated_asks_again_and_does_nothing_once_the_task_is_over(
+async def test_a_repeated_push_polls_again_and_does_nothing_once_the_task_is_over(
     tmp_path: Path,
 ) -> None:
     async with working(tmp_path) as (system, agent, run_id, target):
@@ -83,7 +83,7 @@ async def test_a_ring_that_is_repeated_asks_again_and_does_nothing_once_the_task
     assert len(agent.calls) == calls
 
 
-async def test_whoever_lacks_the_address_or_the_token_is_refused_alike(tmp_path: Path) -> None:
+async def test_a_push_with_a_wrong_address_or_token_is_refused_alike(tmp_path: Path) -> None:
     async with working(tmp_path) as (system, agent, _, target):
         path, token = path_of(target), target.token
         refused = [
@@ -101,7 +101,7 @@ async def test_whoever_lacks_the_address_or_the_token_is_refused_alike(tmp_path:
     assert len(agent.calls) == 1
 
 
-async def test_another_method_is_told_so(tmp_path: Path) -> None:
+async def test_another_method_is_rejected_with_the_right_one(tmp_path: Path) -> None:
     async with working(tmp_path) as (system, _, _, target):
         for method in ("GET", "PUT", "DELETE"):
             answer = await system.call(method, path_of(target))
@@ -122,7 +122,7 @@ async def test_no_key_is_needed_where_everything_else_needs_one(tmp_path: Path) 
     assert statuses == [204, 404, 405, 401]
 
 
-async def test_a_body_of_100_megabytes_is_not_read_and_the_ring_is_heard(tmp_path: Path) -> None:
+async def test_a_push_with_a_body_of_100_megabytes_counts_though_the_body_is_not_read(tmp_path: Path) -> None:
     async def much() -> AsyncIterator[bytes]:
         for _ in range(100):
             yield bytes(1024 * 1024)

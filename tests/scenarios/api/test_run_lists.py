@@ -146,7 +146,7 @@ async def test_what_cannot_be_asked_is_refused_with_the_place(
     assert query.partition("=")[0] in str(answer.json["errors"])
 
 
-async def test_the_doorbell_rings_for_a_run_that_begins_and_ends(
+async def test_a_notification_wakes_watchers_of_a_run_that_begins_and_ends(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
     bell = change_notifications(system)

@@ -261,7 +261,7 @@ async def test_the_key_says_who_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("role", EVERY_ROLE)
-async def test_a_key_is_told_its_name_and_its_role(tmp_path: Path, role: KeyRole) -> None:
+async def test_a_key_can_read_its_own_name_and_role(tmp_path: Path, role: KeyRole) -> None:
     key = await create_key(tmp_path, role, "ann")
     async with guarded_system(tmp_path) as system:
         answer = await system.call("GET", "/me", headers=bearer(key))

@@ -249,12 +249,10 @@ async def test_ctrl_c_leaves_the_run_running_and_says_so(trunkline: Trunkline, t
 
     async with ScriptedAgent(slow) as agent:  # pyright: ignore[reportArgumentType] - a dict is JSON
         await trunkline("agents", "create", "Patient", agent.url, "--protocol", "simple-a2a")
-        following = await start(
-            trunkline_url, "run", workflow("patience", "wait: {agent: Patient}"), "--follow"
-        )
+        following = await start(trunkline_url, "run", workflow("slow", "wait: {agent: Patient}"), "--follow")
         assert following.stdout is not None
         line = await following.stdout.readline()
-        assert b"run started (patience v1, " in line
+        assert b"run started (slow v1, " in line
         following.send_signal(signal.SIGINT)
         _, err = await following.communicate()
         assert following.returncode == 130

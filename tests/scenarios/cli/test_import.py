@@ -48,7 +48,7 @@ async def test_files_are_written_that_can_be_applied(trunkline: Trunkline) -> No
     assert (refused.code, Path("out/workflows/brew-and-taste.yaml").read_text()) == (4, "mine")
 
 
-async def test_what_is_missing_is_told_in_the_file_too_and_not_saved(trunkline: Trunkline) -> None:
+async def test_what_is_missing_is_reported_in_the_file_too_and_not_saved(trunkline: Trunkline) -> None:
     file = write("odd.json", odd("odd-one"))
     printed = await trunkline("import", "--from", "litecone", file)
     applied = await trunkline("import", "--from", "litecone", file, "--apply", "--json")

@@ -79,7 +79,7 @@ async def test_what_a_function_returned_answers_the_agent_that_waits_for_it(trun
     ]
 
 
-async def test_an_outcome_that_nobody_knows_is_resolved_from_the_inbox(trunkline: Trunkline) -> None:
+async def test_an_unknown_outcome_is_resolved_from_the_inbox(trunkline: Trunkline) -> None:
     async with ScriptedAgent(Hangup()) as agent:
         run_id = await waiting(trunkline, agent, "Rude", ", delivery: at_most_once")
         listed = await trunkline("inbox", "list", "--kind", "outcome", "--json")

@@ -95,7 +95,7 @@ def test_a_name_is_one_keys_until_that_is_revoked(tmp_path: Path) -> None:
     ("arguments", "code"),
     [(("create", "a"), 2), (("create", "a", "--role", "root"), 2), (("create", "a b", "--role", "admin"), 7)],
 )
-def test_a_wish_that_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], code: int) -> None:
+def test_an_invalid_request_is_refused(tmp_path: Path, arguments: tuple[str, ...], code: int) -> None:
     result = trunkline("keys", *arguments, "--data", str(tmp_path))
     assert (result.code, result.out) == (code, "")
 

@@ -205,7 +205,9 @@ def _list(value: Json) -> list[Json]:
     return value
 
 
-async def test_a_message_of_another_version_is_told_and_put_aside(tmp_path: Path, kafka: TopicReader) -> None:
+async def test_a_message_of_another_version_is_logged_and_becomes_a_dead_letter(
+    tmp_path: Path, kafka: TopicReader
+) -> None:
     async with server_process(tmp_path) as server:
         await runs_through(server)
         (sent, *_) = await kafka.written(kafka.topics.tasks)

@@ -26,7 +26,7 @@ async def letters(system: RunningSystem, number: int) -> list[JsonObject]:
     return found
 
 
-async def test_a_message_of_another_version_is_put_aside_as_it_came_with_what_to_do(
+async def test_a_message_of_another_version_becomes_a_dead_letter_with_what_to_do(
     kafka: TopicReader, capsys: pytest.CaptureFixture[str]
 ) -> None:
     topics = kafka.topics
@@ -48,7 +48,7 @@ async def test_a_message_of_another_version_is_put_aside_as_it_came_with_what_to
         assert {letter["topic"] for letter in found} == {topics.tasks, topics.results}  # pyright: ignore[reportUnhashable] - texts
         for letter in found:
             assert "has version 2" in str(letter["reason"])
-            assert "Bring every process to the same version" in str(letter["reason"])
+            assert "Upgrade all processes to the same version" in str(letter["reason"])
         assert await executor.metric("trunkline_dead_letters_total", reason="version") == 1
         assert await bridge.metric("trunkline_dead_letters_total", reason="version") == 1
         assert (await api.run("one"))["status"] == "COMPLETED"

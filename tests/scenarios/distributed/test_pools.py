@@ -116,7 +116,7 @@ async def test_a_cancel_reaches_the_bridge_of_the_pool(pool: str) -> None:
         await far.caller_left()
 
 
-async def test_a_long_task_of_a_pool_is_asked_for_and_told_to_stop_by_its_bridge(pool: str) -> None:
+async def test_a_long_task_of_a_pool_is_polled_and_cancelled_by_its_bridge(pool: str) -> None:
     def works_on(call: Call) -> Json:
         return jsonrpc_task("", state="canceled" if call.method == "tasks/cancel" else "working")(call)
 

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 HEADER = "X-A2A-Notification-Token"
 
 
-async def test_a_ring_at_the_api_wakes_the_bridge_that_is_elsewhere() -> None:
+async def test_a_push_to_the_api_wakes_the_bridge_in_another_process() -> None:
     # Time stands still: nobody asks the agent unless it rings.
     clock = FakeClock()
     async with (

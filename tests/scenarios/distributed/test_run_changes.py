@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 ONE: JsonObject = {"name": "one", "steps": {"only": {"agent": "Agent"}}}
 
 
-async def test_a_doorbell_rings_for_a_run_that_another_process_has_begun_and_moved() -> None:
+async def test_a_notification_wakes_watchers_of_a_run_that_another_process_drives() -> None:
     async with (
         ScriptedAgent(simple_success("ok")) as agent,
         serving_roles("api") as system,

@@ -65,7 +65,7 @@ async def test_a_message_starts_a_run_once_whichever_api_takes_it(kafka: TopicRe
     assert len(agent.calls) == 7
 
 
-async def test_what_cannot_be_started_is_put_aside_and_started_when_the_reason_is_gone(
+async def test_a_start_command_that_fails_becomes_a_dead_letter_and_works_when_replayed(
     kafka: TopicReader, commands: str
 ) -> None:
     async with (

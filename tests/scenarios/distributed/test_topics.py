@@ -93,7 +93,7 @@ async def test_the_events_of_a_run_are_its_history(distributed: RunningSystem, k
     assert {(event["subject"], event["workflow"]) for event in told} == {(str(run["id"]), "greet")}  # pyright: ignore[reportUnhashable] - texts
 
 
-async def test_a_poisoned_record_is_put_aside_replayed_and_comes_back(
+async def test_a_poisoned_record_becomes_a_dead_letter_again_after_a_replay(
     distributed: RunningSystem, kafka: TopicReader
 ) -> None:
     for topic in (kafka.topics.tasks, kafka.topics.results, kafka.topics.commands):

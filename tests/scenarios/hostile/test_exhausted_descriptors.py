@@ -59,7 +59,7 @@ async def test_a_call_without_a_descriptor_waits_and_costs_no_attempt(tmp_path: 
     assert step_of(run, "only")["attempts"] == 1
 
 
-async def test_strangers_that_only_connect_stop_no_run(tmp_path: Path) -> None:
+async def test_clients_that_only_connect_stop_no_run(tmp_path: Path) -> None:
     async with (
         ScriptedAgent(simple_success("ok")) as agent,
         running_system(tmp_path, max_connections=40, max_connections_per_address=40) as system,

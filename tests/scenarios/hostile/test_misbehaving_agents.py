@@ -148,7 +148,7 @@ def test_bytes_beyond_the_length_never_become_the_next_answer() -> None:
     uvloop.run(main())
 
 
-def test_an_answer_nobody_asked_for_never_answers_the_next_request() -> None:
+def test_an_unsolicited_answer_never_answers_the_next_request() -> None:
     async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(OK)

@@ -153,14 +153,14 @@ async def test_what_is_no_answer_is_logged_and_passed_over(tmp_path: Path) -> No
     ]
 
 
-async def test_a_late_answer_is_nobody_elses(tmp_path: Path) -> None:
+async def test_a_late_answer_is_not_given_to_another_request(tmp_path: Path) -> None:
     async with running("backwards", tmp_path) as transport:
         assert (await unanswered(transport, request("late"))).code == "agent_timeout"
         answers = await asyncio.gather(*(result(transport, request(n, params=n)) for n in (1, 2)))
     assert answers == [1, 2]
 
 
-async def test_a_late_answer_without_an_id_is_nobody_elses(tmp_path: Path) -> None:
+async def test_a_late_answer_without_an_id_is_not_given_to_another_request(tmp_path: Path) -> None:
     async with running("unreadable", tmp_path) as transport:
         assert await result(transport, request(1, "begin")) == "begun"
         assert (await error(transport, request(2), SHORT)).code == "agent_timeout"
@@ -189,7 +189,9 @@ async def test_headers_and_tls_are_not_for_programs(tmp_path: Path) -> None:
         pytest.param(b'{"id":1,"bot_token":"xoxb-hidden', "not a JSON object whose id", id="no JSON"),
     ],
 )
-async def test_what_cannot_be_told_from_others_is_not_sent(tmp_path: Path, body: bytes, why: str) -> None:
+async def test_a_request_that_cannot_be_matched_with_its_answer_is_not_sent(
+    tmp_path: Path, body: bytes, why: str
+) -> None:
     async with running("echo", tmp_path) as transport:
         refused = await error(transport, body)
     assert (refused.code, refused.sent) == ("request_not_encodable", False)
@@ -282,7 +284,7 @@ async def test_a_program_that_dies_at_once_is_started_again_later_each_time() ->
     assert "is not running" in unsent.message
 
 
-async def test_a_start_that_nobody_waits_for_any_more_ends_without_a_complaint() -> None:
+async def test_a_start_without_a_waiting_caller_ends_without_an_error() -> None:
     complaints: list[str] = []
     loop = asyncio.get_running_loop()
     before = loop.get_exception_handler()
@@ -335,14 +337,14 @@ async def test_a_program_is_started_again_only_when_its_last_life_is_over(tmp_pa
 # --- the end
 
 
-async def test_a_program_that_does_not_read_is_told_to_end(tmp_path: Path) -> None:
+async def test_a_program_that_does_not_read_is_terminated(tmp_path: Path) -> None:
     with capture_logs() as logs:
         async with running("deaf", tmp_path, end_seconds=SHORT) as transport:
             await unanswered(transport, request(1))
     assert [line["how"] for line in logs if line["event"] == "program_ended"] == ["was ended by SIGTERM"]
 
 
-async def test_a_program_that_does_not_end_when_told_to_is_ended(tmp_path: Path) -> None:
+async def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     with capture_logs() as logs:
         async with running("stubborn", tmp_path, end_seconds=SHORT) as transport:
             await result(transport, request(1))

@@ -91,7 +91,7 @@ async def opened_and_left(transport: HttpTransport, url: str) -> None:
     ],
     ids=["chunked", "byte by byte", "with a length", "until the close", "after an interim answer"],
 )
-def test_a_stream_that_is_ended_properly_is_heard_to_its_end(talk: ConnectionScript) -> None:
+def test_a_stream_that_ends_properly_is_read_to_its_end(talk: ConnectionScript) -> None:
     assert heard(talk) == (b"".join(EVENTS), None)
 
 
@@ -292,7 +292,7 @@ def test_a_stream_that_is_left_in_the_middle_closes_its_connection() -> None:
     uvloop.run(main())
 
 
-def test_a_stream_that_was_heard_to_its_end_leaves_its_connection_to_the_next() -> None:
+def test_a_stream_that_was_read_to_its_end_leaves_its_connection_to_the_next() -> None:
     async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             await agent.request(reader)

@@ -102,7 +102,7 @@ def refused(certificate_file: Path | None, trusted: ssl.SSLContext | None = None
     return error
 
 
-def test_a_trusted_certificate_is_spoken_to_and_its_connection_used_again(tmp_path: Path) -> None:
+def test_a_server_with_a_trusted_certificate_is_called_and_its_connection_reused(tmp_path: Path) -> None:
     file = certificate(tmp_path)
 
     async def main() -> None:
@@ -115,7 +115,7 @@ def test_a_trusted_certificate_is_spoken_to_and_its_connection_used_again(tmp_pa
     uvloop.run(main())
 
 
-def test_a_certificate_nobody_signed_is_refused(tmp_path: Path) -> None:
+def test_a_self_signed_certificate_is_refused(tmp_path: Path) -> None:
     error = refused(certificate(tmp_path))
     assert error.code == "agent_tls_failed"
     assert "certificate" in error.message

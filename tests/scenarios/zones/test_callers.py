@@ -117,7 +117,7 @@ async def test_a_token_that_is_wrong_runs_nothing(
     assert reasons(tmp_path) == [reason]
 
 
-async def test_a_stranger_is_answered_before_its_body_has_come(tmp_path: Path) -> None:
+async def test_an_unauthenticated_caller_is_answered_before_its_body_arrives(tmp_path: Path) -> None:
     async with zone_server(zone_with(SIGNED), tmp_path) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
         writer.write(b"POST / HTTP/1.1\r\nHost: zone\r\nContent-Length: 50000000\r\n\r\n{")

@@ -96,7 +96,7 @@ class Wire:
         return [head.partition("Authorization: ")[2].partition("\r\n")[0] for head in self.heads]
 
 
-async def test_each_sending_is_signed_anew_and_the_work_runs_once(tmp_path: Path) -> None:
+async def test_each_sending_has_its_own_signature_and_the_work_runs_once(tmp_path: Path) -> None:
     desk = GatedZone(SIGNED)
     desk.gate.set()
     async with zone_server(desk.opened(), tmp_path) as zone_url, asyncio.timeout(PATIENCE_SECONDS):
@@ -113,7 +113,7 @@ async def test_each_sending_is_signed_anew_and_the_work_runs_once(tmp_path: Path
     assert newest_refusals(tmp_path, 10) == []
 
 
-async def test_a_caller_that_the_zone_does_not_know_is_told_at_once(tmp_path: Path) -> None:
+async def test_a_caller_that_the_zone_does_not_know_is_rejected_immediately(tmp_path: Path) -> None:
     stranger: JsonObject = {**SIGNER, "key": signing_key()[0]}
     async with (
         asyncio.timeout(PATIENCE_SECONDS),

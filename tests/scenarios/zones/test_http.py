@@ -29,7 +29,7 @@ CALL = encode({"jsonrpc": "2.0", "id": "1", "method": "echo", "params": {"text":
 
 
 class ImpatientClient(ZoneConnection):
-    """A patience that a test can outwait."""
+    """Limits that a test can wait for."""
 
     head_seconds = 0.05
     body_seconds = 0.05
@@ -193,7 +193,7 @@ async def test_a_browser_is_turned_away(tmp_path: Path) -> None:
     assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_whoever_is_not_authenticated_is_401_before_anything_is_read(tmp_path: Path) -> None:
+async def test_an_unauthenticated_request_is_401_before_its_body_is_read(tmp_path: Path) -> None:
     zone = make_zone(
         policy=ZonePolicy(callers={"verification": CallerRules(certificates=("spiffe://zones/v",))})
     )

@@ -122,7 +122,7 @@ async def test_what_is_no_request_is_answered_too(tmp_path: Path) -> None:
     assert {json.loads(line)["error"]["code"] for line in out.splitlines()} == {-32700, -32600}
 
 
-async def test_whoever_has_started_it_is_the_caller(tmp_path: Path) -> None:
+async def test_the_process_that_started_it_is_the_caller(tmp_path: Path) -> None:
     policy = tmp_path / "policy.json"
     policy.write_text('{"callers": {"parent": {"methods": ["wait"]}}}')
     async with serving(tmp_path, "--policy", str(policy)) as process:
@@ -148,7 +148,7 @@ async def test_sigterm_lets_what_is_under_way_end(tmp_path: Path) -> None:
         assert await process.wait() == 0
 
 
-async def test_it_ends_when_nobody_reads_its_answers(tmp_path: Path) -> None:
+async def test_it_ends_when_its_answers_are_not_read(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "trunkline", "zone", "serve", "chatty_zone:zone", "--stdio"),
@@ -168,7 +168,7 @@ async def test_it_ends_when_nobody_reads_its_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [("--port", "0"), ("--host", "127.0.0.1"), ("--open",)])
-async def test_an_address_beside_it_is_refused(tmp_path: Path, flags: tuple[str, ...]) -> None:
+async def test_stdio_cannot_be_combined_with_an_address(tmp_path: Path, flags: tuple[str, ...]) -> None:
     async with serving(tmp_path, *flags) as process:
         out, err = await process.communicate()
     assert (process.returncode, out) == (2, b"")

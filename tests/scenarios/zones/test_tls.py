@@ -114,7 +114,7 @@ async def test_a_certificate_that_the_authority_has_not_signed_gets_no_connectio
             await names_of(url, client)
 
 
-def test_nothing_older_than_tls_1_2_is_spoken(tmp_path: Path) -> None:
+def test_nothing_older_than_tls_1_2_is_accepted(tmp_path: Path) -> None:
     certificate, key = files(tmp_path, certificate=SERVER[0], key=SERVER[1])
     assert ServerTls(certificate, key).context().minimum_version == ssl.TLSVersion.TLSv1_2
 

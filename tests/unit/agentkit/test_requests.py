@@ -140,9 +140,7 @@ async def test_a_batch_is_answered_one_by_one(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("version", "is_spoken"), [("", True), ("0.3", True), ("1.0", True), ("1.0.1", True), ("2.0", False)]
 )
-async def test_a_version_that_is_not_spoken_is_refused(
-    agent: Agent, version: str, *, is_spoken: bool
-) -> None:
+async def test_an_unsupported_version_is_refused(agent: Agent, version: str, *, is_spoken: bool) -> None:
     body = request("SendMessage", V1.params())
     answer = (await post(agent, body, headers={"a2a-version": version})).json
     if is_spoken:
@@ -173,7 +171,7 @@ SIMPLE: list[tuple[str, JsonObject, str]] = [
 
 
 @pytest.mark.parametrize(("_", "body", "reason"), SIMPLE, ids=[row[0] for row in SIMPLE])
-async def test_a_wrong_request_of_simple_a2a_is_told_so_in_its_own_form(
+async def test_an_invalid_simple_a2a_request_gets_a_simple_a2a_error(
     agent: Agent, _: str, body: JsonObject, reason: str
 ) -> None:
     answer = await post(agent, body)
@@ -193,7 +191,7 @@ async def test_simple_a2a_takes_any_input(agent: Agent, given: Json, seen: str) 
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
-async def test_how_much_history_is_sent_is_the_callers_wish(agent: Agent, version: Version) -> None:
+async def test_how_much_history_is_sent_is_the_callers_choice(agent: Agent, version: Version) -> None:
     task = version.task(await result_of(agent, version.send, version.params()))
     none = await result_of(agent, version.get, {"id": task["id"], "historyLength": 0})
     one = await result_of(agent, version.get, {"id": task["id"], "historyLength": 1})
@@ -245,7 +243,7 @@ async def test_a_page_in_a_browser_is_turned_away(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/", 404), ("PUT", "/", 405)])
-async def test_other_requests_are_told_what_to_send(
+async def test_other_requests_get_an_error_that_says_what_to_send(
     agent: Agent, method: str, path: str, status: int
 ) -> None:
     answer = await begin(agent, method=method, path=path).answer()

@@ -53,7 +53,7 @@ FIELDS = [
 CARDS = st.dictionaries(st.sampled_from(FIELDS), VALUES)
 
 
-def test_a_card_of_0_3_has_one_address_and_others_beside_it() -> None:
+def test_a_card_of_0_3_has_one_main_address_and_additional_ones() -> None:
     card = CARD | {"additionalInterfaces": [{"url": "http://a/g", "transport": "grpc"}, {"url": "x"}, 5]}
     assert read_card(encode(card)).interfaces == (
         AgentInterface(url="http://a/", transport="JSONRPC", protocol_version="0.3.0"),

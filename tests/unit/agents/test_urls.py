@@ -29,7 +29,7 @@ def test_a_url_is_taken_apart(url: str, host: str, port: int, target: str, autho
     assert check_url(url) is None
 
 
-def test_an_address_is_told_from_a_name() -> None:
+def test_an_address_is_distinguished_from_a_name() -> None:
     assert parse_url("http://127.0.0.1/").address == ip_address("127.0.0.1")
     assert parse_url("http://[::1]/").address == ip_address("::1")
     assert parse_url("http://1e100.net/").address is None

@@ -79,7 +79,7 @@ async def test_a_path_that_no_operation_has_is_unknown(path: str) -> None:
     assert "urn:trunkline:problem:unknown-route" in body
 
 
-async def test_a_wrong_method_is_told_all_that_the_path_has() -> None:
+async def test_a_wrong_method_gets_all_methods_of_the_path() -> None:
     status, _, headers = await call("PUT", "/runs/r1")
     assert (status, headers[b"allow"]) == (405, b"DELETE, GET")
 

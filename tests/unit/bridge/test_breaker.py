@@ -169,7 +169,7 @@ async def failures(store: Store) -> int:
     return (await store.agents.load("A")).state.breaker.failures
 
 
-async def test_an_opening_is_counted_and_told_once(store: Store) -> None:
+async def test_an_opening_is_counted_and_logged_once(store: Store) -> None:
     bridge = BreakerSetup(store)
     claims = await claimed(store, 4)
     with capture_logs() as lines:
@@ -225,7 +225,7 @@ async def test_nothing_is_noted_of_an_agent_without_a_breaker(store: Store) -> N
     assert await failures(store) == 0
 
 
-async def test_probing_and_closing_are_told_once(store: Store, clock: FakeClock) -> None:
+async def test_probing_and_closing_are_logged_once(store: Store, clock: FakeClock) -> None:
     bridge = BreakerSetup(store)
     for each in await claimed(store, 2):
         await bridge.ends(call_result(each, "error", DOWN))

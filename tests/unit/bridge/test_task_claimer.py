@@ -278,7 +278,7 @@ async def test_a_bridge_that_is_to_stop_claims_nothing_more(store: Store) -> Non
     assert (await store.backlog.count()).queued_tasks == 1
 
 
-async def test_a_call_that_must_not_be_made_twice_is_told_as_unknown_and_that_is_kept(store: Store) -> None:
+async def test_an_unrepeatable_call_is_reported_as_unknown_and_stays_so(store: Store) -> None:
     bridge = BridgeUnderTest(store)
     await queue(store, task(1, at_most_once=True))
     await claim(store, DEAD)
@@ -307,9 +307,7 @@ async def test_what_the_dead_have_left_is_taken_only_by_who_holds_a_lease_itself
     await bridge.end()
 
 
-async def test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_called(
-    store: Store, clock: FakeClock
-) -> None:
+async def test_a_claim_whose_commit_was_reported_as_failed_is_called(store: Store, clock: FakeClock) -> None:
     heartbeat = Heartbeat(store, ME, Lease())
     bridge = BridgeUnderTest(store, heartbeat=heartbeat)
     await heartbeat.beat()
@@ -327,7 +325,7 @@ async def test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_call
     await bridge.end()
 
 
-async def test_an_agent_that_goes_on_when_the_stop_comes_is_told(store: Store, clock: FakeClock) -> None:
+async def test_an_agent_that_still_works_at_shutdown_is_reported(store: Store, clock: FakeClock) -> None:
     heartbeat = Heartbeat(store, ME, Lease())
     bridge = BridgeUnderTest(store, heartbeat=heartbeat)
     await heartbeat.beat()

@@ -87,7 +87,7 @@ async def test_a_decision_that_is_not_written_begins_no_child(executor: Executor
     assert (await executor.run(child_run_id(run_id, "c", 1)))[0].status == "PENDING"
 
 
-async def test_a_child_is_told_what_happens_to_its_parent(executor: ExecutorHarness, parent: RunId) -> None:
+async def test_a_child_receives_what_happens_to_its_parent(executor: ExecutorHarness, parent: RunId) -> None:
     await executor.turn()
     child = child_run_id(parent, "c", 1)
     await executor.put(parent, "pause", PauseRequested())

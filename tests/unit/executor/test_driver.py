@@ -200,7 +200,7 @@ async def test_a_timer_that_was_taken_in_a_turn_that_failed_is_taken_again(execu
     assert (await executor.run(run_id))[0].status == "FAILED"
 
 
-async def test_who_watches_a_run_is_told_when_a_change_is_durable(executor: ExecutorHarness) -> None:
+async def test_watchers_of_a_run_are_woken_when_a_change_is_durable(executor: ExecutorHarness) -> None:
     run_id = await executor.start(CHAIN)
     with executor.watchers.watch(run_id) as watch:
         await executor.put(run_id, "pause/1", PauseRequested())

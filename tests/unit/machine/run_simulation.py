@@ -365,9 +365,11 @@ class RunSimulation:
 
     def _check_reply_deadline(self, step: StepState) -> None:
         is_timed = f"reply/{step.name}/{step.attempts}/{step.replies}" in self.play.timers
-        patience = self.play.state.workflow.plan(step.name).definition.reply_timeout
+        reply_timeout = self.play.state.workflow.plan(step.name).definition.reply_timeout
         asks = step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind == "input"
-        assert is_timed == (asks and patience is not None), "a question and its deadline do not go together"
+        assert is_timed == (asks and reply_timeout is not None), (
+            "a question and its deadline do not go together"
+        )
 
     def _restored(self) -> RunState:
         state = msgspec.structs.replace(

@@ -72,7 +72,7 @@ def test_a_retry_that_comes_due_while_its_run_is_failing_starts_no_call() -> Non
     assert play.state.status == "FAILED"
 
 
-def test_a_reply_to_a_run_that_is_failing_starts_no_call_and_the_agent_is_told() -> None:
+def test_a_reply_to_a_failing_run_starts_no_call_and_the_agent_is_cancelled() -> None:
     play = MachineHarness("{name: w, steps: {a: {agent: A}, b: {agent: B}, d: {agent: D}}}")
     play.start()
     play.ask("b")

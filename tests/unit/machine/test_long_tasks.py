@@ -36,7 +36,7 @@ def test_news_that_an_agent_is_still_working_is_recorded_once() -> None:
     assert play.work("s").events == []
 
 
-def test_a_working_agent_that_fails_is_called_anew_without_its_old_task() -> None:
+def test_a_working_agent_that_fails_is_called_again_without_its_old_task() -> None:
     play = MachineHarness("{name: w, steps: {s: {agent: A, retry: {on: [any]}}}}")
     play.start()
     play.work("s")
@@ -121,7 +121,7 @@ def test_a_reply_to_a_paused_run_waits_for_its_resumption() -> None:
     assert (play.task("s").task_id, play.task("s").attempt) == (f"{play.state.id}/s/0.1", 1)
 
 
-def test_a_reply_that_nobody_asked_for_changes_nothing() -> None:
+def test_an_unrequested_reply_changes_nothing() -> None:
     play = MachineHarness(ONE)
     play.start()
     assert play.reply("s", "Hello?").events == []

@@ -56,7 +56,7 @@ def test_a_command_names_a_workflow_and_may_say_more(value: bytes, command: Star
         b'{"workflow": "w", "input": ' + b"9" * 10_000 + b"}",
     ],
 )
-def test_what_is_no_command_is_told_so(value: bytes) -> None:
+def test_an_invalid_command_is_unreadable(value: bytes) -> None:
     with pytest.raises(UnreadableMessage) as caught:
         read_command(record(value))
     assert caught.value.flaw == "malformed"

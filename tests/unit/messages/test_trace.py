@@ -37,7 +37,7 @@ def test_what_is_broken_is_no_context(broken: str) -> None:
 
 
 @pytest.mark.parametrize("state", [b"", b"a=1\r\nX-Evil: 1", b"x" * 513, "ü=1".encode()])
-def test_a_state_that_nobody_may_pass_on_is_dropped(state: bytes) -> None:
+def test_an_invalid_trace_state_is_dropped(state: bytes) -> None:
     assert TraceContext.read(f"00-{IDS}".encode(), state) == TraceContext(f"00-{IDS}")
 
 

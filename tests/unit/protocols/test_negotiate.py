@@ -150,7 +150,7 @@ def test_a_card_without_a_version_is_of_0_2_under_its_old_name_and_of_0_3_under_
     assert decided(old).protocol == "a2a-0.3"
 
 
-def test_nobody_asks_on_when_a_card_is_found() -> None:
+def test_no_further_card_is_requested_when_one_is_found() -> None:
     assert next_card_url(AGENT, fetched(AGENT, 404, CARD)) is None
 
 
@@ -358,7 +358,7 @@ def test_a_card_of_both_forms_is_read_as_both() -> None:
 @pytest.mark.parametrize(
     ("binding", "version"), [("GRPC", "1.0"), ("HTTP+JSON", "0.3"), ("JSONRPC", "2.0"), ("SOAP", "1.0")]
 )
-def test_what_is_not_spoken_is_refused_with_what_would_be(binding: str, version: str) -> None:
+def test_an_unsupported_offer_is_refused_with_the_supported_ones(binding: str, version: str) -> None:
     found = with_card(modern(interface("/", version, binding)))
     assert isinstance(found, UnclearDialect)
     assert f"{binding} {version}" in found.reason
@@ -451,7 +451,7 @@ def test_a_pinned_dialect_needs_no_card() -> None:
     assert isinstance(negotiate_pinned("a2a-0.3", AGENT, fetched(AGENT, 503, 404, 404, 404)), UnclearDialect)
 
 
-def test_a_pinned_dialect_is_spoken_where_the_operator_says() -> None:
+def test_a_pinned_dialect_is_used_at_the_operators_url() -> None:
     options = AgentOptions(endpoint_override="http://elsewhere/a")
     found = negotiate_pinned("a2a-1.0", AGENT, fetched(AGENT, modern(interface("/v1"))), options)
     assert isinstance(found, NegotiatedDialect)

@@ -98,7 +98,7 @@ def test_an_input_without_a_list_of_parts_spells_none_out(data: Json) -> None:
     assert parts_in(data) is None
 
 
-def test_what_stands_beside_the_parts_is_kept() -> None:
+def test_fields_next_to_the_parts_are_kept() -> None:
     data: Json = {"parts": ["a"], "lang": "en"}
     assert parts_in(data) == ["a"]
     assert fields_besides_parts(data) == {"lang": "en"}

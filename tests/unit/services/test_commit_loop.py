@@ -44,7 +44,7 @@ class FailsOnce(Writer):
             raise RuntimeError("on purpose")
 
 
-async def test_a_turn_that_fails_is_never_told_as_committed_and_leaves_nothing(
+async def test_a_turn_that_fails_is_never_reported_as_committed_and_leaves_nothing(
     store: Store, clock: FakeClock
 ) -> None:
     first, second = Writer(), FailsOnce()
@@ -58,7 +58,7 @@ async def test_a_turn_that_fails_is_never_told_as_committed_and_leaves_nothing(
     assert (await store.backlog.count()).outbox == 0
 
 
-async def test_parts_hear_of_a_commit_when_it_is_durable_and_all_have_worked(
+async def test_parts_are_notified_of_a_commit_when_it_is_durable_and_all_have_worked(
     store: Store, clock: FakeClock
 ) -> None:
     order: list[tuple[str, str]] = []

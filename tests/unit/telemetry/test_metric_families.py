@@ -52,7 +52,7 @@ def test_without_labels_too() -> None:
     assert "calls_total 3.0" in shown(ours)
 
 
-def test_the_time_of_the_first_is_told() -> None:
+def test_the_time_of_the_first_is_shown() -> None:
     ours, _ = both(["agent_name"])
     assert 'call_seconds_created{agent_name="one"} 1.' in text(ours)
     assert 'calls_created{agent_name="one"} 1.' in text(ours)

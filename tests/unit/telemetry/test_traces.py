@@ -40,7 +40,7 @@ async def test_nothing_is_sent_unless_it_is_asked_for(
     assert lines == []
 
 
-async def test_a_wish_for_traces_without_the_extra_is_answered_with_what_to_install(
+async def test_configured_traces_without_the_extra_name_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
@@ -64,7 +64,7 @@ async def test_the_log_shows_no_password_of_the_collector(monkeypatch: pytest.Mo
     assert [line["endpoint"] for line in lines] == ["http://127.0.0.1:1/otlp"]
 
 
-def test_a_process_that_somebody_has_instrumented_uses_what_is_there() -> None:
+def test_an_instrumented_process_uses_the_existing_provider() -> None:
     # In a process of its own: a provider can be set once.
     code = """
 import asyncio

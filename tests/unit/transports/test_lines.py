@@ -49,5 +49,5 @@ def test_a_line_of_just_the_longest_length_is_whole() -> None:
     assert read([b"12345\n123456\n"], longest=5) == [Line(b"12345"), Line(b"12345", is_whole=False)]
 
 
-def test_a_line_that_is_too_long_is_told_before_its_end() -> None:
+def test_a_line_that_is_too_long_is_an_error_before_its_end() -> None:
     assert LineReader(5).feed(b"1234567") == [Line(b"12345", is_whole=False)]

@@ -164,7 +164,7 @@ def test_findings_in_json_have_their_places_too() -> None:
     assert (finding.path, finding.line, finding.column) == ("steps.a.needs[0]", 3, 14)
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_text() -> None:
+def test_all_mistakes_are_reported_together_in_the_order_of_the_text() -> None:
     found = findings_in("""\
         name: flow
         stpes: 1
@@ -192,7 +192,7 @@ def test_the_error_itself_names_file_line_column_and_the_number_of_others() -> N
         load_workflow("nme: x\nstep: 1", source="flow.yaml")
 
 
-def test_a_generated_mistake_in_every_step_is_told_a_hundred_times() -> None:
+def test_a_mistake_in_every_step_is_reported_a_hundred_times_at_most() -> None:
     steps = "\n".join(
         f"  s{n}: {{agent: A, neds: [x], needs: [y{n}], when: zz.x{n} > 1}}" for n in range(3_000)
     )

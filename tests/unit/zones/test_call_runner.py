@@ -144,7 +144,7 @@ async def test_slow_work_is_accepted_and_its_result_is_there_later(hasty: WorkHa
     assert not hasty.work.is_busy
 
 
-async def test_a_task_is_nobody_elses(hasty: WorkHarness) -> None:
+async def test_a_task_belongs_to_its_bridge_alone(hasty: WorkHarness) -> None:
     task_id = task_of(await hasty.answer(hasty.job(GatedHandler())))
     assert hasty.work.result_of("another partner", task_id) is None
     assert hasty.work.result_of("partner", "another task") is None

@@ -164,7 +164,7 @@ async def test_a_stop_waits_for_accepted_work_too(store: ZoneFile) -> None:
         assert harness.work.result_of("partner", task_id) == ZoneCallSucceeded(HELLO)
 
 
-async def test_a_call_that_comes_during_a_stop_runs_nothing_and_is_told_so(store: ZoneFile) -> None:
+async def test_a_call_during_shutdown_is_rejected_and_runs_nothing(store: ZoneFile) -> None:
     async with work_harness(store) as harness:
         await harness.work.stop(0)
         handler = GatedHandler(is_open=True)
@@ -306,7 +306,7 @@ class SlowDisk:
         await self._accept(key)
 
 
-async def test_who_comes_while_it_is_being_accepted_is_told_so_too(
+async def test_a_repeated_call_during_acceptance_is_answered_accepted_too(
     store: ZoneFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = SlowDisk(store)

@@ -16,7 +16,7 @@ DETACHED_CALLS: Sequence[Rule] = (
         breaks="An agent that asks a question during a test call waits forever for a reply.",
         symbol="trunkline.bridge.calls.detached:DetachedCall._call",
         change=ReplaceText("trial", "shadow"),
-        caught_by=(f"{_TRIALS}::test_an_agent_that_asks_is_told_that_nobody_answers[embedded]",),
+        caught_by=(f"{_TRIALS}::test_an_agent_that_asks_is_cancelled_because_no_one_can_answer[embedded]",),
     ),
     Rule(
         name="test-call-is-short",

@@ -28,9 +28,7 @@ DIALECTS: Sequence[Rule] = (
         breaks="A client that may change an agent can have the agent's secret sent to another host.",
         symbol="trunkline.services.agents.registry:_origins",
         change=Change("assigned value", 2, of=2, becomes="(it.elts[0],)"),
-        caught_by=(
-            f"{_REGISTRY}::test_whoever_approves_another_host_must_know_the_secret_that_will_be_sent_there",
-        ),
+        caught_by=(f"{_REGISTRY}::test_approving_another_host_requires_the_secret_that_will_be_sent_there",),
         shows="DID NOT RAISE",
     ),
     Rule(

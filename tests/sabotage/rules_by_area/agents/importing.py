@@ -26,7 +26,7 @@ IMPORTING: Sequence[Rule] = (
         breaks="A field that the import does not know disappears without a warning.",
         symbol="trunkline.importing.litecone.source_fields:SourceFields.finish",
         change=Change("operand", 2, of=2, becomes="it.left is None"),
-        caught_by=(f"{_AGENTS}::test_what_is_not_carried_over_is_told[agent4-capabilities]",),
+        caught_by=(f"{_AGENTS}::test_what_is_not_converted_is_reported[agent4-capabilities]",),
     ),
     Rule(
         name="imported-text-names-no-secret",

@@ -94,7 +94,7 @@ MIGRATION_ROUTING: Sequence[Rule] = (
         symbol="trunkline.agents.migration.routing:endpoint_for",
         change=Change("pattern", 1, of=8, becomes="'cut_over' | 'finished' | 'shadow'"),
         caught_by=(
-            f"{_TWO_SIDES}::test_a_shadow_that_fails_hurts_nobody[embedded]",
+            f"{_TWO_SIDES}::test_a_failing_shadow_call_affects_no_run[embedded]",
             "tests/unit/agents/migration/test_routing.py::test_the_stage_decides_the_side[shadow-old]",
         ),
     ),

@@ -18,14 +18,14 @@ AGENT_LIMITS: Sequence[Rule] = (
         breaks="An agent is called faster than its rate limit.",
         symbol="trunkline.stores.sqlite.tables.agent_limits:ClaimBudget.write",
         change=Change("argument", 2, of=4, becomes="{}"),
-        caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[sqlite]",),
+        caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_over_all_bridges[sqlite]",),
     ),
     Rule(
         name="rate-tokens-kept-postgres",
         breaks="An agent is called faster than its rate limit.",
         symbol="trunkline.stores.postgres.tables.task_claims:PostgresTaskClaims.claim",
         change=Change("argument", 24, of=27, becomes="{}"),
-        caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[postgres]",),
+        caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_over_all_bridges[postgres]",),
     ),
     Rule(
         name="open-breaker-waits",
@@ -44,9 +44,9 @@ AGENT_LIMITS: Sequence[Rule] = (
         symbol="trunkline.agents.call_limits.breaker:calls_allowed",
         change=Change("condition", 2, of=3, becomes="it and it.args[0].status == 'open'"),
         caught_by=(
-            f"{_BREAKER}::test_probes_that_nobody_hears_of_are_replaced",
-            f"{_LIMITS}::test_a_probe_whose_bridge_died_blocks_nobody_for_ever[sqlite]",
-            f"{_LIMITS}::test_a_probe_whose_bridge_died_blocks_nobody_for_ever[postgres]",
+            f"{_BREAKER}::test_probes_without_a_result_are_replaced",
+            f"{_LIMITS}::test_a_probe_whose_bridge_died_does_not_block_for_ever[sqlite]",
+            f"{_LIMITS}::test_a_probe_whose_bridge_died_does_not_block_for_ever[postgres]",
         ),
     ),
     Rule(
@@ -69,7 +69,7 @@ AGENT_LIMITS: Sequence[Rule] = (
         symbol="trunkline.stores.agent_limits:CallAllowances.next_begin",
         change=Change("return value", becomes="None"),
         caught_by=(
-            f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[sqlite]",
+            f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_over_all_bridges[sqlite]",
             f"{_LIMITS}::test_failures_that_two_bridges_note_open_one_breaker[postgres]",
         ),
     ),

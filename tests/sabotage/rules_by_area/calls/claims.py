@@ -91,7 +91,7 @@ CLAIMS: Sequence[Rule] = (
         breaks="A task that is delivered twice is called twice.",
         symbol="trunkline.stores.postgres.tables.tasks:_PUT",
         change=ReplaceText("NOTHING", "UPDATE SET status = 'queued'"),
-        caught_by=(f"{_OUTBOX}::test_whoever_sends_a_task_again_gets_the_result_that_is_kept[postgres]",),
+        caught_by=(f"{_OUTBOX}::test_a_repeated_task_gets_the_stored_result[postgres]",),
     ),
     Rule(
         name="no-task-of-an-ended-run-sqlite",
@@ -189,7 +189,7 @@ CLAIMS: Sequence[Rule] = (
         symbol="trunkline.stores.postgres.tables.task_claims:_LIVES",
         change=ReplaceText("until > $2", "$2::bigint > 0"),
         caught_by=(
-            f"{_LEASES}::test_whoever_has_lost_its_lease_claims_nothing[postgres]",
+            f"{_LEASES}::test_a_bridge_that_has_lost_its_lease_claims_nothing[postgres]",
             f"{_POSTGRES}::test_a_claim_needs_a_lease_that_lasts",
         ),
     ),
@@ -237,7 +237,7 @@ CLAIMS: Sequence[Rule] = (
         "much later.",
         symbol="trunkline.stores.sqlite.tables.tasks:_POLL_SOON",
         change=ReplaceText("IN ('claimed', 'remote')", "= 'remote'"),
-        caught_by=(f"{_RINGS}::test_a_ring_before_the_agents_own_task_is_known_is_not_lost[sqlite]",),
+        caught_by=(f"{_RINGS}::test_a_push_before_the_remote_task_is_known_is_not_lost[sqlite]",),
     ),
     Rule(
         name="early-push-notification-kept-postgres",
@@ -245,13 +245,13 @@ CLAIMS: Sequence[Rule] = (
         "much later.",
         symbol="trunkline.stores.postgres.tables.tasks:_POLL_SOON",
         change=ReplaceText("IN ('claimed', 'remote')", "= 'remote'"),
-        caught_by=(f"{_RINGS}::test_a_ring_before_the_agents_own_task_is_known_is_not_lost[postgres]",),
+        caught_by=(f"{_RINGS}::test_a_push_before_the_remote_task_is_known_is_not_lost[postgres]",),
     ),
     Rule(
         name="push-notification-during-a-poll",
         breaks="A task that changes while it is being polled is polled again much later.",
         symbol="trunkline.stores.postgres.tables.tasks:_ANSWER",
         change=ReplaceText("least(new.poll_at, tasks.poll_at)", "new.poll_at"),
-        caught_by=(f"{_RINGS}::test_a_ring_while_the_agent_is_asked_lets_it_be_asked_once_more[postgres]",),
+        caught_by=(f"{_RINGS}::test_a_push_during_a_poll_causes_one_more_poll[postgres]",),
     ),
 )

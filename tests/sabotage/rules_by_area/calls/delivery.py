@@ -23,8 +23,8 @@ DELIVERY: Sequence[Rule] = (
         symbol="trunkline.services.commit_loop:CommitLoop._turn",
         change=Change("call statement", 1, of=8, becomes="it\nit.value.value.func.value.committed()"),
         caught_by=(
-            f"{_COMMITS}::test_a_turn_that_fails_is_never_told_as_committed_and_leaves_nothing",
-            f"{_COMMITS}::test_parts_hear_of_a_commit_when_it_is_durable_and_all_have_worked",
+            f"{_COMMITS}::test_a_turn_that_fails_is_never_reported_as_committed_and_leaves_nothing",
+            f"{_COMMITS}::test_parts_are_notified_of_a_commit_when_it_is_durable_and_all_have_worked",
         ),
     ),
     Rule(
@@ -40,14 +40,14 @@ DELIVERY: Sequence[Rule] = (
         breaks="A commit that only appeared to fail leaves claims with a bridge that never calls their agents.",
         symbol="trunkline.bridge.task_claimer:TaskClaimer.rolled_back",
         change=Change("assigned value", 1, of=2, becomes="False"),
-        caught_by=(f"{_WORKER}::test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_called",),
+        caught_by=(f"{_WORKER}::test_a_claim_whose_commit_was_reported_as_failed_is_called",),
     ),
     Rule(
         name="stop-received-by-another-bridge",
         breaks="An agent that is still working when the stop arrives is never asked to stop.",
         symbol="trunkline.bridge.task_claimer:TaskClaimer.committed",
         change=Drop("call statement", 6, of=7),
-        caught_by=(f"{_WORKER}::test_an_agent_that_goes_on_when_the_stop_comes_is_told",),
+        caught_by=(f"{_WORKER}::test_an_agent_that_still_works_at_shutdown_is_reported",),
     ),
     Rule(
         name="answer-of-the-next-turn",

@@ -124,9 +124,7 @@ MESSAGING: Sequence[Rule] = (
         breaks="An unknown outcome is published once: if the message is lost, the run waits forever.",
         symbol="trunkline.bridge.task_claimer:TaskClaimer._publish",
         change=Change("condition", 2, of=2, becomes="it.operand"),
-        caught_by=(
-            f"{_WORKER}::test_a_call_that_must_not_be_made_twice_is_told_as_unknown_and_that_is_kept",
-        ),
+        caught_by=(f"{_WORKER}::test_an_unrepeatable_call_is_reported_as_unknown_and_stays_so",),
     ),
     Rule(
         name="result-published-again",
@@ -142,7 +140,9 @@ MESSAGING: Sequence[Rule] = (
         breaks="One record that the store rejects blocks its partition.",
         symbol="trunkline.services.messaging.deliveries:Deliveries.rolled_back",
         change=Change("assigned value", becomes="False"),
-        caught_by=(f"{_DELIVERIES}::test_what_the_store_refuses_is_found_among_the_others_and_put_aside",),
+        caught_by=(
+            f"{_DELIVERIES}::test_the_record_that_the_store_refuses_is_found_and_becomes_a_dead_letter",
+        ),
         shows="no column can hold it",
     ),
     Rule(
@@ -151,7 +151,7 @@ MESSAGING: Sequence[Rule] = (
         symbol="trunkline.services.messaging.deliveries:Deliveries._take_carefully",
         change=Change("condition", becomes="True"),
         caught_by=(
-            f"{_DELIVERIES}::test_what_the_store_refuses_is_found_among_the_others_and_put_aside",
+            f"{_DELIVERIES}::test_the_record_that_the_store_refuses_is_found_and_becomes_a_dead_letter",
             f"{_DELIVERIES}::test_of_a_record_that_is_refused_nothing_is_written_and_of_the_others_all",
         ),
     ),
@@ -168,7 +168,7 @@ MESSAGING: Sequence[Rule] = (
         symbol="trunkline.services.messaging.deliveries:Deliveries._take_carefully",
         change=Drop("except clause", 1, of=2),
         caught_by=(
-            f"{_DELIVERIES}::test_a_store_that_goes_away_while_a_bad_record_is_looked_for_condemns_nobody",
+            f"{_DELIVERIES}::test_a_store_that_fails_while_a_bad_record_is_looked_for_makes_no_dead_letter",
         ),
         shows="DID NOT RAISE",
     ),

@@ -13,12 +13,10 @@ _CONVERSATIONS = "tests/scenarios/test_conversations.py"
 _TASKS = "tests/contract/stores/test_tasks.py"
 _REFERENCES = "tests/scenarios/hostile/test_file_references.py"
 _BLOBS = "tests/contract/test_blobs.py"
-_NEWS = "tests/unit/bridge/calls/test_progress.py"
-_PATIENCE = "tests/unit/bridge/calls/test_stream_timeout.py"
+_PROGRESS = "tests/unit/bridge/calls/test_progress.py"
+_STREAM_TIMEOUT = "tests/unit/bridge/calls/test_stream_timeout.py"
 _CALLS = "tests/unit/bridge/calls/test_active_calls.py"
 _BATCHES = "tests/unit/bridge/calls/test_batch_sender.py"
-
-_TAKEN_UP_AGAIN = "self._resubscribe(session, resolved, claim, outcome.remote_task_id, news, patience)"
 
 REMOTE_TASKS: Sequence[Rule] = (
     Rule(
@@ -26,7 +24,7 @@ REMOTE_TASKS: Sequence[Rule] = (
         breaks="If a bridge dies during a stream, the remote task is not known and the agent gets the message again.",
         symbol="trunkline.bridge.calls.progress:ProgressReporter.add_event",
         change=Change("assigned value", 3, of=3, becomes="None"),
-        caught_by=(f"{_NEWS}::test_that_an_agent_has_the_task_is_written_while_its_stream_is_open",),
+        caught_by=(f"{_PROGRESS}::test_that_an_agent_has_the_task_is_written_while_its_stream_is_open",),
     ),
     Rule(
         name="open-stream-is-not-the-end",
@@ -45,7 +43,7 @@ REMOTE_TASKS: Sequence[Rule] = (
         symbol="trunkline.bridge.calls.session:AgentSession._listen",
         change=Change("call statement", becomes="if (again := it.value):\n    return again.outcome"),
         caught_by=(
-            f"{_STREAMS}::test_a_stream_that_is_cut_is_taken_up_again_and_then_the_task_is_read[embedded-begins anew]",
+            f"{_STREAMS}::test_a_stream_that_is_cut_is_taken_up_again_and_then_the_task_is_read[embedded-starts again]",
         ),
     ),
     Rule(
@@ -54,8 +52,8 @@ REMOTE_TASKS: Sequence[Rule] = (
         symbol="trunkline.bridge.calls.streams:StreamTimeout._reschedule",
         change=Change("argument", becomes="None"),
         caught_by=(
-            f"{_PATIENCE}::test_an_agent_that_has_the_task_is_let_go_when_the_time_is_up",
-            f"{_PATIENCE}::test_who_leaves_waits_for_no_agent_that_can_be_asked_later",
+            f"{_STREAM_TIMEOUT}::test_an_agent_that_has_the_task_is_let_go_when_the_time_is_up",
+            f"{_STREAM_TIMEOUT}::test_who_leaves_waits_for_no_agent_that_can_be_asked_later",
         ),
     ),
     Rule(
@@ -78,7 +76,7 @@ REMOTE_TASKS: Sequence[Rule] = (
         ),
         caught_by=(
             f"{_STREAMS}::test_what_an_agent_says_when_it_is_asked_is_news_once[embedded]",
-            f"{_NEWS}::test_what_is_said_whenever_the_agent_is_asked_has_the_same_number_each_time",
+            f"{_PROGRESS}::test_what_is_said_whenever_the_agent_is_asked_has_the_same_number_each_time",
         ),
     ),
     Rule(
@@ -86,7 +84,7 @@ REMOTE_TASKS: Sequence[Rule] = (
         breaks="Progress reported to a bridge that took over a task counts as a repetition, and is lost.",
         symbol="trunkline.bridge.calls.progress:ProgressReporter._report_waiting",
         change=Change("f-string", becomes="f'{it.values[2].value}'"),
-        caught_by=(f"{_NEWS}::test_each_piece_has_a_number_of_its_own_whoever_tells_it",),
+        caught_by=(f"{_PROGRESS}::test_each_piece_has_its_own_number_under_every_claim",),
     ),
     Rule(
         name="never-called-twice",
@@ -184,7 +182,7 @@ REMOTE_TASKS: Sequence[Rule] = (
             "assigned value", 3, of=5, becomes="__import__('hashlib').sha256(it.value.args[1]).hexdigest()"
         ),
         caught_by=(
-            "tests/scenarios/test_attachments.py::test_a_long_file_is_kept_beside_the_output_and_reaches_the_next_agent_whole[embedded]",
+            "tests/scenarios/test_attachments.py::test_a_large_file_is_stored_outside_the_output_and_reaches_the_next_agent_whole[embedded]",
         ),
     ),
     Rule(

@@ -117,14 +117,14 @@ TRANSITIONS: Sequence[Rule] = (
         breaks="A cancelled timer still fires: a call is repeated although its answer has arrived.",
         symbol="trunkline.stores.sqlite.tables.runs:_DROP_TIMER",
         change=ReplaceText("key = ?", "key = ? AND due < 0"),
-        caught_by=(f"{_INBOX}::test_a_dropped_timer_never_rings_and_its_namesakes_do[sqlite]",),
+        caught_by=(f"{_INBOX}::test_a_dropped_timer_never_fires_and_its_namesakes_do[sqlite]",),
     ),
     Rule(
         name="timer-dropped-postgres",
         breaks="A cancelled timer still fires: a call is repeated although its answer has arrived.",
         symbol="trunkline.stores.postgres.tables.transitions:_DROP_TIMERS",
         change=ReplaceText("WHERE timers.run_id", "WHERE due < 0 AND timers.run_id"),
-        caught_by=(f"{_INBOX}::test_a_dropped_timer_never_rings_and_its_namesakes_do[postgres]",),
+        caught_by=(f"{_INBOX}::test_a_dropped_timer_never_fires_and_its_namesakes_do[postgres]",),
     ),
     Rule(
         name="timer-set-again-sqlite",

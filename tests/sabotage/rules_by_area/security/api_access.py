@@ -19,7 +19,7 @@ API_ACCESS: Sequence[Rule] = (
         breaks="Every client on the network can start runs.",
         symbol="trunkline.api.app:_checked",
         change=Change("condition", 1, of=1, becomes="True"),
-        caught_by=(f"{_KEYS}::test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key",),
+        caught_by=(f"{_KEYS}::test_only_livez_and_the_hooks_of_agents_answer_without_a_key",),
     ),
     Rule(
         name="pages-of-other-websites",
@@ -33,7 +33,7 @@ API_ACCESS: Sequence[Rule] = (
         breaks="A website whose name resolves to this machine can read everything.",
         symbol="trunkline.wiring.system:open_system",
         change=Change("keyword", 10, of=16, becomes="None"),
-        caught_by=(f"{_KEYS}::test_without_keys_nobody_comes_in_by_a_foreign_name",),
+        caught_by=(f"{_KEYS}::test_without_keys_no_foreign_host_name_is_accepted",),
     ),
     Rule(
         name="public-url-without-keys",

@@ -66,7 +66,7 @@ SECRETS: Sequence[Rule] = (
         caught_by=(
             f"{_REPEATS}[embedded-simple output]",
             f"{_HIDDEN}::test_a_stream_that_repeats_a_named_secret_does_not_make_it_readable[embedded]",
-            f"{_RUNS}::test_an_agent_that_is_told_to_stop_cannot_show_the_secret[embedded]",
+            f"{_RUNS}::test_an_agent_that_is_cancelled_cannot_show_the_secret[embedded]",
         ),
     ),
     Rule(

@@ -54,9 +54,7 @@ HTTP: Sequence[Rule] = (
         breaks="Data that an agent sends unasked counts as the answer to the next request.",
         symbol="trunkline.transports.https:HttpTransport._connect",
         change=Change("operand", 2, of=4, becomes="it.values[0].args[0].transport is not None"),
-        caught_by=(
-            f"{_MISBEHAVING}::test_an_answer_nobody_asked_for_never_answers_the_next_request[embedded]",
-        ),
+        caught_by=(f"{_MISBEHAVING}::test_an_unsolicited_answer_never_answers_the_next_request[embedded]",),
     ),
     Rule(
         name="answer-is-bounded",
@@ -139,7 +137,7 @@ HTTP: Sequence[Rule] = (
         symbol="trunkline.bridge.agents.tokens:TokenProvider.headers",
         change=Drop("call statement"),
         caught_by=(
-            f"{_TOKENS}::test_whoever_has_a_token_hides_it_and_those_before_it",
+            f"{_TOKENS}::test_a_call_with_a_token_redacts_it_and_the_earlier_ones",
             f"{_SECRETS}::test_neither_a_clients_secret_nor_its_tokens_are_readable[embedded-basic]",
         ),
     ),
@@ -165,7 +163,7 @@ HTTP: Sequence[Rule] = (
         symbol="trunkline.bridge.calls.recording:ExchangeRecorder.add",
         change=Change("keyword", 1, of=12, becomes="it.args[0]"),
         caught_by=(
-            "tests/scenarios/test_push_notifications.py::test_an_agent_is_told_where_to_ring_and_asked_when_it_does[embedded]",
+            "tests/scenarios/test_push_notifications.py::test_an_agent_gets_a_push_address_and_is_polled_when_it_uses_it[embedded]",
         ),
     ),
 )

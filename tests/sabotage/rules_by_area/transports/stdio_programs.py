@@ -38,7 +38,9 @@ STDIO_PROGRAMS: Sequence[Rule] = (
         breaks="A program's answer to an abandoned request counts as the answer to the next request without an id.",
         symbol="trunkline.transports.program_process:ChildProcess._request_for",
         change=Change("argument", 1, of=8, becomes="(each for each in it.args[0] if each.is_waiting)"),
-        caught_by=(f"{_PROGRAMS}::test_a_late_answer_without_an_id_is_nobody_elses[embedded]",),
+        caught_by=(
+            f"{_PROGRAMS}::test_a_late_answer_without_an_id_is_not_given_to_another_request[embedded]",
+        ),
     ),
     Rule(
         name="one-process-per-program",

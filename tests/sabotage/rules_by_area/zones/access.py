@@ -132,7 +132,7 @@ ZONE_ACCESS: Sequence[Rule] = (
         change=Change("argument", 5, of=14, becomes="it.args[0]"),
         caught_by=(
             f"{_POLICY}::test_no_window_lets_more_calls_in_than_the_burst_and_what_time_brings",
-            f"{_DOOR}::test_a_caller_that_calls_too_often_is_told_to_wait_and_another_is_not",
+            f"{_DOOR}::test_a_caller_over_its_rate_must_wait_and_another_need_not",
             f"{_CALLERS}::test_what_a_policy_limits_is_refused_with_its_own_status[embedded]",
         ),
     ),

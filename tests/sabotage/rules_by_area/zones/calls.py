@@ -41,7 +41,7 @@ ZONE_CALLS: Sequence[Rule] = (
         change=Change(
             "call", 1, of=4, becomes="it.func(it.args[0], it.args[1], it.args[2], it.args[0].issuer)"
         ),
-        caught_by=(f"{_SOCKETS}::test_each_sending_is_signed_anew_and_the_work_runs_once[embedded]",),
+        caught_by=(f"{_SOCKETS}::test_each_sending_has_its_own_signature_and_the_work_runs_once[embedded]",),
         shows="Error",
     ),
     Rule(

@@ -79,8 +79,8 @@ ZONE_REQUESTS: Sequence[Rule] = (
         symbol="trunkline.zones.serving.http_server:_asks",
         change=Change("return value", 2, of=2, becomes="True"),
         caught_by=(
-            f"{_SERVER}::test_whoever_need_not_show_who_it_is_may_not_come_from_anywhere[platform]",
-            f"{_SERVER}::test_whoever_need_not_show_who_it_is_may_not_come_from_anywhere[anybody_too]",
+            f"{_SERVER}::test_a_zone_without_authentication_is_refused_on_other_addresses[platform]",
+            f"{_SERVER}::test_a_zone_without_authentication_is_refused_on_other_addresses[anybody_too]",
         ),
         shows="DID NOT RAISE",
     ),

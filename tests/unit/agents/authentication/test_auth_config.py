@@ -51,7 +51,7 @@ def test_an_api_key_goes_into_a_cookie_where_it_is_wanted() -> None:
     assert found.secrets == ("k3y=",)
 
 
-def test_a_client_of_oauth2_is_kept_for_whoever_fetches_its_token() -> None:
+def test_an_oauth2_client_is_stored_for_fetching_its_token() -> None:
     found = credentials(
         "Writer", "oauth2", {**CLIENT, "scope": "read write", "token_tls": {"authority": ROOT}}
     )
@@ -83,7 +83,7 @@ def test_a_certificate_and_its_key_become_tls() -> None:
         ("oauth2", {"token_url": "https://login.example/token", "client_id": "me", "client_secret": "s"}),
     ],
 )
-def test_every_other_kind_may_have_tls_beside_it(auth_type: str, config: JsonObject) -> None:
+def test_every_other_kind_can_be_combined_with_tls(auth_type: str, config: JsonObject) -> None:
     plain = credentials("W", auth_type, config)
     found = credentials("W", auth_type, {**config, "tls": {"authority": ROOT}})
     assert found == replace(plain, tls=TlsConfig(authority=ROOT))

@@ -115,7 +115,7 @@ def test_a_probe_that_tells_nothing_makes_room_for_another() -> None:
     assert calls_allowed(breaker, POLICY, later(1_001)) == 1
 
 
-def test_probes_that_nobody_hears_of_are_replaced() -> None:
+def test_probes_without_a_result_are_replaced() -> None:
     breaker = half_open(2)
     assert calls_allowed(breaker, POLICY, later(1_999)) == 0
     assert calls_allowed(breaker, POLICY, later(2_000)) == 2

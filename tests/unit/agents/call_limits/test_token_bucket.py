@@ -18,7 +18,7 @@ def later(milliseconds: float) -> Instant:
     return after(NOW, timedelta(milliseconds=milliseconds))
 
 
-def test_one_that_nobody_has_used_is_full() -> None:
+def test_an_unused_bucket_is_full() -> None:
     assert whole_tokens(refilled(None, LIMIT, NOW)) == 3
 
 

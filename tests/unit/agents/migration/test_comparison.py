@@ -153,7 +153,7 @@ def test_values_are_cut_counted_and_without_secrets() -> None:
     assert len(found[0].old) == 201
 
 
-def test_what_is_missing_is_told_apart_from_null() -> None:
+def test_a_missing_value_is_distinguished_from_null() -> None:
     found, _ = differences({"data": {"a": None}}, {"data": {}}, same)
     assert [(each.old, each.new) for each in found] == [("null", None)]
 

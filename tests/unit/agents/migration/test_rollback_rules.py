@@ -54,7 +54,7 @@ def test_calls_of_an_earlier_trial_do_not_count_and_a_new_trial_begins_afresh() 
     assert after_calls(begun, 1, [BADLY] * 20, LIMITS) == begun
 
 
-def test_a_new_side_that_is_too_slow_beside_the_old_one_is_rolled_back() -> None:
+def test_a_target_that_is_too_slow_compared_with_the_source_is_rolled_back() -> None:
     assert reason_to_roll_back(took(100), took(300), LIMITS) is None
     reason = reason_to_roll_back(took(100), took(301), LIMITS)
     assert reason == (
@@ -63,7 +63,7 @@ def test_a_new_side_that_is_too_slow_beside_the_old_one_is_rolled_back() -> None
     )
 
 
-def test_what_nobody_notices_is_not_slow() -> None:
+def test_an_unnoticeable_difference_is_not_called_slow() -> None:
     assert reason_to_roll_back(took(2), took(200), LIMITS) is None
 
 

@@ -57,9 +57,7 @@ async def ask(
 @pytest.mark.parametrize(
     "path", ["/", "/runs", "/runs/one", "/workflows/a/edit", "/agents", "/inbox", "/system"]
 )
-async def test_every_address_of_the_page_is_the_same_document_that_nobody_keeps(
-    folder: Path, path: str
-) -> None:
+async def test_every_address_of_the_page_is_the_same_uncached_document(folder: Path, path: str) -> None:
     answer = await ask(folder, path)
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert answer.headers["cache-control"] == "no-store"
@@ -87,7 +85,7 @@ async def test_what_is_not_the_pages_is_left_to_the_api(folder: Path, path: str)
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
-async def test_somebody_who_mistypes_an_address_in_a_browser_sees_the_page(folder: Path) -> None:
+async def test_a_mistyped_address_in_a_browser_shows_the_page(folder: Path) -> None:
     answer = await ask(folder, "/nope", kind=BROWSER)
     assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert (await ask(folder, "/nope", kind="application/json")).body == b"the API"

@@ -75,7 +75,7 @@ def dialects_of(registry: AgentRegistry) -> DialectNegotiator:
     return DialectNegotiator(transport, registry, clock, TokenProvider(transport, clock))
 
 
-async def test_a_dialect_that_can_be_neither_read_nor_recorded_is_found_out_and_spoken(
+async def test_a_dialect_that_can_be_neither_read_nor_recorded_is_detected_and_used(
     registry: BrokenRegistry,
 ) -> None:
     agent = await registry.create(AgentSpec(name="A", url="http://a.example/agent"))

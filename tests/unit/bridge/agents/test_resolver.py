@@ -122,7 +122,7 @@ async def test_after_the_first_call_a_partner_costs_neither_a_request_nor_a_read
     assert (len(setup.cards.gets), setup.registry.reads, len(asyncio.all_tasks())) == (1, 0, tasks)
 
 
-async def test_when_a_card_may_have_changed_one_question_goes_out_beside_the_calls(
+async def test_when_a_card_may_have_changed_it_is_requested_once_during_the_calls(
     setup: ResolverSetup,
 ) -> None:
     await setup.resolved(await setup.agent())
@@ -178,7 +178,7 @@ async def test_a_process_that_ends_does_not_wait_for_its_questions(tmp_path: Pat
     assert len(setup.cards.gets) == 1
 
 
-async def test_a_profile_that_only_another_process_knows_is_told_as_such(
+async def test_a_profile_that_only_another_process_knows_is_reported_as_such(
     setup: ResolverSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as elsewhere:

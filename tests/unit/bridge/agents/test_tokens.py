@@ -126,7 +126,7 @@ async def test_one_that_gives_up_waiting_does_not_take_the_token_from_the_others
         await first
 
 
-async def test_a_hundred_calls_that_are_refused_together_ask_once_and_each_hears_it(
+async def test_a_hundred_calls_that_are_refused_together_ask_once_for_all(
     endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     client = client_of(endpoint.url)
@@ -199,7 +199,7 @@ async def test_each_client_has_its_own_token(endpoint: TokenEndpoint, tokens: To
     assert await token(tokens, client_of(endpoint.url, scope="a")) == "token-1"
 
 
-async def test_whoever_has_a_token_hides_it_and_those_before_it(
+async def test_a_call_with_a_token_redacts_it_and_the_earlier_ones(
     endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     client = client_of(endpoint.url)
@@ -289,7 +289,7 @@ async def test_an_endpoint_that_is_down_or_may_not_be_called_is_unavailable(
     assert endpoint.requests == []
 
 
-async def test_nobody_waits_longer_for_a_token_than_for_its_call(
+async def test_a_call_waits_no_longer_for_a_token_than_its_timeout(
     endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     endpoint.open.clear()
@@ -301,7 +301,7 @@ async def test_nobody_waits_longer_for_a_token_than_for_its_call(
     assert await token(tokens, client) == "token-1"
 
 
-async def test_a_signed_token_is_made_anew_for_each_request_and_is_hidden(
+async def test_a_signed_token_is_made_for_each_request_and_is_hidden(
     tokens: TokenProvider, clock: FakeClock
 ) -> None:
     private, public = signing_key()

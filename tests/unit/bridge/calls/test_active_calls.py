@@ -88,7 +88,7 @@ async def test_a_call_that_crashes_is_an_internal_error() -> None:
 
 
 @pytest.mark.parametrize(("ended", "expected"), [(True, [("cancelled", None)]), (False, [])])
-async def test_a_task_is_over_though_its_agent_could_not_be_told(
+async def test_a_task_is_over_even_if_its_agent_could_not_be_cancelled(
     ended: bool, expected: list[tuple[str, str | None]]
 ) -> None:
     calls = ActiveCalls(FailingRunner())

@@ -110,7 +110,7 @@ async def test_a_full_batch_does_not_wait(batches: BatchSender, server: FakeAgen
     assert [len(body) for body in server.bodies if isinstance(body, list)] == [2, 2]
 
 
-async def test_without_the_wish_every_task_has_a_request_of_its_own(
+async def test_without_batching_every_task_has_its_own_request(
     batches: BatchSender, server: FakeAgent
 ) -> None:
     await asyncio.gather(sent(batches, server, "a", None), sent(batches, server, "b", None))
@@ -187,7 +187,7 @@ async def test_one_whose_time_is_over_fails_alone(batches: BatchSender, server: 
     assert patient.result() == {"for": "b", "x": ""}
 
 
-async def test_a_batch_that_nobody_waits_for_is_hung_up(batches: BatchSender, server: FakeAgent) -> None:
+async def test_a_batch_that_no_caller_waits_for_is_cancelled(batches: BatchSender, server: FakeAgent) -> None:
     server.is_open.clear()
     callers = [asyncio.ensure_future(sent(batches, server, name, FULL_OF_TWO)) for name in "ab"]
     await server.has_got.wait()

@@ -51,7 +51,7 @@ async def test_that_an_agent_has_the_task_is_written_while_its_stream_is_open(
     ]
 
 
-async def test_a_call_that_ends_with_the_same_breath_is_not_told_as_going_on(
+async def test_a_call_that_ends_in_the_same_batch_is_not_reported_as_running(
     reporter: ProgressReporter, reports: list[CallProgress]
 ) -> None:
     reporter.add_event(TAKEN)
@@ -82,7 +82,7 @@ async def test_a_secret_that_comes_in_pieces_is_not_put_together(
     assert "".join(text for _, texts in said(reports) for text in texts) == "It is [redacted]!"
 
 
-async def test_what_only_begins_like_a_secret_is_told_at_the_end(
+async def test_text_that_only_begins_like_a_secret_is_reported_at_the_end(
     reporter: ProgressReporter, reports: list[CallProgress]
 ) -> None:
     reporter.add(Progress(kind="artifact", artifact_id="a", text="A can"))
@@ -91,7 +91,7 @@ async def test_what_only_begins_like_a_secret_is_told_at_the_end(
     assert [text for _, texts in said(reports) for text in texts] == ["A ", "can"]
 
 
-async def test_each_piece_has_a_number_of_its_own_whoever_tells_it(reports: list[CallProgress]) -> None:
+async def test_each_piece_has_its_own_number_under_every_claim(reports: list[CallProgress]) -> None:
     for epoch in (1, 2):
         reporter = ProgressReporter(claim(epoch), FakeClock(), "a2a-0.3", REDACTION, reports.append)
         for text in ("first", "second"):

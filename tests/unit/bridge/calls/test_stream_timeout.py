@@ -50,7 +50,7 @@ async def test_who_leaves_waits_for_no_agent_that_can_be_asked_later() -> None:
     assert await has_ended(listening)
 
 
-async def test_an_agent_that_has_not_taken_the_task_is_heard_out() -> None:
+async def test_an_answer_of_an_agent_that_has_not_accepted_the_task_is_read_whole() -> None:
     timeout = StreamTimeout(0.0)
     listening = asyncio.create_task(listen(timeout))
     await asyncio.sleep(0)
@@ -59,7 +59,7 @@ async def test_an_agent_that_has_not_taken_the_task_is_heard_out() -> None:
     assert not timeout.has_expired
 
 
-async def test_who_leaves_between_two_streams_disturbs_nobody() -> None:
+async def test_a_client_that_leaves_between_two_streams_disturbs_no_other() -> None:
     timeout = StreamTimeout(AMPLE)
     timeout.agent_has_task()
     async with timeout:

@@ -122,14 +122,16 @@ async def test_a_secret_of_another_key_is_unreadable(secrets: Secrets, store: St
     assert "trunkline secrets set bot" in found.fix
 
 
-async def test_what_the_agent_was_told_before_is_hidden_and_not_sent(secrets: Secrets) -> None:
+async def test_secrets_of_earlier_messages_are_hidden_and_not_sent(secrets: Secrets) -> None:
     told = AgentTask(task_id="t", input_data={"data": PLACE}, told_secrets=["bot"])
     found = await opened(told, secrets)
     assert found.filled is told
     assert found.hidden == (CANARY,)
 
 
-async def test_what_cannot_be_told_any_more_fails_nothing(secrets: Secrets, store: Store) -> None:
+async def test_progress_that_cannot_be_reported_any_more_fails_nothing(
+    secrets: Secrets, store: Store
+) -> None:
     told = AgentTask(task_id="t", told_secrets=["gone", "bot"])
     assert (await opened(told, secrets)).hidden == (CANARY,)
     others = Secrets(store, Vault(b"x" * KEY_BYTES), FakeClock())
@@ -143,7 +145,7 @@ async def test_a_secret_that_was_changed_is_hidden_in_both_forms(secrets: Secret
     assert found.hidden == ("another-value", CANARY)
 
 
-def test_a_redaction_beside_another_hides_both_and_leaves_the_first_as_it_was() -> None:
+def test_a_redaction_combined_with_another_hides_both_and_leaves_the_first_unchanged() -> None:
     first = Redaction.of("of-the-agent")
     first.learn(("learned-token",))
     second = first.with_secrets((CANARY,))

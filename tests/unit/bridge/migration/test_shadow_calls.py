@@ -189,7 +189,9 @@ async def test_what_could_not_be_sent_is_no_fault_of_the_new_side(bridge: Shadow
     assert await bridge.compared(0) == []
 
 
-async def test_a_mistake_of_ours_is_counted_and_hurts_nobody(bridge: ShadowSetup) -> None:
+async def test_an_internal_error_of_a_shadow_call_is_counted_and_affects_no_other(
+    bridge: ShadowSetup,
+) -> None:
     routing_version = await bridge.migrating.set_stage("shadow")
     bridge.target.outcome = RuntimeError("on purpose")
     await bridge.ends(await bridge.migrating.call_result(routing_version))

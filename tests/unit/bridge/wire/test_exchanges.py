@@ -86,7 +86,7 @@ def test_headers_that_usually_hold_a_secret_are_not_shown(name: str) -> None:
     assert made.response.headers[name.lower()] == "[redacted]"
 
 
-def test_nobody_else_can_name_a_variable() -> None:
+def test_other_data_cannot_name_a_variable() -> None:
     made = exchange(headers={"X-Correlation-ID": "$TRUNKLINE_SECRET_OTHER"})
     assert made.request.headers["X-Correlation-ID"] == "[redacted]"
     assert "SECRET_OTHER" not in to_curl(made)

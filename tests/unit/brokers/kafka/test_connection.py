@@ -27,7 +27,7 @@ def test_a_plain_connection_names_its_servers_and_no_secrets() -> None:
     assert not [name for name in options if name.startswith(("sasl.", "ssl."))]
 
 
-def test_sasl_and_tls_are_told_in_the_library_s_words() -> None:
+def test_sasl_and_tls_are_passed_in_the_librarys_words() -> None:
     connection = KafkaConnection(
         servers="a:9093",
         security_protocol="sasl_ssl",

@@ -42,7 +42,7 @@ def test_what_is_dropped_is_gone_and_settles_nothing() -> None:
     assert waiting.settle([kept]) == set()
 
 
-def test_a_record_of_a_topic_that_was_made_anew_is_another_one_with_the_same_offset() -> None:
+def test_a_record_of_a_recreated_topic_is_another_one_with_the_same_offset() -> None:
     waiting, old, new = PendingRecords(), AssignedPartition("t", 0), AssignedPartition("t", 0)
     before, after = record(3), record(3)
     waiting.arrive([(old, before)])

@@ -104,7 +104,7 @@ def test_an_address_keeps_all_but_its_secrets() -> None:
         ({"auth_type": "apikey", "auth_config": {"key": SECRET, "header_name": "X Key"}}, "auth_config"),
     ],
 )
-def test_an_agent_that_could_not_be_registered_is_told_of_and_left_out(
+def test_an_agent_that_could_not_be_registered_is_reported_and_left_out(
     agent: JsonObject, message: str
 ) -> None:
     other: JsonObject = {"name": "Other", "url": "http://other"}
@@ -144,7 +144,7 @@ def test_an_agent_whose_secret_is_yet_to_be_given_can_be_registered(auth: JsonOb
         ({"name": None}, ""),
     ],
 )
-def test_what_is_not_carried_over_is_told(agent: JsonObject, path: str) -> None:
+def test_what_is_not_converted_is_reported(agent: JsonObject, path: str) -> None:
     found = import_files([("a.json", {"name": "A", "url": "http://a", **agent})])
     assert [remark.path for remark in found.remarks if remark.kind == "lost"] == [path]
 

@@ -79,7 +79,7 @@ WORKFLOWS = st.fixed_dictionaries(dict.fromkeys(IDS, STEPS))
 
 
 @given(WORKFLOWS)
-def test_any_workflow_is_imported_or_told_of_and_what_comes_out_is_valid(
+def test_any_workflow_is_imported_or_reported_and_the_result_is_valid(
     steps: dict[str, JsonObject],
 ) -> None:
     source: JsonObject = {"name": "w", "start_step": "a", "steps": {**steps}}

@@ -56,7 +56,7 @@ def parallel_of(*members: str, **steps: JsonObject) -> JsonObject:
         ([workflow("a", {"a": call()})] * 2, "", "there are several workflows with the name 'w'"),
     ],
 )  # fmt: skip
-def test_what_is_not_carried_over_is_told_with_its_place_and_a_way_out(
+def test_what_is_not_converted_is_reported_with_its_position_and_an_alternative(
     source: Json, path: str, message: str
 ) -> None:
     loss = only_loss(source)
@@ -103,7 +103,7 @@ def test_thousands_of_steps_that_all_wait_for_thousands_are_refused_and_not_writ
     assert "more than 100,000 dependencies" in only_loss(source).message
 
 
-def test_decisions_nested_thousands_deep_are_told_of_and_harm_nobody() -> None:
+def test_decisions_nested_thousands_deep_are_reported_and_do_no_harm() -> None:
     def decision(n: int) -> JsonObject:
         condition: JsonObject = {"expression": f"${{workflow.input.x}} > {n}"}
         return {

@@ -242,7 +242,7 @@ def test_a_branch_that_others_read_than_the_join_may_fail_and_ends_there() -> No
     assert "on_error" not in steps["c"]
 
 
-def test_a_loop_over_the_list_of_a_branch_that_may_be_late_is_told_of() -> None:
+def test_a_loop_over_the_list_of_a_branch_that_may_be_late_is_reported() -> None:
     loop: JsonObject = {
         "type": "loop",
         "loop_config": {"collection": "${c.output.items}", "loop_body": ["body"]},

@@ -60,7 +60,7 @@ def test_the_output_of_the_run_is_the_steps() -> None:
     assert play.history == ["RunStarted", "StepChildStarted", "StepCompleted", "RunCompleted"]
 
 
-def test_the_failure_of_the_run_is_told_with_its_reason() -> None:
+def test_the_failure_of_the_run_is_shown_with_its_reason() -> None:
     play = started()
     play.end_run("c", "FAILED", error=error("agent_timeout"))
     failure = failure_of(play)
@@ -73,7 +73,7 @@ def test_the_failure_of_the_run_is_told_with_its_reason() -> None:
     }  # fmt: skip
 
 
-def test_a_run_that_somebody_else_has_cancelled_fails_the_step() -> None:
+def test_a_child_run_that_was_cancelled_by_others_fails_the_step() -> None:
     play = started()
     play.end_run("c", "CANCELLED")
     assert (play.state.status, failure_of(play).code) == ("FAILED", "child_cancelled")
@@ -231,5 +231,5 @@ def test_an_item_that_fails_cancels_the_runs_of_the_others() -> None:
     ],
     ids=["completed", "failed", "refused"],
 )
-def test_what_a_run_hears_of_its_child_travels_as_it_is(item: Input) -> None:
+def test_the_result_of_a_child_run_travels_unchanged(item: Input) -> None:
     assert decode_input(encode_input(item)) == item

@@ -49,7 +49,7 @@ def test_each_item_is_a_call_of_its_own_and_the_outputs_keep_the_order_of_the_it
     assert play.task("after").input_data == ["S[0]", "S[1]", "S[2]"]
 
 
-def test_item_and_index_can_be_read_beside_everything_else() -> None:
+def test_item_and_index_can_be_read_with_everything_else() -> None:
     play = each(
         ", input: {what: '${ item }', at: '${ index }', text: '${ input.topic }: ${ string(index + 1) }'}"
     )

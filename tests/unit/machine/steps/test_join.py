@@ -63,7 +63,7 @@ def test_a_join_reads_its_branches_without_waiting_for_them() -> None:
     assert play.task("last").input_data == "CANCELLED first"
 
 
-def test_a_join_waits_for_what_it_reads_beside_its_branches() -> None:
+def test_a_join_also_waits_for_steps_that_it_reads_outside_its_branches() -> None:
     play = MachineHarness(
         "{name: w, steps: {a: {agent: A}, b: {agent: A}, x: {agent: X},"
         " last: {agent: Z, needs: [a, b], join: any, input: '${ steps.x.output }'}}}"

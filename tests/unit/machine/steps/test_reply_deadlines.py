@@ -42,7 +42,7 @@ def test_a_question_says_until_when_it_waits() -> None:
     assert (play.state.status, list(play.timers)) == ("WAITING", ["reply/s/1/0"])
 
 
-def test_a_question_that_nobody_answers_in_time_fails_its_step_and_the_agent_is_told() -> None:
+def test_a_question_without_a_reply_in_time_fails_its_step_and_the_agent_is_cancelled() -> None:
     play = asked()
     play.pass_time(TEN_MINUTES)
     assert (play.state.status, play.statuses, failure_of(play)) == (
@@ -67,7 +67,7 @@ def test_a_reply_after_the_deadline_changes_nothing() -> None:
     assert play.reply("s", "Too late.").events == []
 
 
-def test_no_retry_follows_a_question_that_nobody_answered() -> None:
+def test_no_retry_follows_an_unanswered_question() -> None:
     play = asked(RETRIED)
     play.pass_time(TEN_MINUTES)
     assert (play.state.status, len(play.tasks), play.timers) == ("FAILED", 1, {})
@@ -145,7 +145,7 @@ def test_without_any_deadline_a_question_waits_for_ever() -> None:
     assert (play.state.status, play.timers) == ("WAITING", {})
 
 
-def test_a_wish_to_log_in_waits_and_ends_like_a_question() -> None:
+def test_a_login_request_waits_and_ends_like_a_question() -> None:
     play = MachineHarness(PATIENT)
     play.start()
     question = Question(kind="auth", text="Who are you?")
@@ -159,7 +159,7 @@ def test_a_wish_to_log_in_waits_and_ends_like_a_question() -> None:
     assert (play.state.status, play.timers) == ("COMPLETED", {})
 
 
-def test_what_a_question_carries_beside_its_text_is_kept_and_the_history_names_its_size() -> None:
+def test_other_content_of_a_question_is_kept_and_the_history_names_its_size() -> None:
     play = MachineHarness(PATIENT)
     play.start()
     question = Question(kind="input", text="May I?", data={"id": "call-1", "name": "pay"})

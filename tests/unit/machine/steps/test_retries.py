@@ -159,7 +159,7 @@ def test_a_retried_step_begins_where_it_began_first() -> None:
     assert play.step("s").error is None
 
 
-def test_a_retry_timer_that_rings_twice_calls_once() -> None:
+def test_a_retry_timer_that_fires_twice_calls_once() -> None:
     play = MachineHarness(ONE)
     play.start()
     play.fail("s", "agent_timeout")

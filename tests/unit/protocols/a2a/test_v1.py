@@ -341,7 +341,7 @@ def test_the_exact_forms_of_1_0_take_the_fast_way(result: Json) -> None:
     "config", [{"tenant": ""}, {"method": "SendMessage"}, {"params": "input"}, {"version": "1.0"}]
 )
 @both_bindings
-def test_what_1_0_cannot_be_told_is_refused(adapter: ProtocolAdapter, config: JsonObject) -> None:
+def test_what_1_0_cannot_express_is_refused(adapter: ProtocolAdapter, config: JsonObject) -> None:
     assert isinstance(adapter, A2A10Adapter | A2A10HttpAdapter)
     (finding,) = adapter.validate_config(config)
     assert finding.path == f"protocol_config.{next(iter(config))}"
@@ -414,7 +414,7 @@ def test_an_agent_that_does_not_list_its_tasks_is_no_answer() -> None:
         assert raised.value.code == code
 
 
-def test_a_reply_whose_context_nobody_knows_cannot_be_looked_for() -> None:
+def test_a_reply_with_an_unknown_context_cannot_be_looked_for() -> None:
     reply = AgentTask(task_id="t", input_data={"text": "Berlin"}, remote_task_id="r")
     assert [adapter.encode_find(reply) for adapter in BINDINGS] == [None, None]
 

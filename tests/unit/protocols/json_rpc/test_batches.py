@@ -97,7 +97,7 @@ def test_an_error_without_an_id_is_for_the_one_task_that_is_left() -> None:
     )
 
 
-def test_an_error_without_an_id_is_for_nobody_when_two_are_left() -> None:
+def test_an_error_without_an_id_belongs_to_neither_of_two_calls() -> None:
     answers, notes = shares([result("a"), refused(None)])
     assert answers == [result("a"), None, None]
     assert notes == ("The batch contains an answer without an id",)
@@ -168,7 +168,7 @@ ANSWERS = st.one_of(
 
 @settings(deadline=None, derandomize=True)
 @given(items=st.lists(ANSWERS, max_size=8))
-def test_whatever_comes_nobody_gets_an_answer_with_the_id_of_another(items: list[Json]) -> None:
+def test_no_request_gets_an_answer_with_the_id_of_another(items: list[Json]) -> None:
     answers, _ = shares(items)
     for name, own in zip(IDS, answers, strict=True):
         if isinstance(own, dict):

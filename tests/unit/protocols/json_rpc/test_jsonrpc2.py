@@ -223,7 +223,7 @@ def test_an_agent_that_takes_the_input_itself_has_no_tasks_to_ask_for() -> None:
     assert adapter.encode_cancel(TASK, "r") is None
 
 
-def test_a_task_and_a_message_beside_it_are_both_read() -> None:
+def test_a_task_and_a_message_next_to_it_are_both_read() -> None:
     result: Json = {
         "task": {"id": "r", "status": {"state": "completed"}},
         "message": {"role": "agent", "parts": [{"text": "Hello"}]},

@@ -99,7 +99,7 @@ async def test_a_check_that_another_version_has_kept_is_no_reason_to_fail(
     assert await kinds(store) == []
 
 
-async def test_a_card_that_changes_is_noted_once_whoever_sees_it_first(
+async def test_a_changed_card_is_recorded_once_by_the_first_process_that_sees_it(
     drifts: DriftRecorder, registry: AgentRegistry, store: Store, agent: Agent, clock: FakeClock
 ) -> None:
     def dialect(digest: str) -> Dialect:

@@ -99,7 +99,7 @@ def test_each_bit_of_a_signature_counts(key: PushTokenKey) -> None:
 
 
 @pytest.mark.anyio
-async def test_without_a_public_address_there_is_nowhere_to_ring(key: PushTokenKey, store: Store) -> None:
+async def test_without_a_public_url_there_is_no_push_address(key: PushTokenKey, store: Store) -> None:
     assert PushNotifications(key, store, Metrics(), public_url=None).target(TASK) is None
 
 
@@ -112,7 +112,7 @@ async def test_a_target_is_under_the_public_address(key: PushTokenKey, store: St
 
 
 @pytest.mark.anyio
-async def test_a_ring_for_a_task_that_is_gone_is_taken_and_wakes_nobody(
+async def test_a_push_for_a_deleted_task_is_accepted_and_wakes_no_bridge(
     key: PushTokenKey, store: Store
 ) -> None:
     metrics = Metrics()

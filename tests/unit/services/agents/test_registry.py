@@ -226,7 +226,7 @@ async def test_a_stored_secret_is_never_sent_to_another_host(registry: AgentRegi
     "approval",
     [{"endpoint_override": "http://b.example/agent"}, {"allow_card_origin": ["http://b.example"]}],
 )
-async def test_whoever_approves_another_host_must_know_the_secret_that_will_be_sent_there(
+async def test_approving_another_host_requires_the_secret_that_will_be_sent_there(
     registry: AgentRegistry, approval: JsonObject
 ) -> None:
     await registry.create(bearer())

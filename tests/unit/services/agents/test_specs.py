@@ -181,7 +181,7 @@ def test_a_description_is_any_text_of_reasonable_length() -> None:
     assert findings(description="\0") == [("description", "must not contain the character U+0000")]
 
 
-def test_what_is_said_beyond_the_seeds_fields_stands_beside_them() -> None:
+def test_additional_log_fields_do_not_replace_the_documented_ones() -> None:
     spec = checked(
         resend="never",
         endpoint_override="https://a.example/rpc/",

@@ -129,7 +129,7 @@ async def test_what_is_waiting_is_taken_and_settled(store: Store) -> None:
     assert count(metrics, 'trunkline_records_consumed_total{topic="tasks"} 2.0')
 
 
-async def test_with_nothing_waiting_nobody_is_called(store: Store) -> None:
+async def test_with_nothing_waiting_no_agent_is_called(store: Store) -> None:
     taker = RecordingTaker()
     await turn(store, task_deliveries(FakeSource(), taker.tasks, Metrics()))
     assert taker.calls == 0
@@ -198,7 +198,7 @@ async def test_a_record_that_comes_twice_is_one_dead_letter(store: Store) -> Non
     assert len(await letters(store)) == 1
 
 
-async def test_what_the_store_refuses_is_found_among_the_others_and_put_aside(store: Store) -> None:
+async def test_the_record_that_the_store_refuses_is_found_and_becomes_a_dead_letter(store: Store) -> None:
     shelf, taker, metrics = (
         FakeSource(*(sent(number) for number in range(1, 31))),
         RecordingTaker(*ids(7, 8, 30)),
@@ -237,7 +237,7 @@ async def test_of_a_record_that_is_refused_nothing_is_written_and_of_the_others_
     assert sorted(claim.task.run_id for claim in claimed) == [task(1).run_id, task(3).run_id]
 
 
-async def test_a_store_that_goes_away_while_a_bad_record_is_looked_for_condemns_nobody(store: Store) -> None:
+async def test_a_store_that_fails_while_a_bad_record_is_looked_for_makes_no_dead_letter(store: Store) -> None:
     calls = 0
 
     async def take(_tx: Transaction, _messages: Sequence[TaskMessage]) -> None:

@@ -204,7 +204,7 @@ async def test_a_stop_cuts_a_sending_that_takes_too_long_and_forgets_nothing(sto
     assert await left(store) == [message(1)]
 
 
-async def test_a_ring_sends_at_once_and_a_stop_sends_what_is_left(store: Store) -> None:
+async def test_a_wake_up_sends_at_once_and_a_stop_sends_what_is_left(store: Store) -> None:
     postman = FakeProducer()
     relay = relay_of(store, postman)
     async with running(relay):
@@ -248,7 +248,7 @@ async def test_a_producer_with_a_bug_is_tried_again(store: Store) -> None:
     assert await left(store) == []
 
 
-async def test_the_bell_rings_when_a_turn_is_committed(store: Store) -> None:
+async def test_watchers_are_woken_when_a_turn_is_committed(store: Store) -> None:
     rings: list[str] = []
     bell = OutboxNotifier(lambda: rings.append("ring"))
     async with store.transaction() as tx:

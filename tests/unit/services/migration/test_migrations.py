@@ -212,7 +212,7 @@ async def test_only_an_agent_that_may_be_called_twice_is_shadowed(
     assert "repeatable" in refused.value.fix
 
 
-async def test_comparisons_are_counted_anew_for_another_target_and_on_for_the_same(
+async def test_comparisons_start_over_for_another_target_and_continue_for_the_same(
     registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a", repeatable=True)
@@ -320,7 +320,7 @@ WRONG: dict[str, tuple[RequestedTarget, float, LimitChanges, str]] = {
 
 
 @pytest.mark.parametrize("case", list(WRONG))
-async def test_a_wish_that_makes_no_sense_is_refused_and_changes_nothing(
+async def test_an_invalid_change_is_refused_and_changes_nothing(
     registry: AgentRegistry, migrations: Migrations, store: Store, case: str
 ) -> None:
     await register(registry, "a")
@@ -424,7 +424,7 @@ async def test_all_agents_are_cut_over_or_none(
         await migrations.cut_over_all(ANN)
 
 
-async def test_an_agent_of_which_nobody_knows_what_it_speaks_holds_up_all(
+async def test_an_agent_with_an_unknown_dialect_holds_up_all(
     registry: AgentRegistry, migrations: Migrations
 ) -> None:
     await register(registry, "a", protocol="auto")

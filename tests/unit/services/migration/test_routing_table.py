@@ -144,7 +144,7 @@ async def test_a_known_stamp_costs_no_read() -> None:
     assert store.reads == 1
 
 
-async def test_nobody_is_refused_because_the_last_event_cannot_be_read() -> None:
+async def test_no_caller_is_refused_because_the_last_event_cannot_be_read() -> None:
     store, clock = FakeEventStore(), FakeClock()
     store.move("a", "cut_over")
     table = RoutingTable(store, clock)

@@ -65,7 +65,7 @@ async def test_it_is_listed_while_it_runs_and_not_after(tmp_path: Path) -> None:
         assert await store.processes.page(limit=10) == []
 
 
-async def test_a_store_that_is_away_is_tried_again_and_told_of_once(tmp_path: Path) -> None:
+async def test_an_unavailable_store_is_retried_and_logged_once(tmp_path: Path) -> None:
     async with open_sqlite(tmp_path / "trunkline.db") as store:
         away = cast("Store", UnavailableStore(store, refusals=3))
         with capture_logs() as logs:

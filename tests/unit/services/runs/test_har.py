@@ -78,7 +78,7 @@ def test_an_exchange_is_a_valid_entry() -> None:
         (AnswerTiming(13, 14), {"send": 0, "connect": 12.5, "wait": 0, "receive": 0}),
     ],
 )
-def test_the_time_is_told_in_parts_where_they_are_known(
+def test_the_duration_is_shown_in_parts_if_they_are_known(
     timing: AnswerTiming | None, expected: JsonObject
 ) -> None:
     answer = AgentAnswer(200, JSON, b"{}", timing)

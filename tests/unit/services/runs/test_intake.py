@@ -48,9 +48,9 @@ class FullDisk:
 
 
 @asynccontextmanager
-async def loop_on(store: Store, patience: timedelta = TIMEOUT) -> AsyncGenerator[tuple[Intake, FullDisk]]:
+async def loop_on(store: Store, timeout: timedelta = TIMEOUT) -> AsyncGenerator[tuple[Intake, FullDisk]]:
     loop = CommitLoop(store, SystemClock(), Metrics())
-    intake, disk = Intake(loop, patience), FullDisk()
+    intake, disk = Intake(loop, timeout), FullDisk()
     loop.set_parts([intake, disk])
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run())

@@ -183,6 +183,6 @@ def test_places_are_those_of_the_source() -> None:
     assert places[()].value[:2] == (1, 1)
 
 
-def test_places_in_json_are_found_beside_characters_that_yaml_does_not_take() -> None:
+def test_positions_in_json_are_found_next_to_characters_that_yaml_rejects() -> None:
     places = locate_values('{"a": "\\ud83d\\ude00",\t"b": 1}')
     assert places[("b",)].value[:2] == (1, 28)

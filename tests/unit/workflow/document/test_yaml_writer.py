@@ -55,7 +55,7 @@ steps:
 """
 
 
-def test_it_reads_as_somebody_would_have_written_it_in_the_same_order() -> None:
+def test_it_reads_like_a_file_written_by_hand_in_the_same_order() -> None:
     assert write_yaml(LETTER) == WRITTEN
 
 

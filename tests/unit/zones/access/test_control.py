@@ -395,7 +395,7 @@ def test_a_bad_token_is_refused_although_anybody_may_call(store: ZoneStore, cloc
     assert isinstance(recognised(door, shown("secret")), CallRefused)
 
 
-def test_whoever_shows_nothing_is_not_authenticated(door: AccessControl, store: ZoneStore) -> None:
+def test_a_caller_without_credentials_is_not_authenticated(door: AccessControl, store: ZoneStore) -> None:
     refused = recognised(door, PresentedCredentials())
     assert isinstance(refused, CallRefused)
     assert refused.status == 401
@@ -450,9 +450,7 @@ def test_a_token_and_a_certificate_must_be_of_the_same_caller(
     assert recognised(door, shown(token, certificate=("verification.example",))) == VERIFICATION
 
 
-def test_a_token_is_enough_beside_a_certificate_that_says_nothing(
-    door: AccessControl, clock: FakeClock
-) -> None:
+def test_a_token_is_enough_if_the_certificate_names_no_caller(door: AccessControl, clock: FakeClock) -> None:
     assert recognised(door, shown(signed(claims(clock)), certificate=("proxy.example",))) == VERIFICATION
 
 
@@ -463,9 +461,7 @@ def test_without_a_list_of_callers_a_certificate_names_its_own(store: ZoneStore,
     )
 
 
-def test_a_caller_that_calls_too_often_is_told_to_wait_and_another_is_not(
-    store: ZoneStore, clock: FakeClock
-) -> None:
+def test_a_caller_over_its_rate_must_wait_and_another_need_not(store: ZoneStore, clock: FakeClock) -> None:
     policy = read_policy({**POLICY, "defaults": {"rate": {"per_second": 1, "burst": 2}}})
     door = AccessControl("execution", policy, store, clock)
 
@@ -489,7 +485,7 @@ def test_a_caller_that_calls_too_often_is_told_to_wait_and_another_is_not(
     assert [admitted("verification") for _ in range(2)] == [None, "too_fast"]
 
 
-def test_a_flood_of_strangers_hides_no_other_refusal_and_is_counted(
+def test_a_flood_of_unknown_callers_hides_no_other_refusal_and_is_counted(
     door: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
     with capture_logs() as lines:

@@ -215,7 +215,7 @@ def test_no_window_lets_more_calls_in_than_the_burst_and_what_time_brings(
     per_second=st.floats(0.01, 1_000, allow_nan=False),
     tokens=st.floats(0, 0.99, allow_nan=False),
 )
-def test_whoever_waits_as_long_as_told_is_let_in(per_second: float, tokens: float) -> None:
+def test_a_caller_that_waits_for_retry_after_is_accepted(per_second: float, tokens: float) -> None:
     policy = read_policy({"defaults": {"rate": per_second}})
     refused = asked(policy, bucket=TokenBucket(tokens, NOW))
     assert isinstance(refused, CallRefused)

@@ -37,7 +37,7 @@ CA = Path("callers.crt")
     ],
     ids=["open", "anybody", "anybody_too", "platform", "platform_too", "anybody_without_certificate"],
 )
-def test_whoever_need_not_show_who_it_is_may_not_come_from_anywhere(
+def test_a_zone_without_authentication_is_refused_on_other_addresses(
     asked: ZonePolicy, where: ZoneServerOptions
 ) -> None:
     with pytest.raises(NotAllowed) as caught:
@@ -61,7 +61,7 @@ def test_a_zone_that_asks_who_calls_may_listen_anywhere(asked: ZonePolicy, where
     check_authentication(asked, where)
 
 
-def test_a_zone_that_nobody_could_call_is_not_served() -> None:
+def test_a_zone_that_no_caller_could_call_is_not_served() -> None:
     with pytest.raises(ConfigurationError) as caught:
         check_certificates(policy("verification"), place())
     assert "--client-ca" in caught.value.fix
@@ -77,5 +77,5 @@ def test_a_zone_that_nobody_could_call_is_not_served() -> None:
     ],
     ids=["open", "certificates", "a_key_too", "platform_too"],
 )
-def test_a_zone_that_somebody_could_call_is_served(asked: ZonePolicy, where: ZoneServerOptions) -> None:
+def test_a_zone_that_a_caller_could_call_is_served(asked: ZonePolicy, where: ZoneServerOptions) -> None:
     check_certificates(asked, where)
