@@ -56,6 +56,8 @@ COMMIT_POINTS = tuple(
 # Between the outbox and the topics, and between the topics and the offsets.
 BROKER_POINTS = ("produce.before", "produce.some", "produce.after", "arrive", "settle.before", "settle.after")
 TIMER_POINTS = ("timers.fire_due",)
+# A scheduled firing.
+TRIGGER_POINTS = ("triggers.claim_due", "triggers.put_firings", "triggers.update")
 STOP_POINTS = ("tasks.stop",)
 # Only where an agent has a breaker.
 BREAKER_POINTS = ("agents.record_calls",)
@@ -69,12 +71,20 @@ STREAM_POINTS = ("stream.before", "stream.begun", "stream.after")
 AGENT_POINTS = ("agent.received", "agent.answered")
 
 _WATCHED = frozenset(
-    {*IN_TRANSACTION, *TRAVEL_POINTS, *TIMER_POINTS, *STOP_POINTS, *BREAKER_POINTS, "tasks.reclaim"}
+    {
+        *IN_TRANSACTION,
+        *TRAVEL_POINTS,
+        *TIMER_POINTS,
+        *TRIGGER_POINTS,
+        *STOP_POINTS,
+        *BREAKER_POINTS,
+        "tasks.reclaim",
+    }
 )
 _WATCHED_GROUPS = frozenset(point.partition(".")[0] for point in _WATCHED)
 # Whether or not they carry anything.
 _ALWAYS = frozenset({"tasks.reclaim", "leases.hold"})
-_WRITING = _WATCHED - {"input_queue.claim_runs", "tasks.reclaim"}
+_WRITING = _WATCHED - {"input_queue.claim_runs", "triggers.claim_due", "tasks.reclaim"}
 # Whose transaction it is, by what is done in it.
 _ACTORS = {
     **dict.fromkeys(

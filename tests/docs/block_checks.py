@@ -25,16 +25,19 @@ from tests.docs.shell import mistakes_in
 from tests.docs.wire_blocks import mistakes_on_the_wire
 from tests.interop.environments import NODE, go_tool
 
+from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.messages import ERROR_CODES
 from trunkline.services.agents.specs import check_spec, parse_spec
 from trunkline.settings import Settings
+from trunkline.triggers import TriggerDocument, load_trigger
 from trunkline.workflow import load_workflow, workflow_json_schema
 from trunkline.workflow.document.parsing import read_document
 from trunkline.zones.access.policy_file import read_policy
 
 # Where the schemas are that a JSON block can be said to fit.
 _DESCRIBED = {"rest": "openapi.json", "message": "asyncapi.json"}
+_TODAY = Instant(1_767_225_600_000_000)
 _LANGUAGE = jsonschema_rs.validator_for(workflow_json_schema())
 
 
@@ -60,6 +63,9 @@ def read_yaml(block: Block) -> list[str]:
     content = read_document(block.text.encode(), str(block)).value
     if not isinstance(content, dict):
         return ["it is no mapping"]
+    if content.get("kind") == "trigger":
+        load_trigger(TriggerDocument(block.text, str(block)), _TODAY)
+        return []
     if "agents" in content:
         agents = content["agents"]
         return read_agents(cast("list[JsonObject]", agents)) if isinstance(agents, list) else ["no list"]

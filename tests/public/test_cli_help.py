@@ -24,6 +24,7 @@ GROUPS = (
     "runs",
     "inbox",
     "workflows",
+    "triggers",
     "agents",
     "secrets",
     "dead-letters",

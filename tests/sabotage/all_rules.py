@@ -22,6 +22,7 @@ from tests.sabotage.rules_by_area.calls.remote_tasks import REMOTE_TASKS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
 from tests.sabotage.rules_by_area.runs.transitions import TRANSITIONS
+from tests.sabotage.rules_by_area.runs.triggers import TRIGGERS
 from tests.sabotage.rules_by_area.security.api_access import API_ACCESS
 from tests.sabotage.rules_by_area.security.connections import CONNECTIONS
 from tests.sabotage.rules_by_area.security.secrets import SECRETS
@@ -38,6 +39,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "One transition, one transaction": TRANSITIONS,
         "Branches, loops and the deadlines of steps": BRANCHES,
         "Child runs": CHILD_RUNS,
+        "Triggers": TRIGGERS,
         "Claims and results": CLAIMS,
         "Agent limits": AGENT_LIMITS,
         "Messages can be lost, doubled and late": MESSAGING,

@@ -11,6 +11,7 @@ from trunkline.api.middleware.web_ui import WebUi
 from trunkline.api.routes.activity import activity_operations
 from trunkline.api.routes.agent_test_calls import agent_test_call_operations
 from trunkline.api.routes.agents import agent_operations
+from trunkline.api.routes.automation.triggers import trigger_operations
 from trunkline.api.routes.blobs import blob_operations
 from trunkline.api.routes.checks import check_operations
 from trunkline.api.routes.dead_letters import dead_letter_operations
@@ -42,6 +43,7 @@ def create_app(services: Services) -> ASGIApp:
         *run_operations(services),
         *run_log_operations(services),
         *workflow_operations(services),
+        *trigger_operations(services),
         *secret_operations(services),
         *inbox_operations(services),
         *blob_operations(services),

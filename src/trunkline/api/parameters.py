@@ -13,7 +13,18 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import NoneType, UnionType
-from typing import Annotated, Generic, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -52,6 +63,18 @@ P = TypeVar("P", bound=Parameters)
 def in_header(name: str) -> dict[str, str]:
     """`extra` of a parameter that is sent as the header `name`."""
     return {_HEADER: name}
+
+
+@overload
+def instant(time: datetime) -> Instant: ...
+
+
+@overload
+def instant(time: None) -> None: ...
+
+
+@overload
+def instant(time: datetime | None) -> Instant | None: ...
 
 
 def instant(time: datetime | None) -> Instant | None:

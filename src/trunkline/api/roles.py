@@ -2,7 +2,8 @@
 The minimum role of an API key for each operation.
 
     viewer    read everything
-    operator  start and control runs; test, check, reset and roll back agents; replay and discard dead letters
+    operator  start and control runs; fire, pause and resume triggers; test, check, reset and roll back agents;
+              replay and discard dead letters
     admin     everything
 
 A test compares the table with the OpenAPI document. An operation that is missing in the table requires admin.
@@ -51,6 +52,18 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/workflows/{workflow}/versions/{version}": "viewer",
     "POST /api/v1/workflow-validation": "viewer",
     "GET /api/v1/workflow-schema": "viewer",
+    # triggers
+    "POST /api/v1/triggers": "admin",
+    "GET /api/v1/triggers": "viewer",
+    "GET /api/v1/triggers/{trigger}": "viewer",
+    "PUT /api/v1/triggers/{trigger}": "admin",
+    "DELETE /api/v1/triggers/{trigger}": "admin",
+    "POST /api/v1/triggers/{trigger}/pause": "operator",
+    "POST /api/v1/triggers/{trigger}/resume": "operator",
+    "POST /api/v1/triggers/{trigger}/fire": "operator",
+    "POST /api/v1/triggers/{trigger}/backfill": "operator",
+    "GET /api/v1/triggers/{trigger}/firings": "viewer",
+    "POST /api/v1/schedule-preview": "viewer",
     # agents
     "POST /api/v1/agents": "admin",
     "GET /api/v1/agents": "viewer",

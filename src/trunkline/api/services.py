@@ -26,6 +26,7 @@ from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.services.security.api_keys import ApiKeyLookup
 from trunkline.services.security.secrets import Secrets
+from trunkline.services.triggers.triggers import Triggers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry.traces import Traces
@@ -87,6 +88,7 @@ class Services(Probes):
     workflows: Workflows
     runs: Runs
     run_queries: RunQueries
+    triggers: Triggers
     dead_letters: DeadLetters
     # None: files are never stored separately from the outputs.
     blobs: BlobStore | None

@@ -12,18 +12,12 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
-from urllib.parse import quote
+from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.failures import ServerUnreachable
-from trunkline.cli.http_client import (
-    JSON_TYPE,
-    TIMEOUT_SECONDS,
-    HttpClient,
-    RestRequest,
-    RestResponse,
-    with_query,
-)
+from trunkline.cli.http_client import RestRequest, with_query
+from trunkline.cli.rest_calls import API, FLEET_SECONDS, YAML_TYPE, Page, segment
+from trunkline.cli.trigger_calls import TriggerCalls
 from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
@@ -47,10 +41,6 @@ if TYPE_CHECKING:
     from trunkline.api.resources.workflows import SavedWorkflow, WorkflowItem, WorkflowResource
     from trunkline.jsontypes import Json, JsonObject
 
-API = "/api/v1"
-YAML_TYPE = "application/yaml"
-# The largest page that the server gives.
-PAGE = 1_000
 # Longer than the server's pings are apart: silence beyond it is a lost connection.
 STREAM_SILENCE_SECONDS = 60.0
 # A restart of the server takes less; a server that is away for longer is reported.
@@ -62,41 +52,15 @@ _MAX_EVENT_BYTES = sys.maxsize
 CHECK_SECONDS = 180.0
 # Longer than the server lets an agent take that is tried out, and is then asked to stop.
 TRIAL_SECONDS = 90.0
-# Some at a time, of many agents, before they are cut over together.
-FLEET_SECONDS = 1_800.0
 FINAL_EVENTS = frozenset({"RunCompleted", "RunFailed", "RunCancelled"})
-
-
-Item = TypeVar("Item")
-
-
-class Page(NamedTuple, Generic[Item]):
-    """A list's items, and where the rest of it begins."""
-
-    items: list[Item]
-    next_cursor: str | None
-
-    def answer(self) -> dict[str, object]:
-        """The form in which the API and `--json` show a list."""
-        return self._asdict()
 
 
 class WaitOver(Exception):
     """The time to wait is up; the run goes on."""
 
 
-class Client:
+class Client(TriggerCalls):
     """One server's API."""
-
-    def __init__(self, url: str, *, api_key: str | None = None) -> None:
-        self._http = HttpClient(url, api_key=api_key)
-
-    @property
-    def url(self) -> str:
-        return self._http.url
-
-    def get(self, path: str) -> Json:
-        return self._http.send(RestRequest("GET", path)).value
 
     # Agents
 
@@ -109,7 +73,7 @@ class Client:
 
     def agent(self, name: str) -> tuple[AgentMetadataResource, str | None]:
         """The agent and its ETag."""
-        answer = self._http.send(RestRequest("GET", f"{API}/agents/{_segment(name)}"))
+        answer = self._http.send(RestRequest("GET", f"{API}/agents/{segment(name)}"))
         return cast("AgentMetadataResource", answer.value), answer.etag
 
     def create_agent(self, spec: JsonObject) -> AgentMetadataResource:
@@ -119,28 +83,28 @@ class Client:
         self, name: str, patch: JsonObject, etag: str | None
     ) -> tuple[AgentMetadataResource, str | None]:
         headers = {"If-Match": etag} if etag else {}
-        answer = self._send("PATCH", f"/agents/{_segment(name)}", patch, headers)
+        answer = self._send("PATCH", f"/agents/{segment(name)}", patch, headers)
         return cast("AgentMetadataResource", answer.value), answer.etag
 
     def delete_agent(self, name: str) -> None:
-        self._send("DELETE", f"/agents/{_segment(name)}")
+        self._send("DELETE", f"/agents/{segment(name)}")
 
     def refresh_agent(self, name: str) -> AgentMetadataResource:
-        return cast("AgentMetadataResource", self._send("POST", f"/agents/{_segment(name)}/refresh").value)
+        return cast("AgentMetadataResource", self._send("POST", f"/agents/{segment(name)}/refresh").value)
 
     def agent_health(self, name: str) -> AgentHealth:
-        return cast("AgentHealth", self.get(f"{API}/agents/{_segment(name)}/health"))
+        return cast("AgentHealth", self.get(f"{API}/agents/{segment(name)}/health"))
 
     def check_agent(self, name: str, check: JsonObject) -> JsonObject:
-        answer = self._send("POST", f"/agents/{_segment(name)}/check", check, seconds=CHECK_SECONDS)
+        answer = self._send("POST", f"/agents/{segment(name)}/check", check, seconds=CHECK_SECONDS)
         return cast("JsonObject", answer.value)
 
     def try_agent(self, name: str, message: JsonObject) -> TestCallResult:
-        answer = self._send("POST", f"/agents/{_segment(name)}/try", message, seconds=TRIAL_SECONDS)
+        answer = self._send("POST", f"/agents/{segment(name)}/try", message, seconds=TRIAL_SECONDS)
         return cast("TestCallResult", answer.value)
 
     def reset_agent(self, name: str) -> AgentMetadataResource:
-        return cast("AgentMetadataResource", self._send("POST", f"/agents/{_segment(name)}/reset").value)
+        return cast("AgentMetadataResource", self._send("POST", f"/agents/{segment(name)}/reset").value)
 
     # Agents that move
 
@@ -148,10 +112,10 @@ class Client:
         return cast("Page[MigrationEntry]", self._list("/migration"))
 
     def migration(self, name: str) -> MigrationStatus:
-        return cast("MigrationStatus", self.get(f"{API}/migration/agents/{_segment(name)}"))
+        return cast("MigrationStatus", self.get(f"{API}/migration/agents/{segment(name)}"))
 
     def comparisons(self, name: str, *, verdict: str, limit: int) -> Page[Comparison]:
-        path = f"/migration/agents/{_segment(name)}/comparisons"
+        path = f"/migration/agents/{segment(name)}/comparisons"
         return cast("Page[Comparison]", self._list(path, {"verdict": verdict}, limit))
 
     def agent_events(
@@ -162,11 +126,11 @@ class Client:
         )
 
     def check_migration(self, name: str, *, active: bool = False) -> JsonObject:
-        path = f"/migration/agents/{_segment(name)}/check"
+        path = f"/migration/agents/{segment(name)}/check"
         return cast("JsonObject", self._send("POST", path, {"active": active}, seconds=CHECK_SECONDS).value)
 
     def migrate(self, action: str, body: JsonObject, name: str) -> MigrationChange:
-        path = f"/migration/agents/{_segment(name)}/{action}"
+        path = f"/migration/agents/{segment(name)}/{action}"
         return cast("MigrationChange", self._send("POST", path, body, seconds=CHECK_SECONDS).value)
 
     def migrate_all(self, action: str, body: JsonObject) -> MigrationOutcome:
@@ -180,10 +144,10 @@ class Client:
         return cast("Page[SecretResource]", self._list("/secrets", {}, limit, cursor))
 
     def set_secret(self, name: str, value: str) -> SecretResource:
-        return cast("SecretResource", self._send("PUT", f"/secrets/{_segment(name)}", {"value": value}).value)
+        return cast("SecretResource", self._send("PUT", f"/secrets/{segment(name)}", {"value": value}).value)
 
     def delete_secret(self, name: str) -> None:
-        self._send("DELETE", f"/secrets/{_segment(name)}")
+        self._send("DELETE", f"/secrets/{segment(name)}")
 
     # Workflows
 
@@ -201,11 +165,11 @@ class Client:
     ) -> Page[WorkflowItem]:
         """The newest version first."""
         return cast(
-            "Page[WorkflowItem]", self._list(f"/workflows/{_segment(name)}/versions", {}, limit, cursor)
+            "Page[WorkflowItem]", self._list(f"/workflows/{segment(name)}/versions", {}, limit, cursor)
         )
 
     def workflow(self, name: str, version: int | None = None) -> WorkflowResource:
-        path = f"{API}/workflows/{_segment(name)}"
+        path = f"{API}/workflows/{segment(name)}"
         if version is not None:
             path += f"/versions/{version}"
         return cast("WorkflowResource", self.get(path))
@@ -214,7 +178,7 @@ class Client:
         self, name: str, run_input: Json, *, version: int | None = None, idempotency_key: str | None = None
     ) -> RunResource:
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-        path = with_query(f"/workflows/{_segment(name)}/execute", {"version": version})
+        path = with_query(f"/workflows/{segment(name)}/execute", {"version": version})
         return cast("RunResource", self._send("POST", path, run_input, headers).value)
 
     # Runs
@@ -226,43 +190,43 @@ class Client:
         return cast("Page[RunSummary]", self._list("/runs", query, limit, cursor))
 
     def run(self, run_id: str) -> RunResource:
-        return cast("RunResource", self.get(f"{API}/runs/{_segment(run_id)}"))
+        return cast("RunResource", self.get(f"{API}/runs/{segment(run_id)}"))
 
     def act(self, run_id: str, action: str, body: Json = None) -> RunResource:
         """`cancel`, `pause`, `resume`, `retry`, or `steps/STEP/reply|resolve`."""
-        return cast("RunResource", self._send("POST", f"/runs/{_segment(run_id)}/{action}", body).value)
+        return cast("RunResource", self._send("POST", f"/runs/{segment(run_id)}/{action}", body).value)
 
     def reply(self, run_id: str, step: str, body: JsonObject) -> RunResource:
-        return self.act(run_id, f"steps/{_segment(step)}/reply", body)
+        return self.act(run_id, f"steps/{segment(step)}/reply", body)
 
     def resolve(self, run_id: str, step: str, body: JsonObject) -> RunResource:
-        return self.act(run_id, f"steps/{_segment(step)}/resolve", body)
+        return self.act(run_id, f"steps/{segment(step)}/resolve", body)
 
     def items(
         self, run_id: str, step: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[StepResource]:
         """Of a step with `for_each`: those that have begun, in their order."""
-        path = f"/runs/{_segment(run_id)}/steps"
+        path = f"/runs/{segment(run_id)}/steps"
         return cast("Page[StepResource]", self._list(path, {"of": step}, limit, cursor))
 
     def wire(self, run_id: str, *, step: str | None = None) -> Page[ExchangeResource]:
-        return cast("Page[ExchangeResource]", self._list(f"/runs/{_segment(run_id)}/wire", {"step": step}))
+        return cast("Page[ExchangeResource]", self._list(f"/runs/{segment(run_id)}/wire", {"step": step}))
 
     def logs(
         self, run_id: str, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None
     ) -> Page[LogLineResource]:
         return cast(
-            "Page[LogLineResource]", self._list(f"/runs/{_segment(run_id)}/logs", query, limit, cursor)
+            "Page[LogLineResource]", self._list(f"/runs/{segment(run_id)}/logs", query, limit, cursor)
         )
 
     def file(self, run_id: str, blob: str) -> bytes:
         request = RestRequest(
-            "GET", f"{API}/runs/{_segment(run_id)}/blobs/{_segment(blob)}", headers={"Accept": "*/*"}
+            "GET", f"{API}/runs/{segment(run_id)}/blobs/{segment(blob)}", headers={"Accept": "*/*"}
         )
         return self._http.read(request)
 
     def events(self, run_id: str) -> Page[EventResource]:
-        return cast("Page[EventResource]", self._list(f"/runs/{_segment(run_id)}/events"))
+        return cast("Page[EventResource]", self._list(f"/runs/{segment(run_id)}/events"))
 
     # The inbox
 
@@ -273,11 +237,11 @@ class Client:
         return cast("Page[InboxItemResource]", self._list("/inbox", query, limit, cursor))
 
     def inbox_item(self, item_id: str) -> InboxItemResource:
-        return cast("InboxItemResource", self.get(f"{API}/inbox/{_segment(item_id)}"))
+        return cast("InboxItemResource", self.get(f"{API}/inbox/{segment(item_id)}"))
 
     def waiting_step(self, run_id: str, step: str) -> InboxItemResource:
         """The item that this step is at present."""
-        return cast("InboxItemResource", self.get(f"{API}/inbox/{_segment(f'{run_id}.{step}')}"))
+        return cast("InboxItemResource", self.get(f"{API}/inbox/{segment(f'{run_id}.{step}')}"))
 
     # Dead letters
 
@@ -285,15 +249,15 @@ class Client:
         return cast("Page[DeadLetterSummary]", self._list("/dead-letters", {}, limit, cursor))
 
     def dead_letter(self, letter_id: str) -> DeadLetterResource:
-        return cast("DeadLetterResource", self.get(f"{API}/dead-letters/{_segment(letter_id)}"))
+        return cast("DeadLetterResource", self.get(f"{API}/dead-letters/{segment(letter_id)}"))
 
     def replay(self, letter_id: str) -> DeadLetterResource:
         return cast(
-            "DeadLetterResource", self._send("POST", f"/dead-letters/{_segment(letter_id)}/replay").value
+            "DeadLetterResource", self._send("POST", f"/dead-letters/{segment(letter_id)}/replay").value
         )
 
     def delete_dead_letter(self, letter_id: str) -> None:
-        self._send("DELETE", f"/dead-letters/{_segment(letter_id)}")
+        self._send("DELETE", f"/dead-letters/{segment(letter_id)}")
 
     # The system itself
 
@@ -348,47 +312,12 @@ class Client:
 
     def _stream(self, run_id: str, last_id: str | None, until: float | None) -> Iterator[SseEvent]:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
-        request = RestRequest("GET", f"{API}/runs/{_segment(run_id)}/events", headers=headers)
+        request = RestRequest("GET", f"{API}/runs/{segment(run_id)}/events", headers=headers)
         timeout = STREAM_SILENCE_SECONDS if until is None else max(0.1, until - time.monotonic())
         with self._http.open(request, timeout=min(timeout, STREAM_SILENCE_SECONDS)) as response:
             parser = SseParser(max_line_bytes=_MAX_EVENT_BYTES, max_event_bytes=_MAX_EVENT_BYTES)
             for line in _lines(response, until):
                 yield from parser.feed(line)
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: Json = None,
-        headers: Mapping[str, str] = {},
-        *,
-        seconds: float = TIMEOUT_SECONDS,
-    ) -> RestResponse:
-        content = None if body is None else json.dumps(body).encode()
-        kind = {} if content is None else {"Content-Type": JSON_TYPE}
-        return self._http.send(RestRequest(method, API + path, content, {**kind, **headers}), timeout=seconds)
-
-    def _list(
-        self,
-        path: str,
-        query: Mapping[str, object] = {},
-        limit: int | None = None,
-        cursor: object = None,
-    ) -> Page[Json]:
-        """A list's items over as many pages as it takes."""
-        items: list[Json] = []
-        while True:
-            page_size = PAGE if limit is None else min(PAGE, limit - len(items))
-            page = self.get(with_query(API + path, {**query, "limit": page_size, "cursor": cursor}))
-            page = cast("JsonObject", page)
-            items += cast("list[Json]", page["items"])
-            cursor = page.get("next_cursor")
-            if cursor is None or (limit is not None and len(items) >= limit):
-                return Page(items, cast("str | None", cursor))
-
-
-def _segment(name: str) -> str:
-    return quote(name, safe="")
 
 
 def _check(until: float | None) -> None:

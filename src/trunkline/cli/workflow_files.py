@@ -23,7 +23,11 @@ def is_file(argument: str) -> bool:
 
 def save_file(client: Client, path: str) -> tuple[SavedWorkflow, bool]:
     """Saves the file's workflow; errors of the server name the file."""
-    text = read_bytes(path)
+    return save_text(client, path, read_bytes(path))
+
+
+def save_text(client: Client, path: str, text: bytes) -> tuple[SavedWorkflow, bool]:
+    """The same for a file that has been read."""
     try:
         saved, created = client.save_workflow(text)
     except ApiError as error:

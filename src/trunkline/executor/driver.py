@@ -16,6 +16,7 @@ from trunkline.clock import Instant, seconds_between
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.input_sources import Timers
 from trunkline.executor.run_state_cache import RunStateCache
+from trunkline.executor.schedules import Schedules
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
 from trunkline.machine.effects import (
@@ -59,6 +60,7 @@ class RunDriver:
         watchers: RunWatchers,
         metrics: Metrics,
         *,
+        schedules: Schedules | None = None,
         traces: Traces | None = None,
         events_topic: str = "",
         reply_timeout: timedelta | None = None,
@@ -67,6 +69,7 @@ class RunDriver:
         self._timers = timers
         self._states = states
         self._children = children
+        self._schedules = schedules
         self._watchers = watchers
         self._metrics = metrics
         # The topic on which run events are published for other systems; empty: none.
@@ -101,6 +104,9 @@ class RunDriver:
         if await self._children.write(tx, self._turns):
             # Runs that this turn has not claimed have something to take in.
             self._more = True
+        triggers = {turn.state.trigger for turn in self._turns if turn.state.is_final and turn.state.trigger}
+        if triggers and self._schedules is not None:
+            await self._schedules.runs_ended(tx, triggers)
         for turn in self._turns:
             messages.extend(_messages(turn))
         if self._traces.are_on:

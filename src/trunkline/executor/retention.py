@@ -1,5 +1,6 @@
 """
-Retention: deletes what is old enough, in small batches: finished runs with their files, agent activity, audit entries.
+Retention: deletes what is old enough, in small batches: finished runs with their files, firings of
+triggers, agent activity, audit entries.
 """
 
 from __future__ import annotations
@@ -71,10 +72,18 @@ class Retention:
             total += deleted
             if deleted < _RUNS_A_BATCH:
                 break
+        await self._delete_old_firings(stopping)
         if total:
             log.info(log_events.RUNS_DELETED, runs=total)
             if self._blobs is not None:
                 await self._delete_files(self._blobs, stopping)
+
+    async def _delete_old_firings(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            async with self._store.transaction() as tx:
+                deleted = await tx.triggers.forget_firings(after(tx.now, -self._keep), _ENTRIES_A_BATCH)
+            if deleted < _ENTRIES_A_BATCH:
+                return
 
     async def _delete_old_audit(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():

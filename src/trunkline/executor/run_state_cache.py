@@ -73,6 +73,7 @@ class RunStateCache:
             depth=record.depth,
             routing_version=record.routing_version,
             started_by=record.started_by,
+            trigger=record.trigger,
             failure=failure,
         )
         restore(state, steps)

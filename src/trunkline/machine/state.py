@@ -146,6 +146,8 @@ class RunState(msgspec.Struct, kw_only=True):
     routing_version: int = 0
     # For the runs that it starts.
     started_by: str | None = None
+    # The trigger that started it, which may wait for its end.
+    trigger: str | None = None
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])

@@ -77,6 +77,7 @@ from trunkline.stores.port.tasks import (
     TaskWrites,
 )
 from trunkline.stores.port.transfer import ExportRecord, TransferReads, TransferWrites
+from trunkline.stores.port.triggers import TriggerReads, TriggerWrites
 from trunkline.stores.port.workflows import LastRun, WorkflowReads, WorkflowVersion, WorkflowWrites
 
 __all__ = [
@@ -184,6 +185,9 @@ class Transaction(Protocol):
     def processes(self) -> ProcessWrites: ...
 
     @property
+    def triggers(self) -> TriggerWrites: ...
+
+    @property
     def transfer(self) -> TransferWrites: ...
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
@@ -239,6 +243,9 @@ class Store(Protocol):
 
     @property
     def backlog(self) -> BacklogReads: ...
+
+    @property
+    def triggers(self) -> TriggerReads: ...
 
     @property
     def transfer(self) -> TransferReads: ...

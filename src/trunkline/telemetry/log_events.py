@@ -69,6 +69,11 @@ MESSAGES_UNDELIVERED = "messages_undelivered"
 OFFSETS_NOT_COMMITTED = "offsets_not_committed"
 DEAD_LETTER = "dead_letter"
 
+# triggers
+TRIGGER_SAVED = "trigger_saved"
+TRIGGER_DELETED = "trigger_deleted"
+TRIGGER_FAILED = "trigger_failed"
+
 # dead letters
 DEAD_LETTER_REPLAYED = "dead_letter_replayed"
 DEAD_LETTER_DISCARDED = "dead_letter_discarded"

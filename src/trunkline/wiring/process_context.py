@@ -26,6 +26,7 @@ from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault
+from trunkline.services.triggers.starts import TriggeredRuns
 from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings
 from trunkline.stores.base import Store
@@ -61,6 +62,7 @@ class ProcessContext:
     drift_recorder: DriftRecorder
     secrets: Secrets
     workflows: Workflows
+    triggered_runs: TriggeredRuns
     agent_resolver: AgentResolver
     tokens: TokenProvider
     routing: RoutingTable
@@ -97,6 +99,7 @@ async def open_process_context(
         registry = AgentRegistry(store, vault, agent_cache, drift_recorder)
         tokens = TokenProvider(transport, clock)
         routes = RoutingTable(store.agent_events, clock)
+        workflows = Workflows(store)
         call_headers = {PROCESS_HEADER: PROCESS_NAME} if settings.process_header else {}
         async with (
             BatchSender(transport) as batches,
@@ -121,7 +124,8 @@ async def open_process_context(
                 registry=registry,
                 drift_recorder=drift_recorder,
                 secrets=Secrets(store, vault, clock),
-                workflows=Workflows(store),
+                workflows=workflows,
+                triggered_runs=TriggeredRuns(workflows, routes),
                 blobs=open_blobs(settings),
                 agent_resolver=agent_resolver,
                 tokens=tokens,

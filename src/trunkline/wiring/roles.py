@@ -32,6 +32,7 @@ from trunkline.executor.driver import RunDriver
 from trunkline.executor.input_sources import Timers
 from trunkline.executor.retention import Retention
 from trunkline.executor.run_state_cache import RunStateCache
+from trunkline.executor.schedules import Schedules
 from trunkline.id_generation import new_id
 from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
@@ -141,6 +142,7 @@ class ExecutorRole:
 
     def __init__(self, context: ProcessContext, messaging: Messaging) -> None:
         timers = Timers()
+        schedules = Schedules(context.triggered_runs, context.metrics)
         driver = RunDriver(
             messaging.broker,
             RunStateCache(context.workflows),
@@ -148,11 +150,12 @@ class ExecutorRole:
             timers,
             context.watchers,
             context.metrics,
+            schedules=schedules,
             traces=context.traces,
             events_topic=context.settings.events_topic if context.settings.uses_kafka else "",
             reply_timeout=context.settings.reply_timeout or None,
         )
-        self.parts: list[CommitPart] = [timers, driver]
+        self.parts: list[CommitPart] = [timers, schedules, driver]
         self.retention = Retention(
             context.store,
             context.settings.retention,

@@ -18,6 +18,7 @@ from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
+from trunkline.services.triggers.triggers import Triggers
 from trunkline.stores.port.operations import Process
 from trunkline.wiring.agent_checks import RegisteredAgentCheck
 from trunkline.wiring.messaging import Messaging
@@ -73,6 +74,14 @@ def api_services(
         secrets=context.secrets,
         workflows=context.workflows,
         run_queries=run_queries,
+        triggers=Triggers(
+            context.store,
+            context.workflows,
+            context.triggered_runs,
+            intake,
+            context.clock,
+            context.metrics,
+        ),
         runs=Runs(
             run_queries,
             context.store,

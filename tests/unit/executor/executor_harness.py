@@ -14,6 +14,7 @@ from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
 from trunkline.executor.input_sources import Timers, queue_results
 from trunkline.executor.run_state_cache import RunStateCache
+from trunkline.executor.schedules import Schedules
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import Input, RunRequested, encode_input
@@ -35,6 +36,7 @@ class ExecutorHarness:
         self.workflows = Workflows(store)
         self.watchers = RunWatchers()
         self.timers = Timers()
+        self.schedules: Schedules | None = None
         self.driver = self.another_driver()
         self._runs = 0
 
@@ -49,6 +51,7 @@ class ExecutorHarness:
             self.timers,
             self.watchers,
             Metrics(),
+            schedules=self.schedules,
         )
 
     async def _take_tasks(self, _tx: Transaction, messages: Sequence[TaskMessage]) -> None:

@@ -191,11 +191,12 @@ class RunFacts(TypedDict):
     started_by: Annotated[
         str | None,
         Meta(
-            description="Name of the API key that started the run, or `kafka:TOPIC` for a command from Kafka. "
-            "A child run has the value of its parent. Null without API keys.",
+            description="Name of the API key that started the run, `kafka:TOPIC` for a command from Kafka, or "
+            "`trigger:NAME` for a trigger. A child run has the value of its parent. Null without API keys.",
             examples=["ci"],
         ),
     ]
+    trigger: Annotated[str | None, Meta(description="Name of the trigger that started the run.")]
     created_at: Timestamp
     started_at: Timestamp | None
     finished_at: Timestamp | None
@@ -402,6 +403,7 @@ def run_resource(view: RunView, *, step_payloads: bool = True) -> RunResource:
         "error": None if record.error is None else step_failure(record.error),
         "correlation_id": record.correlation_id,
         "started_by": record.started_by,
+        "trigger": record.trigger,
         "created_at": rfc3339(record.created_at),
         "started_at": time_or_none(record.started_at),
         "finished_at": time_or_none(record.finished_at),
@@ -422,6 +424,7 @@ def run_summary(run: ListedRun, *, payloads: bool) -> RunSummary:
         "error": None if record.error is None else step_failure(record.error),
         "correlation_id": record.correlation_id,
         "started_by": record.started_by,
+        "trigger": record.trigger,
         "created_at": rfc3339(record.created_at),
         "started_at": time_or_none(record.started_at),
         "finished_at": time_or_none(record.finished_at),

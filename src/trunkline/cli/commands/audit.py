@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trunkline.api.resources.system import AuditEntryResource
     from trunkline.jsontypes import Json
 
-Kind = Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter"]
+Kind = Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger"]
 # Entries of different processes can appear in another order than their times, by at most this.
 _OVERLAP = timedelta(minutes=1)
 # More than are written in that time, except by a very busy system, whose entries then come twice after an interruption.

@@ -95,6 +95,7 @@ def _fields(run: RunResource) -> list[tuple[str, object]]:
         ("parent", _parent(run)),
         ("correlation id", run["correlation_id"]),
         ("started by", run.get("started_by")),
+        ("trigger", run.get("trigger")),
         ("created", date_time(run["created_at"])),
         ("started", date_time(run["started_at"])),
         ("finished", date_time(run["finished_at"])),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
@@ -13,12 +13,21 @@ from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.stores.base import ExistingRun, InputsQueued, NewRun, QueuedInput, Transaction
 from trunkline.stores.port.operations import NewAuditEntry
+from trunkline.stores.port.triggers import Firing
 
 START = "start"
 # A database that fails over is back sooner, and then no caller notifications.
 TIMEOUT = timedelta(seconds=20)
 
 AnyAnswer = TypeVar("AnyAnswer")
+
+
+class _NewStart(NamedTuple):
+    run: NewRun
+    request: bytes
+    answer: asyncio.Future[ExistingRun | None]
+    audit: NewAuditEntry | None
+    firing: Firing | None
 
 
 class Intake:
@@ -31,7 +40,7 @@ class Intake:
     def __init__(self, loop: CommitLoop, timeout: timedelta = TIMEOUT) -> None:
         self._loop = loop
         self._timeout_seconds = timeout.total_seconds()
-        self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None], NewAuditEntry | None]] = []
+        self._runs: list[_NewStart] = []
         self._items: list[tuple[QueuedInput, asyncio.Future[None], NewAuditEntry | None]] = []
         # How many of each the present turn carries; more may come while it waits for the store.
         self._carried = (0, 0)
@@ -43,16 +52,20 @@ class Intake:
         self._check = raises
 
     async def start(
-        self, run: NewRun, request: RunRequested, audit: NewAuditEntry | None = None
+        self,
+        run: NewRun,
+        request: RunRequested,
+        audit: NewAuditEntry | None = None,
+        firing: Firing | None = None,
     ) -> ExistingRun | None:
         """
         None: the run is new. Otherwise the run that its idempotency key has made before.
 
-        `audit`: written in the same transaction.
+        `audit` and `firing`: written in the same transaction, if the run is new.
         """
         self._check()
         future: asyncio.Future[ExistingRun | None] = asyncio.get_running_loop().create_future()
-        self._runs.append((run, encode_input(request), future, audit))
+        self._runs.append(_NewStart(run, encode_input(request), future, audit, firing))
         return await self._accepted(future)
 
     async def put(self, item: QueuedInput, audit: NewAuditEntry | None = None) -> None:
@@ -81,25 +94,21 @@ class Intake:
 
     async def work(self, tx: Transaction) -> None:
         # The caller has timed out, or has been cancelled.
-        self._runs = [waiting for waiting in self._runs if not waiting[2].done()]
+        self._runs = [waiting for waiting in self._runs if not waiting.answer.done()]
         self._items = [waiting for waiting in self._items if not waiting[1].done()]
         runs = self._runs.copy()
         items = [item for item, _, _ in self._items]
         audit = [entry for *_, entry in self._items if entry is not None]
         self._carried = (len(runs), len(items))
         if runs:
-            self._answers = await tx.runs.insert([run for run, *_ in runs])
+            self._answers = await tx.runs.insert([start.run for start in runs])
             # A repeated request has changed nothing.
-            audit += [
-                entry
-                for (*_, entry), existing in zip(runs, self._answers, strict=True)
-                if entry is not None and existing is None
-            ]
-            items += [
-                QueuedInput(run.id, START, request)
-                for (run, request, *_), existing in zip(runs, self._answers, strict=True)
-                if existing is None
-            ]
+            new = [start for start, existing in zip(runs, self._answers, strict=True) if existing is None]
+            audit += [start.audit for start in new if start.audit is not None]
+            items += [QueuedInput(start.run.id, START, start.request) for start in new]
+            firings = [start.firing for start in new if start.firing is not None]
+            if firings:
+                await tx.triggers.put_firings(firings)
         if items:
             await tx.input_queue.put(items)
             await tx.notify(InputsQueued())
@@ -108,9 +117,9 @@ class Intake:
 
     def committed(self) -> None:
         runs, items = self._carried
-        for (_, _, started, _), existing in zip(self._runs[:runs], self._answers, strict=False):
-            if not started.done():
-                started.set_result(existing)
+        for start, existing in zip(self._runs[:runs], self._answers, strict=False):
+            if not start.answer.done():
+                start.answer.set_result(existing)
         for _, put, _ in self._items[:items]:
             if not put.done():
                 put.set_result(None)

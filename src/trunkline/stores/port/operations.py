@@ -13,7 +13,7 @@ from trunkline.clock import Instant
 from trunkline.machine.state import RunStatus
 
 # What a change was made to.
-AuditKind = Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter"]
+AuditKind = Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger"]
 
 
 class NewAuditEntry(msgspec.Struct, frozen=True, kw_only=True):

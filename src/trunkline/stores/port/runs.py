@@ -33,8 +33,10 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     depth: int = 0
     # The last agent event that was known when it was accepted: it decides the routes to agents.
     routing_version: int = 0
-    # The name of an API key, or `kafka:` and a topic; None: it is not known.
+    # The name of an API key, `kafka:` and a topic, or `trigger:` and a name; None: it is not known.
     started_by: str | None = None
+    # The name of the trigger that started it.
+    trigger: str | None = None
 
 
 class ExistingRun(msgspec.Struct, frozen=True):
@@ -71,6 +73,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     depth: int = 0
     routing_version: int = 0
     started_by: str | None = None
+    trigger: str | None = None
 
 
 class EventRecord(msgspec.Struct, frozen=True):

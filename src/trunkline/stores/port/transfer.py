@@ -62,7 +62,7 @@ RUNS = TransferTable(
         "id", "workflow_id", "workflow_name", "workflow_version", "status", "version", "seq", "input", "output",
         "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
         "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent", "tracestate",
-        "parent_id", "parent_step", "depth", "routes", "started_by",
+        "parent_id", "parent_step", "depth", "routes", "started_by", "trigger_name",
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of", "parent_id"}),
 )  # fmt: skip
@@ -146,10 +146,24 @@ AUDIT = TransferTable(
     uuids=frozenset({"id"}),
 )
 
+TRIGGERS = TransferTable(
+    name="triggers",
+    columns=(
+        "id", "name", "definition", "version", "created_at", "updated_at", "scheduled_at", "due", "awaits_runs",
+    ),
+    uuids=frozenset({"id"}),
+)  # fmt: skip
+FIRINGS = TransferTable(
+    name="firings",
+    columns=("id", "trigger_id", "at", "outcome", "scheduled_at", "run_id", "reason"),
+    uuids=frozenset({"id", "trigger_id", "run_id"}),
+)
+
 # In the order in which they are copied.
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, EVENTS, INBOX, TIMERS, DISPATCHES, TASKS, EXCHANGES,
-    DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT,
+    DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT, TRIGGERS,
+    FIRINGS,
 )  # fmt: skip
 
 

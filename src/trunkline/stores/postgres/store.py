@@ -29,6 +29,7 @@ from trunkline.stores.postgres.tables.agent_events import (
     PostgresComparisonReads,
 )
 from trunkline.stores.postgres.tables.agents import PostgresAgentReads
+from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerReads
 from trunkline.stores.postgres.tables.credentials import PostgresKeyReads, PostgresSecretReads
 from trunkline.stores.postgres.tables.messaging import PostgresDeadLetterReads, PostgresExchangeReads
 from trunkline.stores.postgres.tables.operations import (
@@ -69,6 +70,7 @@ class PostgresStore:
         self.audit = PostgresAuditReads(pool, now)
         self.processes = PostgresProcessReads(pool, now)
         self.backlog = PostgresBacklogReads(pool, now)
+        self.triggers = PostgresTriggerReads(pool, now)
         self.transfer = PostgresTransferReads(pool, now)
 
     @asynccontextmanager

@@ -20,6 +20,7 @@ from trunkline.stores.postgres.tables.agent_events import (
     PostgresComparisonWrites,
 )
 from trunkline.stores.postgres.tables.agents import PostgresAgentWrites
+from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerWrites
 from trunkline.stores.postgres.tables.credentials import PostgresKeyWrites, PostgresSecretWrites
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
 from trunkline.stores.postgres.tables.input_queue import PostgresInputQueue, PostgresTimerWrites
@@ -96,6 +97,10 @@ class PostgresTransaction:
     @property
     def processes(self) -> PostgresProcessWrites:
         return PostgresProcessWrites(self._db, self.now)
+
+    @property
+    def triggers(self) -> PostgresTriggerWrites:
+        return PostgresTriggerWrites(self._db, self.now)
 
     @property
     def transfer(self) -> PostgresTransferWrites:

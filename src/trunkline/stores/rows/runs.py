@@ -38,7 +38,7 @@ def workflow_version_values(version: WorkflowVersion) -> tuple[Value, ...]:
 def new_run_values(run: NewRun) -> tuple[Value, ...]:
     """
     Id, workflow id, name and version, input, correlation id, idempotency key, request digest, retry_of, created_at,
-    traceparent, tracestate, parent id and step, depth, routes, started_by.
+    traceparent, tracestate, parent id and step, depth, routes, started_by, trigger_name.
     """
     return (
         run.id,
@@ -56,6 +56,7 @@ def new_run_values(run: NewRun) -> tuple[Value, ...]:
         run.depth,
         run.routing_version,
         run.started_by,
+        run.trigger,
     )
 
 
@@ -78,6 +79,7 @@ def record_of_new_run(run: NewRun) -> RunRecord:
         depth=run.depth,
         routing_version=run.routing_version,
         started_by=run.started_by,
+        trigger=run.trigger,
     )
 
 
@@ -85,7 +87,7 @@ def run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
-        tracestate, parent_id, parent_step, depth, routes, started_by,
+        tracestate, parent_id, parent_step, depth, routes, started_by, trigger_name,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -111,6 +113,7 @@ def run_record(row: Row) -> RunRecord:
         depth=depth,
         routing_version=routes,
         started_by=started_by,
+        trigger=trigger_name,
     )
 
 

@@ -36,6 +36,7 @@ from trunkline.stores.sqlite.tables.agent_events import (
     SqliteComparisonReads,
 )
 from trunkline.stores.sqlite.tables.agents import SqliteAgentReads
+from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerReads
 from trunkline.stores.sqlite.tables.credentials import SqliteKeyReads, SqliteSecretReads
 from trunkline.stores.sqlite.tables.messaging import SqliteDeadLetterReads, SqliteExchangeReads
 from trunkline.stores.sqlite.tables.operations import SqliteAuditReads, SqliteBacklogReads, SqliteProcessReads
@@ -68,6 +69,7 @@ class SqliteStore:
         self.audit = SqliteAuditReads(reader, clock)
         self.processes = SqliteProcessReads(reader, clock)
         self.backlog = SqliteBacklogReads(path, clock)
+        self.triggers = SqliteTriggerReads(reader, clock)
         self.transfer = SqliteTransferReads(reader, clock)
 
     @asynccontextmanager

@@ -24,6 +24,7 @@ from trunkline.stores.sqlite.tables.agent_events import (
     SqliteComparisonWrites,
 )
 from trunkline.stores.sqlite.tables.agents import SqliteAgentWrites
+from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerWrites
 from trunkline.stores.sqlite.tables.credentials import SqliteKeyWrites, SqliteSecretWrites
 from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
 from trunkline.stores.sqlite.tables.input_queue import SqliteInputQueue, SqliteTimerWrites
@@ -108,6 +109,10 @@ class SqliteTransaction:
     @property
     def processes(self) -> SqliteProcessWrites:
         return SqliteProcessWrites(self._db, self.now)
+
+    @property
+    def triggers(self) -> SqliteTriggerWrites:
+        return SqliteTriggerWrites(self._db, self.now)
 
     @property
     def transfer(self) -> SqliteTransferWrites:

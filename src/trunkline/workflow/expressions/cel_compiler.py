@@ -91,17 +91,23 @@ Expression: TypeAlias = PlainPath | CelExpression
 
 
 class CelCompiler:
-    """Compiles the expressions of one workflow."""
+    """Compiles the expressions of one document: a workflow, or something else that has variables of its own."""
 
-    def __init__(self, steps: Collection[str]) -> None:
+    def __init__(self, steps: Collection[str], variables: Collection[str] | None = None) -> None:
+        """`variables`: what can be read in place of a workflow's `input`, `run` and steps."""
         self._steps = steps
+        self._variables = variables
         self._total = 0
 
     def compile(self, source: str, *, in_loop: bool = False) -> Expression:
         """The expression of a source; raises `CompileError`."""
         check_length(source)
         path = plain_path(source)
-        if path is None or (not in_loop and not path.reads.isdisjoint(FOR_EACH_VARIABLES)):
+        if (
+            path is None
+            or self._variables is not None
+            or (not in_loop and not path.reads.isdisjoint(FOR_EACH_VARIABLES))
+        ):
             return self._compile(source, in_loop=in_loop)[1]
         (root,) = path.reads
         step = root.removeprefix("steps.")
@@ -113,7 +119,7 @@ class CelCompiler:
     def compile_condition(self, source: str, *, in_loop: bool = False) -> Expression:
         """The expression of a source that has to decide something; raises `CompileError`."""
         check_length(source)
-        if plain_path(source) is not None:
+        if self._variables is None and plain_path(source) is not None:
             return self.compile(source, in_loop=in_loop)
         compiled, expression = self._compile(source, in_loop=in_loop)
         kind = compiled.return_type()
@@ -135,7 +141,7 @@ class CelCompiler:
         try:
             compiled = (self._loop_environment if in_loop else self._environment).compile(source)
         except RuntimeError as exc:
-            raise compile_error(str(exc), source, self._steps) from exc
+            raise compile_error(str(exc), source, self._steps, self._variables) from exc
         return compiled, CelExpression(source.strip(), compiled, read_tree(compiled.serialize()))
 
     # One for all expressions of a workflow, or of its loops: making it costs far more than a compilation.
@@ -149,7 +155,7 @@ class CelCompiler:
 
     def _new_environment(self, more: tuple[str, ...]) -> cel.Env:
         steps = (step for step in self._steps if step.isascii() and step.isidentifier())
-        names = ["input", "run", *more, *(f"steps.{step}" for step in steps)]
+        names = self._variables or ["input", "run", *more, *(f"steps.{step}" for step in steps)]
         return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
 
 

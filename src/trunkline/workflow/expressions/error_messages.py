@@ -17,15 +17,17 @@ _MISSING_KEY = re.compile(r'Key not found in map : "(.*)"')
 _EXPECTING = re.compile(r" expecting (\{.*\}|\S+)$")
 
 
-def compile_error(message: str, source: str, steps: Collection[str]) -> CompileError:
-    """The first of the errors that CEL found, with its place."""
+def compile_error(
+    message: str, source: str, steps: Collection[str], variables: Collection[str] | None = None
+) -> CompileError:
+    """The first of the errors that CEL found, with its place. `variables`: what can be read; None: of a workflow."""
     placed = _PLACED.search(message)
     if placed is None:
         return CompileError(_plain(message), source)
     line, column, problem = max(1, int(placed[1])), max(1, int(placed[2])), placed[3]
     undeclared = _UNDECLARED.search(problem)
     if undeclared is not None:
-        return _unknown_name(undeclared[1], source, line, column, steps)
+        return _unknown_name(undeclared[1], source, line, column, steps, variables)
     return CompileError(_plain(problem), source, line, column)
 
 
@@ -54,9 +56,11 @@ def evaluation_message(message: str, scope: Scope, readings: Iterable[VariableRe
     return text
 
 
-def _unknown_name(name: str, source: str, line: int, column: int, steps: Collection[str]) -> CompileError:
+def _unknown_name(
+    name: str, source: str, line: int, column: int, steps: Collection[str], variables: Collection[str] | None
+) -> CompileError:
     first, _, rest = name.partition(".")
-    if first == "steps":
+    if first == "steps" and variables is None:
         line, column = _start_of(r"\bsteps\b", source, line, column)
         if not rest:
             return CompileError("a step is read by its name: steps.NAME.output", source, line, column)
@@ -67,6 +71,10 @@ def _unknown_name(name: str, source: str, line: int, column: int, steps: Collect
             f"unknown function '{name}'; CEL does not have this function", source, line, column
         )
     line, column = _start_of(rf"\b{re.escape(first)}\b", source, line, column)
+    if variables is not None:
+        hint = did_you_mean(first, variables) or ";"
+        known = f"an expression can read {' and '.join(variables)} here; put text in quotes"
+        return CompileError(f"unknown name '{first}'{hint} {known}", source, line, column)
     if first in FOR_EACH_VARIABLES:
         message = f"'{first}' is only available in the 'input' and 'when' of a step with 'for_each'"
         return CompileError(message, source, line, column)

@@ -49,7 +49,9 @@ def apply(
     instead of a secret.
     """
     client = server.client()
-    changes = [{"name": str(spec["name"]), "change": apply_agent(client, spec)} for spec in read_agents(file)]
+    changes = [
+        {"name": str(spec["name"]), "change": apply_agent(client, spec)} for spec in read_agents_file(file)
+    ]
     if server.json:
         print_json({"items": changes, "next_cursor": None})
     else:
@@ -57,14 +59,18 @@ def apply(
     return Exit.OK
 
 
-def read_agents(file: str) -> list[JsonObject]:
-    """The agents of the file, each with a name. The server validates the rest."""
+def read_agents_file(file: str) -> list[JsonObject]:
+    """The agents of the file, each with a name."""
     # The reader of workflows: in YAML 1.1, which the library's loader reads, `on` is true.
     with explained(file):
         document = workflow_parse.read_document(read_bytes(file), file)
     if document.problems:
         raise _invalid(file, document.problems[0].message)
-    content = document.value
+    return read_agents(file, document.value)
+
+
+def read_agents(file: str, content: Json) -> list[JsonObject]:
+    """The agents of a file's content. The server validates the rest."""
     listed = content.get("agents") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         raise _invalid(file, "it has no list named agents")

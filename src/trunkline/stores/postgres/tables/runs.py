@@ -29,7 +29,7 @@ from trunkline.stores.postgres.tables.run_lists import RUN_COLUMNS, page_of_runs
 from trunkline.stores.postgres.tables.transitions import write_transitions
 from trunkline.stores.rows.runs import new_run_values, run_record, step_state
 
-_RUN_WIDTH = 25
+_RUN_WIDTH = 26
 _STEP_COLUMNS = """
     steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
     steps.remote_task_id, steps.reply, steps.input, steps.output, steps.error, steps.warnings, steps.waiting_for,
@@ -61,16 +61,16 @@ _COUNT_ITEMS = """
 _INSERT = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by)
+        routes, started_by, trigger_name)
     SELECT id, workflow_id, workflow_name, workflow_version, 'PENDING', input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by
+        routes, started_by, trigger_name
     FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::bytea[], $6::text[], $7::text[], $8::bytea[],
         $9::uuid[], $10::bigint[], $11::text[], $12::text[], $13::uuid[], $14::text[], $15::int[], $16::bigint[],
-        $17::text[])
+        $17::text[], $18::text[])
         AS new(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
             request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
-            started_by)
+            started_by, trigger_name)
     ON CONFLICT DO NOTHING
     RETURNING id::text
 """
@@ -203,7 +203,7 @@ class PostgresRunWrites(PostgresWrites):
         # In one order everywhere: two processes with the same keys do not wait for one another.
         ordered = sorted(new_runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
         rows = [new_run_values(run) for run in ordered]
-        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 17))}
+        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 18))}
         others = [run for run in new_runs if run.id not in inserted]
         if others:
             # Ids are never drawn twice: these come again because their commit had happened without a confirmation.

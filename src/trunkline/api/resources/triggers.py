@@ -1,0 +1,237 @@
+"""Triggers and their firings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trunkline.api.resources.common import JsonValue, NextCursor, Timestamp, time_or_none
+from trunkline.clock import Instant, rfc3339
+from trunkline.durations import DURATION_PATTERN, format_duration
+from trunkline.services.triggers.triggers import MAX_BACKFILLED, BackfilledRun
+from trunkline.stores.port.triggers import Firing, FiringOutcome, TriggerRecord
+from trunkline.triggers import CatchUp, Overlap, ScheduleDefinition, definition_from_canonical
+from trunkline.triggers.cron import MAX_CHARACTERS
+from trunkline.triggers.validate import MAX_TIMES, NAME_PATTERN
+
+_Duration = Annotated[str, Meta(examples=["15m"], extra_json_schema={"pattern": DURATION_PATTERN})]
+_Cron = Annotated[
+    str,
+    Meta(
+        description="Five fields, or six with seconds first. Names, `L` and `#` are allowed.",
+        max_length=MAX_CHARACTERS,
+        examples=["0 9 * * MON-FRI"],
+    ),
+]
+_ZONE = Meta(description="Name of a time zone, in which `cron` and times without an offset are read.")
+_OVERLAP = Meta(description="What happens to a firing while the run of an earlier one goes on.")
+_CATCH_UP = Meta(description="Which firings are made up for that were missed while no executor ran.")
+_WINDOW = Meta(description="How long after its time a missed firing is made up for.")
+_JITTER = Meta(description="Each firing starts up to this much later than scheduled.")
+
+
+# --- requests
+
+
+class ScheduleRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Exactly one of `cron`, `every` and `at`."""
+
+    cron: _Cron | UnsetType = UNSET
+    every: Annotated[_Duration, Meta(description="Counted from `start`, or from 1970.")] | UnsetType = UNSET
+    at: (
+        Annotated[
+            list[str] | str,
+            Meta(
+                description=f"A time, or a list of up to {MAX_TIMES:,} times.",
+                examples=["2026-03-01T09:00:00"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    timezone: Annotated[str, _ZONE] = "UTC"
+    jitter: Annotated[_Duration, _JITTER] | UnsetType = UNSET
+    overlap: Annotated[Overlap, _OVERLAP] = "skip"
+    catch_up: Annotated[CatchUp, _CATCH_UP] = "last"
+    catch_up_window: Annotated[_Duration, _WINDOW] = "1d"
+    start: Annotated[str, Meta(description="Nothing fires before this time.")] | UnsetType = UNSET
+    end: Annotated[str, Meta(description="Nothing fires at this time or later.")] | UnsetType = UNSET
+
+
+class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(extra_json_schema={"pattern": NAME_PATTERN})]
+    workflow: Annotated[str, Meta(description="Name of the workflow that it starts.")]
+    schedule: ScheduleRequest
+    kind: Annotated[Literal["trigger"], Meta(description="Tells a trigger from other files.")] | UnsetType = (
+        UNSET
+    )
+    description: str | UnsetType = UNSET
+    version: (
+        Annotated[int, Meta(ge=1, description="Version of the workflow. Defaults to the latest.")] | UnsetType
+    ) = UNSET
+    input: (
+        Annotated[
+            JsonValue,
+            Meta(
+                description="Template of the run input. Expressions read `trigger.name`, `trigger.scheduled_at` and "
+                "`trigger.fired_at`. Defaults to `{}`."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    enabled: Annotated[bool, Meta(description="False: it is paused.")] = True
+
+
+class FireRequest(msgspec.Struct, forbid_unknown_fields=True):
+    input: (
+        Annotated[JsonValue, Meta(description="The run input, in place of the one that the trigger creates.")]
+        | UnsetType
+    ) = UNSET
+
+
+class BackfillRequest(msgspec.Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
+    from_: Annotated[datetime, Meta(tz=True, description="The first time, with an offset.")]
+    to: Annotated[
+        datetime,
+        Meta(
+            tz=True,
+            description="The end of the period, which does not belong to it. Times after now are left out. The period "
+            f"can have at most {MAX_BACKFILLED:,} firings.",
+        ),
+    ]
+
+
+# --- responses
+
+
+class ScheduleResource(TypedDict):
+    cron: NotRequired[str]
+    every: NotRequired[_Duration]
+    at: NotRequired[Sequence[Timestamp]]
+    timezone: Annotated[str, _ZONE]
+    jitter: NotRequired[Annotated[_Duration, _JITTER]]
+    overlap: Annotated[Overlap, _OVERLAP]
+    catch_up: Annotated[CatchUp, _CATCH_UP]
+    catch_up_window: Annotated[_Duration, _WINDOW]
+    start: NotRequired[Timestamp]
+    end: NotRequired[Timestamp]
+
+
+class TriggerSummary(TypedDict):
+    """A trigger in a list."""
+
+    id: str
+    name: str
+    description: NotRequired[str]
+    workflow: str
+    version: Annotated[int | None, Meta(description="Version of the workflow. Null: the latest.")]
+    input: Annotated[JsonValue, Meta(description="Template of the run input.")]
+    enabled: bool
+    schedule: NotRequired[ScheduleResource]
+    next_at: Annotated[
+        Timestamp | None,
+        Meta(description="When it is scheduled to fire next. Null if it is paused or its schedule is over."),
+    ]
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class TriggerResource(TriggerSummary):
+    next_firings: Annotated[Sequence[Timestamp], Meta(description="The next scheduled times, ten at most.")]
+
+
+class TriggerPage(TypedDict):
+    items: list[TriggerSummary]
+    next_cursor: NextCursor
+
+
+class FiringResource(TypedDict):
+    """An entry of the history of a trigger."""
+
+    at: Timestamp
+    scheduled_at: Annotated[Timestamp | None, Meta(description="Null: a person fired it.")]
+    outcome: FiringOutcome
+    run_id: Annotated[str | None, Meta(description="The run that it started.")]
+    reason: Annotated[str | None, Meta(description="Why it started no run.")]
+
+
+class FiringPage(TypedDict):
+    items: list[FiringResource]
+    next_cursor: NextCursor
+
+
+class SchedulePreview(TypedDict):
+    firings: Annotated[Sequence[Timestamp], Meta(description="The next scheduled times, ten at most.")]
+
+
+class BackfilledRunResource(TypedDict):
+    scheduled_at: Timestamp
+    run_id: str
+    created: Annotated[bool, Meta(description="False: this time had started the run before.")]
+
+
+class Backfill(TypedDict):
+    items: list[BackfilledRunResource]
+
+
+def trigger_summary(record: TriggerRecord) -> TriggerSummary:
+    definition = definition_from_canonical(record.definition)
+    summary: TriggerSummary = {
+        "id": record.id,
+        "name": record.name,
+        "workflow": definition.workflow,
+        "version": definition.version,
+        "input": definition.input,
+        "enabled": definition.enabled,
+        "next_at": time_or_none(record.scheduled_at),
+        "created_at": rfc3339(record.created_at),
+        "updated_at": rfc3339(record.updated_at),
+    }
+    if definition.description is not None:
+        summary["description"] = definition.description
+    if definition.schedule is not None:
+        summary["schedule"] = schedule_resource(definition.schedule)
+    return summary
+
+
+def trigger_resource(record: TriggerRecord, following: Sequence[Instant]) -> TriggerResource:
+    return {**trigger_summary(record), "next_firings": [rfc3339(instant) for instant in following]}
+
+
+def schedule_resource(schedule: ScheduleDefinition) -> ScheduleResource:
+    resource: ScheduleResource = {
+        "timezone": schedule.timezone,
+        "overlap": schedule.overlap,
+        "catch_up": schedule.catch_up,
+        "catch_up_window": format_duration(schedule.catch_up_window),
+    }
+    if schedule.cron is not None:
+        resource["cron"] = schedule.cron
+    if schedule.every is not None:
+        resource["every"] = format_duration(schedule.every)
+    if schedule.at is not None:
+        resource["at"] = [rfc3339(instant) for instant in schedule.at]
+    if schedule.jitter:
+        resource["jitter"] = format_duration(schedule.jitter)
+    if schedule.start is not None:
+        resource["start"] = rfc3339(schedule.start)
+    if schedule.end is not None:
+        resource["end"] = rfc3339(schedule.end)
+    return resource
+
+
+def firing_resource(firing: Firing) -> FiringResource:
+    return {
+        "at": rfc3339(firing.at),
+        "scheduled_at": time_or_none(firing.scheduled_at),
+        "outcome": firing.outcome,
+        "run_id": firing.run_id,
+        "reason": firing.reason,
+    }
+
+
+def backfilled_run_resource(run: BackfilledRun) -> BackfilledRunResource:
+    return {"scheduled_at": rfc3339(run.scheduled_at), "run_id": run.run_id, "created": run.created}

@@ -1,0 +1,258 @@
+"""`trunkline triggers`: what starts runs by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, cast
+
+from cyclopts import App, Parameter
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError
+from trunkline.cli.inputs import run_input
+from trunkline.cli.options import HERE, Cursor, InputPairs, Limit, LimitOrAll, Server
+from trunkline.cli.rendering.output import (
+    note,
+    note_next_page,
+    print_json,
+    print_table,
+    print_text,
+    status_cell,
+)
+from trunkline.cli.rendering.times import date_time
+from trunkline.cli.trigger_files import read_document, save_trigger
+
+if TYPE_CHECKING:
+    from trunkline.api.resources.triggers import ScheduleResource, TriggerResource
+    from trunkline.jsontypes import JsonObject
+
+NameArgument = Annotated[str, Parameter(name="TRIGGER", help="Name of the trigger.")]
+
+app = App(
+    name="triggers",
+    help="Save, show, pause and fire triggers: what starts runs by itself.",
+    version_flags=[],
+)
+
+
+@app.command(name="apply")
+def apply(
+    files: Annotated[
+        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files. - reads stdin.", negative="")
+    ],
+    /,
+    *,
+    server: Server = HERE,
+) -> int:
+    """
+    Create or change triggers.
+
+    If the schedule of a trigger has not changed, its next firing stays as it is.
+    """
+    client = server.client()
+    applied = [save_trigger(client, file, *read_document(file)) for file in files]
+    if server.json:
+        items = [{**trigger, "change": change} for trigger, change in applied]
+        print_json({"items": items, "next_cursor": None})
+        return Exit.OK
+    rows = [[trigger["name"], status_cell(change), _next(trigger)] for trigger, change in applied]
+    print_table(("TRIGGER", "CHANGE", "NEXT"), rows)
+    return Exit.OK
+
+
+@app.command(name="list")
+def list_triggers(*, limit: LimitOrAll = None, cursor: Cursor = None, server: Server = HERE) -> int:
+    """List triggers with their next firings."""
+    page = server.client().triggers(limit=limit, cursor=cursor)
+    if server.json:
+        print_json(page.answer())
+        return Exit.OK
+    rows = [
+        [
+            trigger["name"],
+            trigger["workflow"],
+            _schedule_text(trigger.get("schedule")),
+            date_time(trigger["next_at"])
+            if trigger["next_at"]
+            else ("-" if trigger["enabled"] else "paused"),
+        ]
+        for trigger in page.items
+    ]
+    print_table(("TRIGGER", "WORKFLOW", "SCHEDULE", "NEXT"), rows)
+    if not rows:
+        note("No triggers. Create one with: trunkline triggers apply FILE")
+    note_next_page(("triggers", "list"), {}, page.next_cursor)
+    return Exit.OK
+
+
+@app.command(name="show")
+def show(trigger: NameArgument, /, *, limit: Limit = 10, cursor: Cursor = None, server: Server = HERE) -> int:
+    """
+    Show a trigger: its next firings, and its history, newest first.
+
+    Parameters
+    ----------
+    limit
+        Maximum number of entries of the history.
+    """
+    client = server.client()
+    found = client.trigger(trigger)
+    history = client.firings(trigger, limit=limit, cursor=cursor)
+    if server.json:
+        print_json({**found, "firings": history.answer()})
+        return Exit.OK
+    state = "enabled" if found["enabled"] else "paused"
+    note(f"{found['name']} starts {found['workflow']}: {_schedule_text(found.get('schedule'))}, {state}")
+    print_table(("NEXT",), [[date_time(time)] for time in found["next_firings"]])
+    rows = [
+        [
+            date_time(firing["at"]),
+            date_time(firing["scheduled_at"]) if firing["scheduled_at"] else "by hand",
+            status_cell(firing["outcome"]),
+            firing["run_id"] or firing["reason"] or "",
+        ]
+        for firing in history.items
+    ]
+    print_table(("FIRED", "SCHEDULED", "OUTCOME", "RUN OR REASON"), rows)
+    note_next_page(("triggers", "show", trigger), {}, history.next_cursor)
+    return Exit.OK
+
+
+@app.command(name="preview")
+def preview(
+    file: Annotated[str, Parameter(name="FILE", help="Trigger file. - reads stdin.")],
+    /,
+    *,
+    server: Server = HERE,
+) -> int:
+    """Show when a trigger file would fire next, without saving it."""
+    _, document = read_document(file)
+    schedule = document.get("schedule")
+    if not isinstance(schedule, dict):
+        raise CliError(
+            f"{file} has no schedule", fix="Add one, such as schedule: {every: 15m}", exit_code=Exit.INVALID
+        )
+    found = server.client().preview_schedule(schedule)
+    if server.json:
+        print_json(found)
+    else:
+        print_table(("NEXT",), [[date_time(time)] for time in found["firings"]])
+    return Exit.OK
+
+
+@app.command(name="pause")
+def pause(trigger: NameArgument, /, *, server: Server = HERE) -> int:
+    """Pause a trigger. Firings that are scheduled meanwhile are left out."""
+    return _switch(trigger, "pause", server)
+
+
+@app.command(name="resume")
+def resume(trigger: NameArgument, /, *, server: Server = HERE) -> int:
+    """Resume a paused trigger. It fires at its next scheduled time."""
+    return _switch(trigger, "resume", server)
+
+
+@app.command(name="fire")
+def fire(
+    trigger: NameArgument,
+    /,
+    *,
+    input_: InputPairs = (),
+    input_file: str | None = None,
+    idempotency_key: str | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    Start a run of a trigger's workflow now.
+
+    Parameters
+    ----------
+    input_
+        Field of the input as key=value, in place of the input that the trigger creates. Can be repeated.
+    input_file
+        JSON file with the whole input. - reads stdin. --input adds to it.
+    idempotency_key
+        Requests with the same key and input start only one run.
+    """
+    body: JsonObject = {}
+    if input_ or input_file is not None:
+        body["input"] = run_input(input_, input_file)
+    run = server.client().fire_trigger(trigger, body, idempotency_key)
+    if server.json:
+        print_json(run)
+    else:
+        print_text(run["id"])
+        note(f"Watch it with: trunkline runs watch {run['id']}")
+    return Exit.OK
+
+
+@app.command(name="backfill")
+def backfill(
+    trigger: NameArgument,
+    /,
+    *,
+    from_: Annotated[str, Parameter(name="--from")],
+    to: str,
+    server: Server = HERE,
+) -> int:
+    """
+    Start a run for each scheduled time of a past period.
+
+    A time that has started a run before starts no second one.
+
+    Parameters
+    ----------
+    from_
+        The first time, such as 2026-03-01T00:00:00Z.
+    to
+        The end of the period, which does not belong to it.
+    """
+    found = server.client().backfill_trigger(trigger, from_, to)
+    if server.json:
+        print_json(found)
+        return Exit.OK
+    rows = [
+        [
+            date_time(run["scheduled_at"]),
+            status_cell("created" if run["created"] else "unchanged"),
+            run["run_id"],
+        ]
+        for run in found["items"]
+    ]
+    print_table(("SCHEDULED", "CHANGE", "RUN"), rows)
+    return Exit.OK
+
+
+@app.command(name="delete")
+def delete(trigger: NameArgument, /, *, server: Server = HERE) -> int:
+    """Delete a trigger and its history. Its runs continue."""
+    server.client().delete_trigger(trigger)
+    if server.json:
+        print_json({"deleted": trigger})
+    else:
+        note(f"Deleted trigger {trigger}")
+    return Exit.OK
+
+
+def _switch(name: str, action: str, server: Server) -> int:
+    trigger = server.client().switch_trigger(name, action)
+    if server.json:
+        print_json(trigger)
+    elif trigger["enabled"]:
+        note(f"Resumed trigger {name}. Next: {_next(trigger)}")
+    else:
+        note(f"Paused trigger {name}")
+    return Exit.OK
+
+
+def _next(trigger: TriggerResource) -> str:
+    return date_time(trigger["next_at"]) if trigger["next_at"] else "-"
+
+
+def _schedule_text(schedule: ScheduleResource | None) -> str:
+    if schedule is None:
+        return "-"
+    if "cron" in schedule:
+        return f"{schedule['cron']} ({schedule['timezone']})"
+    if "every" in schedule:
+        return f"every {schedule['every']}"
+    return f"at {len(cast('list[str]', schedule.get('at', [])))} times"

@@ -1,0 +1,66 @@
+"""Trigger files: read and saved on the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from trunkline.cli.client import Client
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import ApiError, CliError, explained
+from trunkline.cli.inputs import read_bytes
+from trunkline.cli.lazy_imports import lazy_module
+
+if TYPE_CHECKING:
+    from trunkline.api.resources.triggers import TriggerResource
+    from trunkline.jsontypes import JsonObject
+    from trunkline.workflow.document import parsing as workflow_parse
+else:
+    workflow_parse = lazy_module("trunkline.workflow.document.parsing")
+
+Change = Literal["created", "updated", "unchanged"]
+
+
+class AppliedTrigger(NamedTuple):
+    trigger: TriggerResource
+    change: Change
+
+
+def read_document(path: str) -> tuple[bytes, JsonObject]:
+    """The file's text, and the mapping that it holds. The server validates the rest."""
+    text = read_bytes(path)
+    with explained(path):
+        document = workflow_parse.read_document(text, path)
+    if not isinstance(document.value, dict):
+        raise CliError(
+            f"Cannot apply {path}: it is not a mapping",
+            fix="Write keys and values, such as name: nightly",
+            exit_code=Exit.INVALID,
+        )
+    return text, document.value
+
+
+def save_trigger(client: Client, path: str, text: bytes, document: JsonObject) -> AppliedTrigger:
+    """Errors of the server name the file."""
+    name = document.get("name")
+    if not isinstance(name, str) or not name:
+        raise CliError(
+            f"Cannot apply {path}: the trigger has no name", fix="Add a name: nightly", exit_code=Exit.INVALID
+        )
+    earlier = _updated_at(client, name)
+    try:
+        trigger, created = client.save_trigger(name, text)
+    except ApiError as error:
+        error.source = path
+        raise
+    if created:
+        return AppliedTrigger(trigger, "created")
+    return AppliedTrigger(trigger, "unchanged" if trigger["updated_at"] == earlier else "updated")
+
+
+def _updated_at(client: Client, name: str) -> str | None:
+    try:
+        return client.trigger(name)["updated_at"]
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return None

@@ -1,0 +1,1 @@
+"""Triggers: saving, showing and firing them by hand."""

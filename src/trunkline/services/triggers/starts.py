@@ -1,0 +1,131 @@
+"""
+What a trigger starts: its expressions become a run of its workflow.
+
+An executor that fires by the schedule, and a service that fires for a person, get the run from here. They insert it in
+their own transaction, together with the firing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from trunkline.clock import Instant, rfc3339
+from trunkline.errors import Invalid
+from trunkline.id_generation import new_run_id
+from trunkline.jsontypes import Json, encode, is_too_deep
+from trunkline.messages import TraceContext
+from trunkline.services.migration.routing_table import RoutingTable
+from trunkline.services.workflows import Workflows
+from trunkline.stores.base import NewRun
+from trunkline.stores.port.triggers import TriggerRecord
+from trunkline.triggers import CompiledTrigger, compile_trigger, definition_from_canonical
+from trunkline.workflow import ExpressionError, Template
+from trunkline.workflow.validation_report import ValidationReport
+
+# A compiled trigger takes some kilobytes.
+_MAX_COMPILED = 1_000
+
+
+class Occasion(NamedTuple):
+    """Why a trigger fires now."""
+
+    fired_at: Instant
+    scheduled_at: Instant | None
+    # A run that was started for the same key before is not started again.
+    key: str | None
+    correlation_id: str
+    started_by: str | None
+    trace: TraceContext | None = None
+
+
+def schedule_key(trigger_id: str, scheduled_at: Instant) -> str:
+    """The idempotency key of a scheduled run: the instant is started once, by a schedule or a backfill."""
+    return f"trigger/{trigger_id}/{rfc3339(scheduled_at)}"
+
+
+class TriggeredRuns:
+    def __init__(self, workflows: Workflows, routing: RoutingTable) -> None:
+        self._workflows = workflows
+        self._routing = routing
+        self._compiled: OrderedDict[tuple[str, int], CompiledTrigger] = OrderedDict()
+
+    def compiled(self, record: TriggerRecord) -> CompiledTrigger:
+        """Raises `Invalid` for a definition that this version of the program cannot use."""
+        key = (record.id, record.version)
+        trigger = self._compiled.get(key)
+        if trigger is None:
+            report = ValidationReport()
+            trigger = compile_trigger(definition_from_canonical(record.definition), report)
+            if report.errors:
+                raise Invalid(f"The trigger {record.name} cannot be used: {report.errors[0].message}.")
+            self._compiled[key] = trigger
+            if len(self._compiled) > _MAX_COMPILED:
+                self._compiled.popitem(last=False)
+        return trigger
+
+    async def prepare(
+        self, record: TriggerRecord, occasion: Occasion, *, run_input: tuple[Json] | None = None
+    ) -> NewRun:
+        """
+        The run, not inserted yet. Raises `Invalid` or `NotFound` if there can be none.
+
+        `run_input`: in place of what the trigger's template makes.
+        """
+        trigger = self.compiled(record)
+        definition = trigger.definition
+        value = (
+            _evaluated(trigger.input, record.name, _scope(record.name, occasion))
+            if run_input is None
+            else run_input[0]
+        )
+        saved = await self._workflows.get(definition.workflow, definition.version)
+        workflow = await self._workflows.compiled(saved.workflow_id, saved.version)
+        findings = [] if is_too_deep(value) else workflow.check_input(value)
+        if is_too_deep(value) or findings:
+            what = f"{findings[0].path}: {findings[0].message}" if findings else "it is nested too deeply"
+            raise Invalid(
+                f"The input that the trigger {record.name} makes does not match the input schema of workflow "
+                f"{saved.name}: {what}.",
+                findings=findings,
+                fix=f"Change the input of the trigger, or the schema: trunkline workflows show {saved.name}.",
+            )
+        content = encode(value)
+        return NewRun(
+            id=new_run_id(),
+            workflow_id=saved.workflow_id,
+            workflow_name=saved.name,
+            workflow_version=saved.version,
+            input=content,
+            correlation_id=occasion.correlation_id,
+            created_at=occasion.fired_at,
+            idempotency_key=occasion.key,
+            request_digest=None if occasion.key is None else hashlib.sha256(content).digest(),
+            routing_version=await self._routing.current_version(),
+            trace=occasion.trace,
+            started_by=occasion.started_by,
+            trigger=record.name,
+        )
+
+
+def _scope(name: str, occasion: Occasion) -> Mapping[str, Json]:
+    scheduled_at = occasion.scheduled_at
+    return {
+        "trigger": {
+            "name": name,
+            "fired_at": rfc3339(occasion.fired_at),
+            "scheduled_at": None if scheduled_at is None else rfc3339(scheduled_at),
+        }
+    }
+
+
+def _evaluated(template: Template, name: str, scope: Mapping[str, Json]) -> Json:
+    try:
+        return template.evaluate(scope.__getitem__)
+    except ExpressionError as exc:
+        raise Invalid(
+            f"The input of the trigger {name} has no value: {exc}.",
+            fix="Correct the expression in the trigger.",
+        ) from exc

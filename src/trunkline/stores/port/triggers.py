@@ -1,0 +1,105 @@
+"""Triggers, their firings, and which runs they have started."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+
+# started     it started a run
+# queued      it starts a run when the run of an earlier firing has ended
+# skipped     the run of an earlier firing went on
+# missed      no executor ran when it was due
+# failed      no run could be started
+FiringOutcome = Literal["started", "queued", "skipped", "missed", "failed"]
+
+
+class TriggerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    # As `triggers.canonical_form` wrote it.
+    definition: bytes
+    # Grows with each change.
+    version: int
+    created_at: Instant
+    updated_at: Instant
+    # The scheduled instant that comes next; None: there is none, or the trigger is paused.
+    scheduled_at: Instant | None = None
+    # When an executor has to look at it.
+    due: Instant | None = None
+    # The end of each of its runs is a reason to look at it.
+    awaits_runs: bool = False
+
+
+class Firing(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of a trigger's history."""
+
+    # Of version 7.
+    id: str
+    trigger_id: str
+    at: Instant
+    outcome: FiringOutcome
+    # By its schedule.
+    scheduled_at: Instant | None = None
+    run_id: RunId | None = None
+    reason: str | None = None
+
+
+class TriggerReads(Protocol):
+    async def get(self, name: str) -> TriggerRecord | None: ...
+
+    async def page(self, *, limit: int, after: str | None = None) -> list[TriggerRecord]:
+        """In the order of their names; `after` is the last name seen."""
+        ...
+
+    async def firings(self, trigger_id: str, *, limit: int, before: str | None = None) -> list[Firing]:
+        """Newest first; `before` is the last id seen."""
+        ...
+
+
+class TriggerWrites(Protocol):
+    async def get(self, name: str) -> TriggerRecord | None:
+        """No other transaction changes it until this one ends."""
+        ...
+
+    async def insert(self, trigger: TriggerRecord) -> None:
+        """Raises `AlreadyExists` when the name is taken."""
+        ...
+
+    async def update(self, triggers: Sequence[TriggerRecord]) -> None:
+        """Replace all but id, name and time of creation."""
+        ...
+
+    async def delete(self, name: str) -> bool:
+        """With its firings; False when there is no such trigger."""
+        ...
+
+    async def claim_due(self, limit: int) -> list[TriggerRecord]:
+        """Those to look at, the longest due first. Other transactions leave them out until this one ends."""
+        ...
+
+    async def next_due(self) -> Instant | None: ...
+
+    async def unfinished_runs(self, names: Collection[str], *, each: int) -> dict[str, list[RunId]]:
+        """Runs that these triggers have started and that have not ended, oldest first, at most `each` of one."""
+        ...
+
+    async def runs_ended(self, names: Collection[str]) -> bool:
+        """Runs of these triggers end in this transaction: those that await it are due. False: none of them does."""
+        ...
+
+    async def put_firings(self, firings: Sequence[Firing]) -> None:
+        """An entry that exists is replaced."""
+        ...
+
+    async def queued_firings(self, trigger_ids: Collection[str], *, each: int) -> dict[str, list[Firing]]:
+        """Oldest first, at most `each` of one trigger."""
+        ...
+
+    async def forget_firings(self, before: Instant, limit: int) -> int:
+        """Delete old ones, except those that are queued; returns how many."""
+        ...

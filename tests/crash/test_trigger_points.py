@@ -1,0 +1,68 @@
+"""The process ends at every point of a firing, is started again, and each scheduled instant starts one run."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.crash.client import TrunklineClient
+from tests.crash.crash_points import KILLED, TRIGGER_POINTS
+from tests.crash.process_instances import ProcessInstance, ProcessStarter
+
+from trunkline.jsontypes import JsonObject
+
+pytestmark = pytest.mark.anyio
+
+WORKFLOW = b"{name: ticking, steps: {work: {agent: missing}}}"
+TRIGGER: JsonObject = {
+    "name": "tick",
+    "workflow": "ticking",
+    "schedule": {"every": "1s", "overlap": "allow", "catch_up": "all"},
+}
+
+
+async def client_of(life: ProcessInstance, session: aiohttp.ClientSession) -> TrunklineClient:
+    url = await life.ready
+    assert url is not None
+    return TrunklineClient(session, url)
+
+
+async def firings(client: TrunklineClient, count: int) -> list[JsonObject]:
+    """As soon as there are so many, oldest first."""
+    async with asyncio.timeout(60):
+        while len(found := await client.pages("/triggers/tick/firings")) < count:
+            await asyncio.sleep(0.05)
+    return found[::-1]
+
+
+@pytest.mark.parametrize("point", [*TRIGGER_POINTS, "runs.insert", "commit.before", "commit.after"])
+async def test_each_instant_starts_one_run_wherever_the_process_ends(
+    point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+) -> None:
+    first = await starter.start(tmp_path / "data")
+    client = await client_of(first, session)
+    await client.call("POST", "/workflows", WORKFLOW)
+    await client.call("POST", "/triggers", TRIGGER)
+    await firings(client, 1)
+    await starter.end()
+    # It catches up as it starts, so an occurrence comes by itself.
+    second = await starter.start(tmp_path / "data", point, 2)
+    async with asyncio.timeout(60):
+        assert await second.ended == KILLED
+    third = await starter.start(tmp_path / "data")
+    client = await client_of(third, session)
+    found = await firings(client, 4)
+    runs = await client.pages("/runs")
+    await starter.end()
+    times = [datetime.fromisoformat(str(firing["scheduled_at"])) for firing in found]
+    assert times == [times[0] + timedelta(seconds=number) for number in range(len(times))]
+    assert {str(firing["outcome"]) for firing in found} == {"started"}
+    of_firings = [firing["run_id"] for firing in found]
+    assert len(set(of_firings)) == len(of_firings)
+    # Those that were started after the history was read are newer than all of it.
+    newer = [str(run["id"]) for run in runs if run["id"] not in of_firings]
+    assert len(runs) == len(of_firings) + len(newer)
+    assert all(run_id > str(max(map(str, of_firings))) for run_id in newer)

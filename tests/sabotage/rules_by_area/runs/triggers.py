@@ -1,0 +1,86 @@
+"""Rules of triggers: each scheduled instant starts one run, none is lost, and none waits for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.sabotage.mutation import Change, Drop, ReplaceText
+from tests.sabotage.rule import Rule
+
+_EXECUTOR = "tests/unit/executor/test_schedules.py"
+_DUE = "tests/unit/triggers/test_due.py"
+_CRON = "tests/unit/triggers/test_cron.py"
+_STORE = "tests/contract/stores/test_triggers.py"
+
+TRIGGERS: Sequence[Rule] = (
+    Rule(
+        name="scheduled-instant-has-a-key",
+        breaks="A scheduled time that was filled by hand starts a second run.",
+        symbol="trunkline.executor.schedules:Schedules._prepare",
+        change=Change("keyword", 3, of=10, becomes="None"),
+        caught_by=(f"{_EXECUTOR}::test_an_instant_that_has_started_its_run_before_starts_no_second_one",),
+    ),
+    Rule(
+        name="nothing-fires-early",
+        breaks="A trigger fires before its time.",
+        symbol="trunkline.triggers.due:take_due",
+        change=Drop("operand", 7, of=7),
+        caught_by=(f"{_DUE}::test_nothing_fires_before_its_time",),
+    ),
+    Rule(
+        name="end-of-a-run-starts-what-is-queued",
+        breaks="A queued firing waits until the trigger fires again, perhaps for ever.",
+        symbol="trunkline.executor.driver:RunDriver.work",
+        change=Change("condition", 6, of=10, becomes="False"),
+        caught_by=(f"{_EXECUTOR}::test_queued_firings_start_one_after_the_other_when_runs_end",),
+    ),
+    Rule(
+        name="failed-firing-starts-the-next-queued-one",
+        breaks="Firings that are queued behind one that cannot start wait for ever.",
+        symbol="trunkline.executor.schedules:_TriggerTurn.settled",
+        change=Change("condition", 3, of=3, becomes="False"),
+        caught_by=(f"{_EXECUTOR}::test_a_queued_firing_that_cannot_start_lets_the_next_one_go_on",),
+    ),
+    Rule(
+        name="queue-of-a-trigger-is-bounded",
+        breaks="A trigger whose runs take too long fills the store with queued firings.",
+        symbol="trunkline.executor.schedules:_TriggerTurn._queue_if_busy",
+        change=Change("condition", 2, of=2, becomes="True"),
+        caught_by=(f"{_EXECUTOR}::test_the_queue_of_a_trigger_has_a_limit",),
+    ),
+    Rule(
+        name="skipped-hour-fires",
+        breaks="A time of day that the clocks skip does not fire on that day.",
+        symbol="trunkline.triggers.cron:CronOccurrences._instant",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=(f"{_CRON}::test_a_time_that_the_clocks_skip_fires_once_when_they_have_been_set_forward",),
+    ),
+    Rule(
+        name="repeated-hour-fires-once",
+        breaks="A time of day that the clocks show twice fires twice.",
+        symbol="trunkline.triggers.cron:CronOccurrences.__init__",
+        change=Change("assigned value", 4, of=4, becomes="True"),
+        caught_by=(f"{_CRON}::test_a_time_that_the_clocks_show_twice_fires_once",),
+    ),
+    Rule(
+        name="missed-firings-have-a-window",
+        breaks="After a long downtime, firings of weeks ago start runs.",
+        symbol="trunkline.triggers.due:_first_to_start",
+        change=Change("ternary", becomes="expected"),
+        caught_by=(f"{_DUE}::test_what_is_older_than_the_window_is_missed[all-started1]",),
+    ),
+    Rule(
+        name="run-ends-while-a-firing-is-decided",
+        breaks="A firing is queued behind a run whose end was reported just before, and waits for ever.",
+        symbol="trunkline.stores.postgres.tables.automation.triggers:_RUNS_ENDED",
+        change=ReplaceText("AND awaits_runs = 1", "AND awaits_runs = 1 AND due IS NULL"),
+        caught_by=(f"{_STORE}::test_a_trigger_is_left_alone_while_another_process_ends_its_run",),
+    ),
+    Rule(
+        name="trigger-is-claimed-once",
+        breaks="Executors wait for one another to fire the same trigger.",
+        symbol="trunkline.stores.postgres.tables.automation.triggers:PostgresTriggerWrites.claim_due",
+        change=Change("f-string", becomes="f'{_TRIGGERS} WHERE due <= $1 ORDER BY due LIMIT $2'"),
+        caught_by=(f"{_STORE}::test_a_trigger_is_claimed_by_one_process_at_a_time",),
+    ),
+)

@@ -1,0 +1,149 @@
+"""Triggers through REST: saved, fired by their schedules and by hand, and the history of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from trunkline.jsontypes import JsonObject
+from trunkline.testing import RunningSystem, ScriptedAgent, simple_success
+from trunkline.testing.system import objects_in
+
+pytestmark = pytest.mark.anyio
+
+WORKFLOW = """
+name: report
+input: {type: object, properties: {n: {type: integer}}}
+steps: {work: {agent: A}}
+"""
+HOURLY: JsonObject = {"name": "hourly", "workflow": "report", "schedule": {"every": "1h"}}
+
+
+@pytest.fixture
+async def ready(system: RunningSystem) -> AsyncGenerator[RunningSystem]:
+    async with ScriptedAgent(simple_success({})) as agent:
+        await system.register("A", agent.url, protocol="simple-a2a")
+        await system.save(WORKFLOW)
+        yield system
+
+
+async def firings(system: RunningSystem, name: str, count: int) -> list[JsonObject]:
+    """As soon as there are so many, oldest first."""
+    while len(found := await system.items(f"/triggers/{name}/firings")) < count:
+        await asyncio.sleep(0.05)
+    return found[::-1]
+
+
+async def test_a_schedule_starts_runs_by_itself(ready: RunningSystem) -> None:
+    body: JsonObject = {
+        "name": "often",
+        "workflow": "report",
+        "input": {"n": 7, "at": "${ trigger.scheduled_at }"},
+        "schedule": {"every": "1s", "overlap": "allow", "catch_up": "all"},
+    }
+    created = await ready.call("POST", "/triggers", body)
+    assert created.status == 201
+    assert created.headers["Location"] == "/api/v1/triggers/often"
+    found = await firings(ready, "often", 3)
+    assert (await ready.call("POST", "/triggers/often/pause")).json["enabled"] is False
+    for firing in found[:3]:
+        assert firing["outcome"] == "started"
+        assert str(firing["at"]) >= str(firing["scheduled_at"])
+        run = await ready.wait_for(str(firing["run_id"]))
+        assert (run["status"], run["trigger"], run["started_by"]) == ("COMPLETED", "often", "trigger:often")
+        assert run["input"] == {"n": 7, "at": firing["scheduled_at"]}
+    times = [datetime.fromisoformat(str(firing["scheduled_at"])) for firing in found]
+    assert [later - earlier for earlier, later in pairwise(times)] == [timedelta(seconds=1)] * (
+        len(times) - 1
+    )
+
+
+async def test_firings_that_wait_for_the_run_before_start_when_it_ends(ready: RunningSystem) -> None:
+    body: JsonObject = {"name": "q", "workflow": "report", "schedule": {"every": "1s", "overlap": "queue"}}
+    assert (await ready.call("POST", "/triggers", body)).status == 201
+    found = await firings(ready, "q", 4)
+    assert (await ready.call("POST", "/triggers/q/pause")).status == 200
+    assert {str(firing["outcome"]) for firing in found} <= {"started", "queued"}
+    assert found[0]["outcome"] == "started"
+
+
+async def test_a_trigger_is_fired_by_hand_once_for_a_key(ready: RunningSystem) -> None:
+    assert (await ready.call("POST", "/triggers", HOURLY)).status == 201
+    key = {"Idempotency-Key": "k"}
+    first = await ready.call("POST", "/triggers/hourly/fire", {"input": {"n": 1}}, key)
+    again = await ready.call("POST", "/triggers/hourly/fire", {"input": {"n": 1}}, key)
+    assert (first.status, again.status) == (202, 202)
+    assert first.json["id"] == again.json["id"]
+    assert first.headers["Location"] == f"/api/v1/runs/{first.json['id']}"
+    assert (await ready.call("POST", "/triggers/hourly/fire", {"input": {"n": 2}}, key)).status == 422
+    assert (await ready.call("POST", "/triggers/hourly/fire", {"input": {"n": "x"}})).status == 422
+    unnamed = await ready.call("POST", "/triggers/hourly/fire")
+    assert unnamed.json["input"] == {}
+    found = await firings(ready, "hourly", 2)
+    assert [(firing["scheduled_at"], firing["run_id"]) for firing in found] == [
+        (None, first.json["id"]),
+        (None, unnamed.json["id"]),
+    ]
+
+
+async def test_a_past_period_is_filled_once(ready: RunningSystem) -> None:
+    assert (await ready.call("POST", "/triggers", HOURLY)).status == 201
+    end = datetime.now(UTC).replace(minute=30, second=0, microsecond=0) - timedelta(hours=2)
+    period: JsonObject = {"from": (end - timedelta(hours=3)).isoformat(), "to": end.isoformat()}
+    first = await ready.call("POST", "/triggers/hourly/backfill", period)
+    again = await ready.call("POST", "/triggers/hourly/backfill", period)
+    runs = objects_in(first.json["items"])
+    assert [run["created"] for run in runs] == [True] * 3
+    assert objects_in(again.json["items"]) == [{**run, "created": False} for run in runs]
+    assert len(await ready.items("/triggers/hourly/firings")) == 3
+    too_long: JsonObject = {"from": (end - timedelta(days=60)).isoformat(), "to": end.isoformat()}
+    assert (await ready.call("POST", "/triggers/hourly/backfill", too_long)).status == 422
+
+
+async def test_a_trigger_is_listed_changed_and_deleted(ready: RunningSystem) -> None:
+    created = (await ready.call("POST", "/triggers", HOURLY)).json
+    assert len(created["next_firings"]) == 10  # pyright: ignore[reportArgumentType] - a list
+    assert (await ready.call("POST", "/triggers", HOURLY)).status == 409
+    unchanged = await ready.call("PUT", "/triggers/hourly", HOURLY)
+    assert (unchanged.status, unchanged.json["updated_at"]) == (200, created["updated_at"])
+    yaml = b"name: hourly\nworkflow: report\nschedule: {cron: 0 9 * * MON, timezone: Europe/Berlin}\n"
+    changed = await ready.call("PUT", "/triggers/hourly", yaml)
+    assert changed.json["schedule"] == {
+        "cron": "0 9 * * MON",
+        "timezone": "Europe/Berlin",
+        "overlap": "skip",
+        "catch_up": "last",
+        "catch_up_window": "1d",
+    }
+    assert (await ready.call("PUT", "/triggers/other", HOURLY)).status == 422
+    assert (await ready.call("PUT", "/triggers/daily", {**HOURLY, "name": "daily"})).status == 201
+    assert [trigger["name"] for trigger in await ready.items("/triggers?limit=1")] == ["daily", "hourly"]
+    assert (await ready.call("DELETE", "/triggers/daily")).status == 204
+    assert (await ready.call("GET", "/triggers/daily")).status == 404
+    assert (await ready.call("POST", "/triggers/daily/fire")).status == 404
+
+
+async def test_a_wrong_trigger_is_refused_with_line_and_column(ready: RunningSystem) -> None:
+    yaml = b"name: a\nworkflow: nothing\nschedule: {every: 1h}\n"
+    (finding,) = objects_in((await ready.call("POST", "/triggers", yaml)).json["errors"])
+    assert (finding["path"], finding["line"], finding["column"]) == ("workflow", 2, 11)
+    yaml = b"name: a\nworkflow: report\nschedule: {every: 1h}\ninput: {n: x}\n"
+    (finding,) = objects_in((await ready.call("POST", "/triggers", yaml)).json["errors"])
+    assert (finding["path"], finding["line"]) == ("input", 4)
+    (finding,) = objects_in(
+        (await ready.call("POST", "/schedule-preview", b"{cron: 0 25 * * *}")).json["errors"]
+    )
+    assert (finding["line"], finding["column"]) == (1, 10)
+
+
+async def test_a_schedule_is_previewed_without_being_saved(ready: RunningSystem) -> None:
+    shown = await ready.call("POST", "/schedule-preview", {"cron": "0 0 1 1 *", "timezone": "Asia/Tokyo"})
+    times = shown.json["firings"]
+    assert isinstance(times, list)
+    assert len(times) == 10
+    assert all(str(time).endswith("-12-31T15:00:00.000000Z") for time in times)
+    assert await ready.items("/triggers") == []
