@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trunkline.api.middleware.auth import ApiKeyCheck
 from trunkline.api.middleware.correlation import CorrelationMiddleware
@@ -31,8 +31,16 @@ from trunkline.api.services import HealthReport, Probes, RequestLimits, Services
 __all__ = ["HealthReport", "RequestLimits", "Services", "create_app", "create_probe_app"]
 
 
-def create_app(services: Services) -> ASGIApp:
-    """The REST API over `services`, which stay the caller's to close."""
+# Where published workflows and agents are, which another application answers for.
+PUBLISHED = "/a2a/"
+
+
+def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
+    """
+    The REST API over `services`, which stay the caller's to close.
+
+    `published` answers every request under `/a2a/`, behind the same checks.
+    """
     operations = [
         *agent_operations(services),
         *migration_operations(services),
@@ -54,9 +62,18 @@ def create_app(services: Services) -> ASGIApp:
     ]
     # No documentation pages: they would load scripts from another host.
     router = OperationRouter([*operations, *document_operations(services, operations)])
+    answering = router if published is None else _with_published(router, published)
     # Outside of the check for keys: the page is public, and asks for a key itself.
-    pages = WebUi(_checked(router, services), services.ui_folder)
+    pages = WebUi(_checked(answering, services), services.ui_folder)
     return CorrelationMiddleware(OriginCheck(pages, services.names))
+
+
+def _with_published(app: ASGIApp, published: ASGIApp) -> ASGIApp:
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        is_published = scope["type"] == "http" and scope["path"].startswith(PUBLISHED)
+        await (published if is_published else app)(scope, receive, send)
+
+    return respond
 
 
 def create_probe_app(probes: Probes) -> ASGIApp:

@@ -48,7 +48,7 @@ def encode_event(event: EventRecord) -> bytes:
     )
 
 
-class _Stream(Response):
+class ByteStream(Response):
     """Chunks of text, until there are no more, the client goes away, its API key is revoked, or the process stops."""
 
     media_type = EVENT_STREAM
@@ -90,7 +90,7 @@ class _Stream(Response):
         raise NotImplementedError
 
 
-class RunsChangedStream(_Stream):
+class RunsChangedStream(ByteStream):
     """Sends an event when any run was started or has changed. It does not say which run."""
 
     def __init__(self, services: Services, *, ping_after: float = PING_AFTER_SECONDS) -> None:
@@ -104,7 +104,7 @@ class RunsChangedStream(_Stream):
                 await asyncio.sleep(_RING_EVERY_SECONDS)
 
 
-class EventStream(_Stream):
+class EventStream(ByteStream):
     """The events of `run_id` after `after`, up to the final one; with `step`, only those of that step."""
 
     def __init__(
@@ -160,7 +160,7 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-class AuditStream(_Stream):
+class AuditStream(ByteStream):
     """Entries of the audit log, one JSON object per line. An empty line shows that the connection is alive."""
 
     media_type = JSON_LINES

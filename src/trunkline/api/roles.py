@@ -118,6 +118,9 @@ ROLES: dict[str, KeyRole | None] = {
 }
 
 _HOOKS = f"{PUSH_PATH}/"
+# Published workflows, which are not in the OpenAPI document.
+_PUBLISHED = "/a2a/"
+_CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _RANKS: dict[KeyRole, int] = {"viewer": 0, "operator": 1, "admin": 2}
 _PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
 
@@ -137,6 +140,8 @@ def role_for(method: str, path: str) -> KeyRole | None:
     if path.startswith(_HOOKS):
         # For all methods: an agent that uses the wrong one gets a 405, because it has no key.
         return None
+    if path.startswith(_PUBLISHED):
+        return _published_role(path)
     call = f"{method} {path}"
     if call in _EXACT:
         return _EXACT[call]
@@ -144,6 +149,11 @@ def role_for(method: str, path: str) -> KeyRole | None:
         if pattern.fullmatch(call):
             return role
     return "viewer" if method == "GET" else "admin"
+
+
+def _published_role(path: str) -> KeyRole | None:
+    """Anyone may read the cards of what is published; they say that a key is needed for the rest."""
+    return None if path.endswith(_CARDS) else "operator"
 
 
 def allows(given: KeyRole, needed: KeyRole) -> bool:

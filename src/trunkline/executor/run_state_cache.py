@@ -74,6 +74,7 @@ class RunStateCache:
             routing_version=record.routing_version,
             started_by=record.started_by,
             trigger=record.trigger,
+            message=record.message,
             failure=failure,
         )
         restore(state, steps)

@@ -244,7 +244,7 @@ def _record_agent_ids(
     if context_id is not None:
         step.context_id = context_id
         plan = state.workflow.plan(step.name)
-        if plan.definition.context == "run" and not has_item_contexts(plan):
+        if plan.definition.context in {"run", "caller"} and not has_item_contexts(plan):
             state.contexts[plan.agent] = context_id
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.state import RunState, StepState
-from trunkline.messages import StepError
+from trunkline.messages import StepError, decode_caller_message
 from trunkline.workflow import ExpressionError
 
 _STEPS = "steps."
@@ -24,8 +24,16 @@ class RunScope:
                 self._read[name] = _read(self._state.input, "input", "the run's input")
             return self._read[name]
         if name == "run":
-            return {"id": self._state.id, "correlation_id": self._state.correlation_id}
+            return {
+                "id": self._state.id,
+                "correlation_id": self._state.correlation_id,
+                "message": self._message(),
+            }
         return self._step(name.removeprefix(_STEPS))
+
+    def _message(self) -> Json:
+        message = self._state.message
+        return None if message is None else decode_caller_message(message).shown()
 
     def _step(self, name: str) -> Json:
         step = self._state.steps.get(name)

@@ -8,7 +8,8 @@ was read at; the commit compares, and a holder that lost drops what it has.
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, assert_never
 
 import msgspec
 
@@ -25,6 +26,10 @@ StepStatus = Literal[
 RUN_STATUSES: tuple[RunStatus, ...] = (
     "PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED",
 )  # fmt: skip
+# A run as its A2A caller sees it; `rejected` is what an agent behind it may say.
+TaskState = Literal[
+    "submitted", "working", "input-required", "auth-required", "completed", "canceled", "failed", "rejected"
+]
 FINAL_RUN_STATUSES = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 FINAL_STEP_STATUSES = frozenset({"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"})
 
@@ -148,6 +153,8 @@ class RunState(msgspec.Struct, kw_only=True):
     started_by: str | None = None
     # The trigger that started it, which may wait for its end.
     trigger: str | None = None
+    # The A2A message that started it, as `CallerMessage`.
+    message: bytes | None = None
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])
@@ -168,3 +175,36 @@ class RunState(msgspec.Struct, kw_only=True):
     @property
     def is_final(self) -> bool:
         return self.status in FINAL_RUN_STATUSES
+
+
+def open_question(steps: Iterable[StepState]) -> StepState | None:
+    """The step whose question was asked first, of those that wait for an answer."""
+    asking = [step for step in steps if step.has_open_question]
+    return min(asking, key=_asked_at, default=None)
+
+
+def _asked_at(step: StepState) -> tuple[int, str]:
+    since = None if step.waiting_for is None else step.waiting_for.since
+    return since or 0, step.name
+
+
+def task_state(status: RunStatus, error: StepError | None, steps: Iterable[StepState]) -> TaskState:
+    """What a run is to its A2A caller. An unknown outcome is the operator's to resolve, not the caller's."""
+    match status:
+        case "PENDING":
+            return "submitted"
+        case "RUNNING" | "PAUSED":
+            return "working"
+        case "WAITING":
+            step = open_question(steps)
+            if step is None or step.waiting_for is None:
+                return "working"
+            return "auth-required" if step.waiting_for.kind == "auth" else "input-required"
+        case "COMPLETED":
+            return "completed"
+        case "CANCELLED":
+            return "canceled"
+        case "FAILED":
+            return "rejected" if error is not None and error.rejected else "failed"
+        case _:
+            assert_never(status)

@@ -1,5 +1,6 @@
 """What travels on the broker. Pure data: no I/O here."""
 
+from trunkline.messages.caller_message import CallerMessage, decode_caller_message
 from trunkline.messages.error_codes import ERROR_CODES, ErrorCodeInfo, complete_fix, fix_for
 from trunkline.messages.model import (
     NO_OUTPUT,
@@ -21,6 +22,7 @@ __all__ = [
     "AgentResult",
     "AgentTask",
     "BrokerRecord",
+    "CallerMessage",
     "CancelTask",
     "Dispatch",
     "ErrorCodeInfo",
@@ -34,5 +36,6 @@ __all__ = [
     "TopicNames",
     "TraceContext",
     "complete_fix",
+    "decode_caller_message",
     "fix_for",
 ]

@@ -16,6 +16,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.messages.caller_message import CallerMessage
 from trunkline.messages.trace import TraceContext
 from trunkline.retry_policy import RetryPolicy
 
@@ -52,6 +53,8 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     routes: int = 0
     # How often the agent was polled for this task. Only the bridge that polls it sets this.
     polls: int = 0
+    # The A2A message that the agent gets, unchanged, in place of one made of the input.
+    message: CallerMessage | None = None
 
 
 class CancelTask(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -82,6 +85,8 @@ class StepError(msgspec.Struct, kw_only=True, omit_defaults=True):
     retry_after_ms: int | None = None
     # The message was sent, by this attempt or one before, and no answer came: the agent may have the task.
     doubtful: bool = False
+    # The agent did not begin the task: its state is `rejected`.
+    rejected: bool = False
 
 
 class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -149,3 +154,5 @@ class ReplyMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
     text: str | None = None
     data: Json = None
     parts: list[JsonObject] | None = None
+    # The A2A message that says all this.
+    message: CallerMessage | None = None

@@ -54,6 +54,14 @@ from trunkline.stores.port.operations import (
     ProcessReads,
     ProcessWrites,
 )
+from trunkline.stores.port.published_tasks import (
+    FollowUp,
+    PublishedTask,
+    PublishedTaskReads,
+    PublishedTaskWrites,
+    TaskFilter,
+    TaskPlace,
+)
 from trunkline.stores.port.runs import (
     EventRecord,
     ExistingRun,
@@ -92,6 +100,7 @@ __all__ = [
     "ExchangeRecord",
     "ExistingRun",
     "ExportRecord",
+    "FollowUp",
     "InputsQueued",
     "KeyRole",
     "LastRun",
@@ -100,6 +109,7 @@ __all__ = [
     "Notification",
     "ParentStep",
     "PollsDue",
+    "PublishedTask",
     "QueuedInput",
     "QueuedTask",
     "ReclaimedTasks",
@@ -108,7 +118,9 @@ __all__ = [
     "StoppedTask",
     "Store",
     "TaskAnswer",
+    "TaskFilter",
     "TaskKey",
+    "TaskPlace",
     "TaskStatus",
     "Timer",
     "Transaction",
@@ -173,6 +185,9 @@ class Transaction(Protocol):
     def dead_letters(self) -> DeadLetterWrites: ...
 
     @property
+    def published_tasks(self) -> PublishedTaskWrites: ...
+
+    @property
     def keys(self) -> KeyWrites: ...
 
     @property
@@ -222,6 +237,9 @@ class Store(Protocol):
 
     @property
     def runs(self) -> RunReads: ...
+
+    @property
+    def published_tasks(self) -> PublishedTaskReads: ...
 
     @property
     def exchanges(self) -> ExchangeReads: ...

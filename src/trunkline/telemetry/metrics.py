@@ -25,6 +25,7 @@ class Metrics:
         self._add_translation(self.registry)
         self._add_runs(self.registry)
         self._add_agents(self.registry)
+        self._add_published(self.registry)
         self._add_process(self.registry)
         self._add_gauges(self.registry)
 
@@ -107,6 +108,14 @@ class Metrics:
             "agent_rollbacks_total",
             "Automatic rollbacks of agents",
             ["agent_name"],
+            registry=r,
+        )
+
+    def _add_published(self, r: CollectorRegistry) -> None:
+        self.a2a_requests = CounterFamily(
+            "a2a_server_requests_total",
+            "Requests of A2A callers to published workflows",
+            ["method", "version", "binding", "code"],
             registry=r,
         )
 

@@ -93,7 +93,7 @@ async def open_system(
             )
         async with _working(process_roles, services):
             # The work goes on from here, while the HTTP application is still being built.
-            app = await asyncio.to_thread(_create_app, services, probes)
+            app = await asyncio.to_thread(_create_app, services, probes, context)
             yield System(app=app, services=services, probes=probes, stopping=context.stopping)
 
 
@@ -199,9 +199,15 @@ async def _beating(bridge: BridgeRole | None) -> AsyncGenerator[None]:
             beats.cancel()
 
 
-def _create_app(services: Services | None, probes: Probes) -> ASGIApp:
+def _create_app(services: Services | None, probes: Probes, context: ProcessContext) -> ASGIApp:
     # Half of the time that a start takes; a process that is killed soon after its start should not spend all its
     # life on it.
     from trunkline.api.app import create_app, create_probe_app  # noqa: PLC0415
+    from trunkline.publishing.app import PublishingApp  # noqa: PLC0415
 
-    return create_probe_app(probes) if services is None else create_app(services)
+    if services is None:
+        return create_probe_app(probes)
+    published = PublishingApp(
+        services, context.store, context.metrics, public_url=context.settings.public_url
+    )
+    return create_app(services, published)

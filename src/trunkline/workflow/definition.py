@@ -15,10 +15,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from trunkline.durations import format_duration, parse_duration
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.publish_options import PublishOptions, publish_options_to_json, read_publish_options
 from trunkline.retry_policy import RetryPolicy
 
 Delivery = Literal["at_least_once", "at_most_once"]
-Context = Literal["run", "step", "none"]
+Context = Literal["run", "step", "none", "caller"]
+MessageSource = Literal["new", "caller"]
 Backoff = Literal["fixed", "linear", "exponential"]
 AfterFailure = Literal["fail", "continue"]
 JoinPolicy = Literal["all", "any", "majority"]
@@ -27,7 +29,8 @@ AfterItem = Literal["stop", "continue", "collect"]
 
 # The default comes first, except for the backoff.
 DELIVERIES: tuple[Delivery, ...] = ("at_least_once", "at_most_once")
-CONTEXTS: tuple[Context, ...] = ("run", "step", "none")
+CONTEXTS: tuple[Context, ...] = ("run", "step", "none", "caller")
+MESSAGE_SOURCES: tuple[MessageSource, ...] = ("new", "caller")
 BACKOFFS: tuple[Backoff, ...] = ("fixed", "linear", "exponential")
 AFTER_FAILURE: tuple[AfterFailure, ...] = ("fail", "continue")
 JOIN_POLICIES: tuple[JoinPolicy, ...] = ("all", "any", "majority")
@@ -100,6 +103,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     on_error: OnError = "fail"
     delivery: Delivery = "at_least_once"
     context: Context = "run"
+    # `caller`: the agent gets the A2A message that started the run, unchanged.
+    message: MessageSource = "new"
 
 
 class WorkflowDefinition(Struct, frozen=True, kw_only=True):
@@ -112,6 +117,8 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     output: Json | UnsetType = UNSET
     deadline: timedelta | None = None
     max_parallel: int | None = None
+    # None: callers cannot reach it over A2A.
+    publish: PublishOptions | None = None
 
 
 # A workflow by its name and version; None: the latest.
@@ -153,6 +160,7 @@ class _StepForm(Struct, omit_defaults=True):
     on_error: OnError = "fail"
     delivery: Delivery = "at_least_once"
     context: Context = "run"
+    message: MessageSource = "new"
 
 
 class _WorkflowForm(Struct, omit_defaults=True):
@@ -163,6 +171,7 @@ class _WorkflowForm(Struct, omit_defaults=True):
     output: Json | UnsetType = UNSET
     deadline: str | None = None
     max_parallel: int | None = None
+    publish: Json = None
 
 
 _Form = TypeVar("_Form", _RetryForm, _StepForm, _WorkflowForm)
@@ -182,6 +191,7 @@ def canonical_form(definition: WorkflowDefinition) -> bytes:
                 output=definition.output,
                 deadline=_text(definition.deadline),
                 max_parallel=definition.max_parallel,
+                publish=publish_options_to_json(definition.publish),
             )
         )
     )
@@ -198,7 +208,13 @@ def definition_from_canonical(data: bytes) -> WorkflowDefinition:
         output=form.output,
         deadline=_duration(form.deadline),
         max_parallel=form.max_parallel,
+        publish=_publish(form.publish),
     )
+
+
+def _publish(value: Json) -> PublishOptions | None:
+    options = read_publish_options(value)
+    return options if isinstance(options, PublishOptions) else None
 
 
 def _step_form(step: StepDefinition) -> _StepForm:
@@ -219,6 +235,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             on_error=step.on_error,
             delivery=step.delivery,
             context=step.context,
+            message=step.message,
         )
     )
 
@@ -263,6 +280,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         on_error=form.on_error,
         delivery=form.delivery,
         context=form.context,
+        message=form.message,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from trunkline.durations import DURATION_PATTERN
 from trunkline.jsontypes import JsonObject
+from trunkline.publish_options import MAX_CARD_ITEMS, MAX_CARD_TEXT
 from trunkline.retry_policy import MAX_ATTEMPTS
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
@@ -19,6 +20,7 @@ from trunkline.workflow.definition import (
     DELIVERIES,
     EACH_MODES,
     JOIN_POLICIES,
+    MESSAGE_SOURCES,
 )
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
@@ -78,6 +80,7 @@ def workflow_json_schema() -> JsonObject:
             "max_parallel": _integer(
                 1, MAX_PARALLEL, "Maximum number of steps of a run that are called at the same time."
             ),
+            "publish": _publish(),
         },
         "$defs": {
             "step": _step(),
@@ -183,9 +186,83 @@ def _step() -> JsonObject:
             ),
             "context": _choice(
                 CONTEXTS,
-                "Which conversation with the agent the call belongs to: one per run, one per step, or none.",
+                "Which conversation with the agent the call belongs to: one per run, one per step, none, or the "
+                "conversation of the A2A caller that started the run.",
+            ),
+            "message": _choice(
+                MESSAGE_SOURCES,
+                "caller: the agent receives the A2A message that started the run, unchanged, instead of an input. "
+                "Without such a message, it receives the run input.",
             ),
         },
+    }
+
+
+def _publish() -> JsonObject:
+    words: JsonObject = {
+        "type": "array",
+        "maxItems": MAX_CARD_ITEMS,
+        "items": {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
+    }
+    url: JsonObject = {"type": "string", "pattern": "^https?://[^\\s]+$", "maxLength": 2_000}
+    return {
+        "description": "Publishes the workflow as an A2A agent. true uses the defaults.",
+        "oneOf": [
+            {"type": "boolean"},
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "name": _text(MAX_NAME, "The name in the agent card. Default: the workflow's name."),
+                    "description": _text(MAX_CARD_TEXT, "The description in the agent card."),
+                    "version": _text(
+                        MAX_NAME, "The version in the agent card. Default: the workflow version."
+                    ),
+                    "skills": {
+                        "type": "array",
+                        "maxItems": MAX_CARD_ITEMS,
+                        "description": "The skills in the agent card. Default: one skill, the workflow.",
+                        "items": {
+                            "type": "object",
+                            "required": ["id", "name", "description"],
+                            "additionalProperties": False,
+                            "properties": {
+                                "id": _text(MAX_NAME, "Unique among the skills."),
+                                "name": _text(MAX_NAME, "The name of the skill."),
+                                "description": _text(MAX_CARD_TEXT, "What the skill does."),
+                                "tags": words,
+                                "examples": {
+                                    "type": "array",
+                                    "maxItems": MAX_CARD_ITEMS,
+                                    "items": {"type": "string", "minLength": 1, "maxLength": MAX_CARD_TEXT},
+                                },
+                                "input_modes": words,
+                                "output_modes": words,
+                            },
+                        },
+                    },
+                    "input_modes": {**words, "description": "Media types of the parts that it accepts."},
+                    "output_modes": {**words, "description": "Media types of the parts that it returns."},
+                    "streaming": {
+                        "type": "boolean",
+                        "default": True,
+                        "description": "Whether callers can follow a task by a stream.",
+                    },
+                    "provider": {
+                        "type": "object",
+                        "required": ["organization", "url"],
+                        "additionalProperties": False,
+                        "properties": {"organization": _text(MAX_NAME, "Who offers it."), "url": url},
+                    },
+                    "documentation_url": url,
+                    "icon_url": url,
+                    "security": _choice(
+                        ("key", "public"),
+                        "public: callers need no API key, even where the API requires keys.",
+                    ),
+                },
+            },
+        ],
     }
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from trunkline.jsontypes import Json
+from trunkline.publish_options import PublishMistake, PublishOptions, read_publish_options
 from trunkline.retry_policy import MAX_ATTEMPTS, RetryPolicy
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
@@ -25,12 +26,14 @@ from trunkline.workflow.definition import (
     DELIVERIES,
     EACH_MODES,
     JOIN_POLICIES,
+    MESSAGE_SOURCES,
     AfterFailure,
     EachMode,
     ForEach,
     Goto,
     Join,
     JoinPolicy,
+    MessageSource,
     OnError,
     StepDefinition,
     WorkflowDefinition,
@@ -42,12 +45,22 @@ from trunkline.workflow.field_reader import FieldReader, describe_value
 from trunkline.workflow.secret_references import check_secret_references, refuse_secret_references
 from trunkline.workflow.validation_report import ValidationReport
 
-WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
+WORKFLOW_KEYS = (
+    "name",
+    "description",
+    "input",
+    "steps",
+    "output",
+    "deadline",
+    "max_parallel",
+    "publish",
+    "$schema",
+)
 # Every workflow in litecone's format has this key. Trunkline's own format does not.
 LITECONE_KEY = "start_step"
 STEP_KEYS = (
     "agent", "workflow", "version", "needs", "join", "for_each", "when", "input", "retry", "timeout", "deadline",
-    "reply_timeout", "on_error", "delivery", "context",
+    "reply_timeout", "on_error", "delivery", "context", "message",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
@@ -55,6 +68,7 @@ AGENT_ONLY_KEYS = {
     "reply_timeout": "set it in the steps of that workflow",
     "delivery": "set it in the steps of that workflow",
     "context": "set it in the steps of that workflow",
+    "message": "set it in the steps of that workflow",
 }
 EACH_KEYS = ("items", "mode", "limit", "on_error")
 JOIN_KEYS = ("policy", "at_least", "cancel_rest")
@@ -116,7 +130,18 @@ def read_definition(value: Json, known: KnownNames, report: ValidationReport) ->
         output=_output(fields, report),
         deadline=fields.duration("deadline", positive=True),
         max_parallel=fields.integer("max_parallel", 1, MAX_PARALLEL),
+        publish=_publish(fields, report),
     )
+
+
+def _publish(fields: FieldReader, report: ValidationReport) -> PublishOptions | None:
+    value = fields.any("publish")
+    options = None if value is UNSET else read_publish_options(value)
+    if isinstance(options, PublishMistake):
+        key = ".".join(map(str, ("publish", *options.path)))
+        report.error(("publish", *options.path), f"'{key}' is invalid: {options.message}")
+        return None
+    return options
 
 
 def _output(fields: FieldReader, report: ValidationReport) -> Json | UnsetType:
@@ -193,7 +218,16 @@ def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -
         on_error=_on_error(fields, report),
         delivery=fields.choice("delivery", DELIVERIES, "at_least_once"),
         context=fields.choice("context", CONTEXTS, "run"),
+        message=_message(fields),
     )
+
+
+def _message(fields: FieldReader) -> MessageSource:
+    source: MessageSource = fields.choice("message", MESSAGE_SOURCES, "new")
+    for key in ("input", "for_each"):
+        if source == "caller" and fields.any(key) is not UNSET:
+            fields.error(key, f"'{key}' has no effect on a step with message: caller; remove one of them")
+    return source
 
 
 def _input(fields: FieldReader, report: ValidationReport, *, called: bool) -> Json | UnsetType:

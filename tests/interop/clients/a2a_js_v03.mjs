@@ -1,9 +1,9 @@
-// A caller built with the A2A project's JavaScript SDK 0.3: URL. Prints what it has been told, as one JSON object.
+// A caller built with the A2A project's JavaScript SDK 0.3: URL [CARD]. Prints what it has been told, as one JSON object.
 
 import { randomUUID } from "node:crypto";
 import { ClientFactory } from "a2a-v0.3/client";
 
-const client = await new ClientFactory().createFromUrl(process.argv[2] + "/");
+const client = await new ClientFactory().createFromUrl(process.argv[2] + "/", process.argv[3]);
 
 const message = (text, taskId) => ({
   message: { kind: "message", role: "user", messageId: randomUUID(), parts: [{ kind: "text", text }], taskId },

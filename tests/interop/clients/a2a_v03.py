@@ -1,4 +1,4 @@
-"""A caller built with the A2A project's Python SDK 0.3: URL. Prints what it has been told, as one JSON object."""
+"""A caller built with the A2A project's Python SDK 0.3: URL [CARD]. Prints what it was told, as JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def sent(client: Client, text: str, task_id: str | None = None) -> tuple[T
 
 async def main() -> None:
     async with httpx.AsyncClient(timeout=60) as http:
-        card = await A2ACardResolver(http, sys.argv[1]).get_agent_card()
+        card = await A2ACardResolver(http, sys.argv[1], *sys.argv[2:]).get_agent_card()
         streams = ClientFactory(ClientConfig(httpx_client=http)).create(card)
         waits = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
         polls = ClientFactory(ClientConfig(httpx_client=http, streaming=False, polling=True)).create(card)

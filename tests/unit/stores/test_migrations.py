@@ -22,7 +22,7 @@ TABLES = {
     "agents", "workflows", "workflow_versions", "runs", "steps", "events", "inbox", "timers", "tasks",
     "exchanges", "alembic_version", "leases", "outbox", "dispatches", "dead_letters", "api_keys", "moves",
     "agent_states", "secrets", "agent_events", "agent_checks", "agent_sides", "comparisons", "agent_minutes",
-    "audit", "processes", "triggers", "firings",
+    "audit", "processes", "triggers", "firings", "published_tasks", "follow_ups",
 }  # fmt: skip
 
 

@@ -162,6 +162,12 @@ def caller_of(scope: Scope) -> str | None:
     return None if key is None else key.name
 
 
+def key_id_of(scope: Scope) -> str:
+    """The id of the request's API key; empty without API keys."""
+    key: ApiKey | None = scope.get(_CALLER)
+    return "" if key is None else key.id
+
+
 async def wait_until_revoked(scope: Scope) -> None:
     """Returns when the key of a request is revoked or changed; never where no keys are in use."""
     key: ApiKey | None = scope.get(_CALLER)

@@ -78,7 +78,7 @@ class RunControlRoutes:
         The body is the run input. An empty body means `{}`. With `wait`, the response is sent when the run has finished
         or the time is up.
         """
-        with _begin_span(self._services.traces, request.scope, EXECUTE) as segment:
+        with begin_request_span(self._services.traces, request.scope, EXECUTE) as segment:
             response = await self._execute(request, given, segment)
             segment.note({"http.response.status_code": response.status_code})
             return response
@@ -122,7 +122,7 @@ class RunControlRoutes:
         from_step = None if asked.from_step is msgspec.UNSET else asked.from_step
         if asked.from_start and from_step is not None:
             raise Invalid("from_start and from_step cannot be used together.", fix="Send only one of them.")
-        with _begin_span(self._services.traces, request.scope, f"{RUNS}/{{run}}/retry") as segment:
+        with begin_request_span(self._services.traces, request.scope, f"{RUNS}/{{run}}/retry") as segment:
             started = await self._runs.retry(
                 RunId(given.run),
                 from_step=from_step,
@@ -165,7 +165,7 @@ def _run_response(run: RunResource, run_id: RunId, status: int) -> Response:
     return json_response(run, status, {"Location": f"{RUNS}/{run_id}"})
 
 
-def _begin_span(traces: Traces, scope: Scope, route: str) -> TraceSpan:
+def begin_request_span(traces: Traces, scope: Scope, route: str) -> TraceSpan:
     """The span of a request that starts a run, as a part of the caller's trace."""
     caller = _trace_of_caller(scope["headers"])
     if not traces.are_on:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import assert_never
 
+import msgspec
+
 from trunkline.clock import after
 from trunkline.ids import task_id
-from trunkline.jsontypes import decode
+from trunkline.jsontypes import Json, decode
 from trunkline.machine.effects import DispatchTask, StartTimer, StopTask
 from trunkline.machine.events import (
     Payload,
@@ -32,8 +34,18 @@ from trunkline.machine.steps.failure import fail, fail_attempt, outcome_unknown
 from trunkline.machine.steps.step_input import read_input
 from trunkline.machine.steps.timers import cancel_wait_timer, reply_timer
 from trunkline.machine.turn import Turn, deadline_timer
-from trunkline.messages import AgentResult, AgentTask, Question, StepError
+from trunkline.messages import (
+    AgentResult,
+    AgentTask,
+    CallerMessage,
+    Question,
+    ReplyMessage,
+    StepError,
+    decode_caller_message,
+)
 from trunkline.workflow import CompiledStep, format_duration
+
+_replies: msgspec.json.Decoder[ReplyMessage] = msgspec.json.Decoder(ReplyMessage)
 
 
 def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
@@ -48,9 +60,10 @@ def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
     # A reply goes on with the same attempt: a conversation does not use attempts up.
     replying = step.has_unsent_reply
     attempt = step.attempts if replying else step.attempts + 1
+    given, message = _content(turn, plan, step, text)
     task = AgentTask(
         task_id=task_id(turn.state.id, step.name, step.answered_failures, step.replies + replying),
-        input_data=decode(step.reply if step.reply is not None else text),
+        input_data=given,
         correlation_id=turn.state.correlation_id,
         run_id=turn.state.id,
         step=step.name,
@@ -63,6 +76,7 @@ def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
         remote_task_id=step.remote_task_id if step.reply is not None else None,
         trace=turn.state.trace,
         routes=turn.state.routing_version,
+        message=message,
     )
     if plan.told_secrets:
         _add_secret_names(task, plan, step)
@@ -71,6 +85,19 @@ def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
         turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
     turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
     turn.add_effect(DispatchTask(task))
+
+
+def _content(
+    turn: Turn, plan: CompiledStep, step: StepState, text: bytes
+) -> tuple[Json, CallerMessage | None]:
+    """What the agent gets: an input or a reply, and the caller's message if it gets that instead."""
+    forwards = plan.definition.message == "caller"
+    if step.reply is None:
+        stored = turn.state.message if forwards else None
+        return decode(text), None if stored is None else decode_caller_message(stored)
+    reply = _replies.decode(step.reply)
+    given = msgspec.to_builtins(msgspec.structs.replace(reply, message=None))
+    return given, reply.message if forwards else None
 
 
 def _add_secret_names(task: AgentTask, plan: CompiledStep, step: StepState) -> None:
@@ -91,6 +118,16 @@ def _context(turn: Turn, plan: CompiledStep, step: StepState) -> str | None:
             return step.context_id
         case "none":
             return None
+        case "caller":
+            return step.context_id or turn.state.contexts.get(plan.agent) or _callers_context(turn)
+
+
+def _callers_context(turn: Turn) -> str | None:
+    """The one that the caller named; the agent may know it."""
+    if turn.state.message is None:
+        return None
+    message = decode_caller_message(turn.state.message)
+    return message.context_id if message.chose_context else None
 
 
 def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult) -> None:

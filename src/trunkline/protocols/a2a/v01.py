@@ -95,7 +95,11 @@ class A2AV01Adapter(ProtocolAdapter):
         params: JsonObject = {"id": task.remote_task_id or task.task_id}
         if task.context_id is not None:
             params["sessionId"] = task.context_id
-        parts, metadata = _message_content(task.input_data)
+        data = task.input_data
+        if task.message is not None:
+            forwarded: JsonObject = {**(task.message.metadata or {}), "parts": [*task.message.parts]}
+            data = forwarded
+        parts, metadata = _message_content(data)
         params["message"] = {"role": "user", "parts": parts}
         if metadata:
             params["metadata"] = metadata

@@ -11,7 +11,7 @@ from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.services.commit_loop import CommitLoop
-from trunkline.stores.base import ExistingRun, InputsQueued, NewRun, QueuedInput, Transaction
+from trunkline.stores.base import ExistingRun, FollowUp, InputsQueued, NewRun, QueuedInput, Transaction
 from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.stores.port.triggers import Firing
 
@@ -30,6 +30,15 @@ class _NewStart(NamedTuple):
     firing: Firing | None
 
 
+class _QueuedItem(NamedTuple):
+    """An input on its way into a run's input queue, with what is written next to it."""
+
+    item: QueuedInput
+    accepted: asyncio.Future[None]
+    audit: NewAuditEntry | None
+    follow_up: FollowUp | None
+
+
 class Intake:
     """
     A part of the commit loop. What it accepts is durable when the call returns.
@@ -41,7 +50,7 @@ class Intake:
         self._loop = loop
         self._timeout_seconds = timeout.total_seconds()
         self._runs: list[_NewStart] = []
-        self._items: list[tuple[QueuedInput, asyncio.Future[None], NewAuditEntry | None]] = []
+        self._items: list[_QueuedItem] = []
         # How many of each the present turn carries; more may come while it waits for the store.
         self._carried = (0, 0)
         self._answers: list[ExistingRun | None] = []
@@ -68,10 +77,13 @@ class Intake:
         self._runs.append(_NewStart(run, encode_input(request), future, audit, firing))
         return await self._accepted(future)
 
-    async def put(self, item: QueuedInput, audit: NewAuditEntry | None = None) -> None:
+    async def put(
+        self, item: QueuedInput, audit: NewAuditEntry | None = None, follow_up: FollowUp | None = None
+    ) -> None:
+        """`audit`, `follow_up`: written in the same transaction."""
         self._check()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._items.append((item, future, audit))
+        self._items.append(_QueuedItem(item, future, audit, follow_up))
         await self._accepted(future)
 
     async def _accepted(self, future: asyncio.Future[AnyAnswer]) -> AnyAnswer:
@@ -95,10 +107,11 @@ class Intake:
     async def work(self, tx: Transaction) -> None:
         # The caller has timed out, or has been cancelled.
         self._runs = [waiting for waiting in self._runs if not waiting.answer.done()]
-        self._items = [waiting for waiting in self._items if not waiting[1].done()]
+        self._items = [waiting for waiting in self._items if not waiting.accepted.done()]
         runs = self._runs.copy()
-        items = [item for item, _, _ in self._items]
-        audit = [entry for *_, entry in self._items if entry is not None]
+        items = [waiting.item for waiting in self._items]
+        audit = [waiting.audit for waiting in self._items if waiting.audit is not None]
+        follow_ups = [waiting.follow_up for waiting in self._items if waiting.follow_up is not None]
         self._carried = (len(runs), len(items))
         if runs:
             self._answers = await tx.runs.insert([start.run for start in runs])
@@ -112,6 +125,8 @@ class Intake:
         if items:
             await tx.input_queue.put(items)
             await tx.notify(InputsQueued())
+        if follow_ups:
+            await tx.published_tasks.add_follow_ups(follow_ups)
         if audit:
             await tx.audit.put(audit)
 
@@ -120,9 +135,9 @@ class Intake:
         for start, existing in zip(self._runs[:runs], self._answers, strict=False):
             if not start.answer.done():
                 start.answer.set_result(existing)
-        for _, put, _ in self._items[:items]:
-            if not put.done():
-                put.set_result(None)
+        for waiting in self._items[:items]:
+            if not waiting.accepted.done():
+                waiting.accepted.set_result(None)
         del self._runs[:runs], self._items[:items]
         self._carried = (0, 0)
 

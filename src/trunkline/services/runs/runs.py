@@ -26,7 +26,7 @@ from trunkline.machine.inputs import (
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState
 from trunkline.machine.steps.for_each import MAX_ITEMS
-from trunkline.messages import ReplyMessage, TraceContext
+from trunkline.messages import CallerMessage, ReplyMessage, TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.audit_log import audit_entry, current_actor
 from trunkline.services.runs.inbox import inbox_item_id
@@ -35,7 +35,7 @@ from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.retry import completed_outputs, given_inputs, kept_outputs, partly_done_steps
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
-from trunkline.stores.base import NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
+from trunkline.stores.base import FollowUp, NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
 from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
@@ -91,6 +91,40 @@ class Runs:
             saved, encode(run_input), RunRequested(), correlation_id, idempotency_key, trace=trace
         )
 
+    async def execute_message(
+        self,
+        saved: WorkflowVersion,
+        run_input: Json,
+        message: CallerMessage,
+        *,
+        contexts: dict[str, str],
+        correlation_id: str,
+        idempotency_key: str | None = None,
+        trace: TraceContext | None = None,
+    ) -> StartedRun:
+        """
+        Starts a run for a message of an A2A caller. Raises `Invalid` as `execute` does.
+
+        `contexts`: the conversations with agents that the caller's context has had so far. With a key, the same message
+        starts one run.
+        """
+        compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
+        _check_input(compiled, run_input)
+        # The id of a new context is not part of what the caller has sent.
+        sent = message if message.chose_context else msgspec.structs.replace(message, context_id="")
+        sent = msgspec.structs.replace(sent, version="")
+        return await self._start(
+            saved,
+            encode(run_input),
+            RunRequested(),
+            correlation_id,
+            idempotency_key,
+            trace=trace,
+            fingerprint=encode(sent),
+            message=message,
+            contexts=contexts,
+        )
+
     async def _start(
         self,
         saved: WorkflowVersion,
@@ -102,6 +136,8 @@ class Runs:
         trace: TraceContext | None = None,
         audit: NewAuditEntry | None = None,
         fingerprint: bytes = b"",
+        message: CallerMessage | None = None,
+        contexts: dict[str, str] | None = None,
     ) -> StartedRun:
         """`fingerprint`: what else, in addition to the input, a repeated request with the same key has in common."""
         digest = None
@@ -123,6 +159,8 @@ class Runs:
             trace=trace,
             routing_version=await self._routing.current_version(),
             started_by=current_actor(),
+            message=None if message is None else encode(message),
+            contexts=contexts or {},
         )
         existing = await self._intake.start(run, request, audit)
         if existing is None:
@@ -208,12 +246,34 @@ class Runs:
         await self._allowed(run_id, "resumed", lambda status: status == "PAUSED")
         await self._put(run_id, f"resume/{new_id()}", ResumeRequested(), "resume")
 
-    async def reply(self, run_id: RunId, step: str, reply: ReplyMessage, item: str | None = None) -> None:
-        """`item`: the question that is meant, as the inbox names it; left out: the present one."""
+    async def reply(
+        self,
+        run_id: RunId,
+        step: str,
+        reply: ReplyMessage,
+        item: str | None = None,
+        *,
+        question: Json = None,
+    ) -> None:
+        """
+        `item`: the question that is meant, as the inbox names it; left out: the present one.
+
+        `question`: as the A2A caller whose message this is has seen it, for the history of its task.
+        """
         record, state = await self._queries.find_step(run_id, step)
         self._check_question(record, state, item)
         _not_paused(record)
-        await self._put(run_id, f"reply/{step}/{state.replies}", ReplyGiven(step, reply), "reply", step=step)
+        key = f"reply/{step}/{state.replies}"
+        follow_up = None
+        if reply.message is not None:
+            follow_up = FollowUp(
+                run_id=run_id,
+                key=key,
+                at=self._clock.now(),
+                question=encode(question),
+                answer=encode(reply.message),
+            )
+        await self._put(run_id, key, ReplyGiven(step, reply), "reply", step=step, follow_up=follow_up)
 
     async def resolve(self, run_id: RunId, step: str, outcome: ResolvedOutcome, output: Json = None) -> None:
         _, state = await self._queries.find_step(run_id, step)
@@ -271,9 +331,10 @@ class Runs:
         *,
         step: str | None = None,
         outcome: str | None = None,
+        follow_up: FollowUp | None = None,
     ) -> None:
         entry = audit_entry("run", action, run_id, step=step, outcome=outcome)
-        await self._intake.put(QueuedInput(run_id, key, encode_input(item)), entry)
+        await self._intake.put(QueuedInput(run_id, key, encode_input(item)), entry, follow_up)
 
 
 def _check_input(workflow: CompiledWorkflow, run_input: Json) -> None:

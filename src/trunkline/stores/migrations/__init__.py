@@ -26,7 +26,21 @@ SqlDialect = Literal["sqlite", "postgresql"]
 Direction = Literal["upgrade", "downgrade"]
 
 # Oldest first. Known without Alembic, so that a start on a database of today costs one SELECT.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012")
+REVISIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+)
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.
 BASE = "base"

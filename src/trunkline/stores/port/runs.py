@@ -37,6 +37,10 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     started_by: str | None = None
     # The name of the trigger that started it.
     trigger: str | None = None
+    # The A2A message that starts it, as `CallerMessage`; it is kept with the published task.
+    message: bytes | None = None
+    # The conversations with agents that it continues: agent to context id.
+    contexts: dict[str, str] = {}
 
 
 class ExistingRun(msgspec.Struct, frozen=True):
@@ -74,6 +78,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     routing_version: int = 0
     started_by: str | None = None
     trigger: str | None = None
+    # The A2A message that started it, as `CallerMessage`.
+    message: bytes | None = None
 
 
 class EventRecord(msgspec.Struct, frozen=True):

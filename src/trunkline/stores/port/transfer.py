@@ -63,6 +63,7 @@ RUNS = TransferTable(
         "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
         "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent", "tracestate",
         "parent_id", "parent_step", "depth", "routes", "started_by", "trigger_name",
+        "message",
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of", "parent_id"}),
 )  # fmt: skip
@@ -76,6 +77,18 @@ STEPS = TransferTable(
     order=("run_id", "name"),
     uuids=frozenset({"run_id"}),
 )  # fmt: skip
+PUBLISHED_TASKS = TransferTable(
+    name="published_tasks",
+    columns=("run_id", "publication", "caller", "context_id", "state", "updated_at"),
+    order=("run_id",),
+    uuids=frozenset({"run_id"}),
+)
+FOLLOW_UPS = TransferTable(
+    name="follow_ups",
+    columns=("run_id", "key", "at", "question", "answer"),
+    order=("run_id", "key"),
+    uuids=frozenset({"run_id"}),
+)
 EVENTS = TransferTable(
     name="events",
     columns=("id", "run_id", "seq", "type", "at", "data"),
@@ -161,9 +174,9 @@ FIRINGS = TransferTable(
 
 # In the order in which they are copied.
 TABLES = (
-    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, EVENTS, INBOX, TIMERS, DISPATCHES, TASKS, EXCHANGES,
-    DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT, TRIGGERS,
-    FIRINGS,
+    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, EVENTS, INBOX, TIMERS, DISPATCHES,
+    TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT,
+    TRIGGERS, FIRINGS,
 )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ from trunkline.stores.postgres.tables.operations import (
     PostgresBacklogReads,
     PostgresProcessReads,
 )
+from trunkline.stores.postgres.tables.published.tasks import PostgresPublishedTaskReads
 from trunkline.stores.postgres.tables.runs import PostgresRunReads
 from trunkline.stores.postgres.tables.transfer import PostgresTransferReads
 from trunkline.stores.postgres.tables.workflows import PostgresWorkflowReads
@@ -63,6 +64,7 @@ class PostgresStore:
         self.activity = PostgresActivityReads(pool, now)
         self.workflows = PostgresWorkflowReads(pool, now)
         self.runs = PostgresRunReads(pool, now)
+        self.published_tasks = PostgresPublishedTaskReads(pool, now)
         self.exchanges = PostgresExchangeReads(pool, now)
         self.dead_letters = PostgresDeadLetterReads(pool, now)
         self.keys = PostgresKeyReads(pool, now)

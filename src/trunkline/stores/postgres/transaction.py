@@ -31,6 +31,7 @@ from trunkline.stores.postgres.tables.messaging import (
     PostgresOutboxWrites,
 )
 from trunkline.stores.postgres.tables.operations import PostgresAuditWrites, PostgresProcessWrites
+from trunkline.stores.postgres.tables.published.tasks import PostgresPublishedTaskWrites
 from trunkline.stores.postgres.tables.runs import PostgresRunWrites
 from trunkline.stores.postgres.tables.task_claims import PostgresLeaseWrites
 from trunkline.stores.postgres.tables.tasks import PostgresTaskWrites
@@ -81,6 +82,10 @@ class PostgresTransaction:
     @property
     def dead_letters(self) -> PostgresDeadLetterWrites:
         return PostgresDeadLetterWrites(self._db, self.now)
+
+    @property
+    def published_tasks(self) -> PostgresPublishedTaskWrites:
+        return PostgresPublishedTaskWrites(self._db, self.now)
 
     @property
     def keys(self) -> PostgresKeyWrites:

@@ -38,7 +38,7 @@ def workflow_version_values(version: WorkflowVersion) -> tuple[Value, ...]:
 def new_run_values(run: NewRun) -> tuple[Value, ...]:
     """
     Id, workflow id, name and version, input, correlation id, idempotency key, request digest, retry_of, created_at,
-    traceparent, tracestate, parent id and step, depth, routes, started_by, trigger_name.
+    traceparent, tracestate, parent id and step, depth, routes, started_by, trigger_name, message, contexts.
     """
     return (
         run.id,
@@ -57,6 +57,8 @@ def new_run_values(run: NewRun) -> tuple[Value, ...]:
         run.routing_version,
         run.started_by,
         run.trigger,
+        run.message,
+        encode(run.contexts) if run.contexts else None,
     )
 
 
@@ -80,6 +82,8 @@ def record_of_new_run(run: NewRun) -> RunRecord:
         routing_version=run.routing_version,
         started_by=run.started_by,
         trigger=run.trigger,
+        message=run.message,
+        contexts=run.contexts,
     )
 
 
@@ -87,7 +91,7 @@ def run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
-        tracestate, parent_id, parent_step, depth, routes, started_by, trigger_name,
+        tracestate, parent_id, parent_step, depth, routes, started_by, trigger_name, message,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -114,6 +118,7 @@ def run_record(row: Row) -> RunRecord:
         routing_version=routes,
         started_by=started_by,
         trigger=trigger_name,
+        message=message,
     )
 
 

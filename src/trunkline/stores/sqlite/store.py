@@ -40,6 +40,7 @@ from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerRead
 from trunkline.stores.sqlite.tables.credentials import SqliteKeyReads, SqliteSecretReads
 from trunkline.stores.sqlite.tables.messaging import SqliteDeadLetterReads, SqliteExchangeReads
 from trunkline.stores.sqlite.tables.operations import SqliteAuditReads, SqliteBacklogReads, SqliteProcessReads
+from trunkline.stores.sqlite.tables.published.tasks import SqlitePublishedTaskReads
 from trunkline.stores.sqlite.tables.runs import SqliteRunReads
 from trunkline.stores.sqlite.tables.transfer import SqliteTransferReads
 from trunkline.stores.sqlite.tables.workflows import SqliteWorkflowReads
@@ -62,6 +63,7 @@ class SqliteStore:
         self.activity = SqliteActivityReads(reader, clock)
         self.workflows = SqliteWorkflowReads(reader, clock, self._cache)
         self.runs = SqliteRunReads(reader, clock, self._cache)
+        self.published_tasks = SqlitePublishedTaskReads(reader, clock)
         self.exchanges = SqliteExchangeReads(reader, clock)
         self.dead_letters = SqliteDeadLetterReads(reader, clock)
         self.keys = SqliteKeyReads(reader, clock)

@@ -35,6 +35,7 @@ from trunkline.stores.sqlite.tables.messaging import (
     SqliteOutboxWrites,
 )
 from trunkline.stores.sqlite.tables.operations import SqliteAuditWrites, SqliteProcessWrites
+from trunkline.stores.sqlite.tables.published.tasks import SqlitePublishedTaskWrites
 from trunkline.stores.sqlite.tables.runs import SqliteRunWrites
 from trunkline.stores.sqlite.tables.tasks import SqliteLeaseWrites, SqliteTaskWrites
 from trunkline.stores.sqlite.tables.transfer import SqliteTransferWrites
@@ -93,6 +94,10 @@ class SqliteTransaction:
     @property
     def dead_letters(self) -> SqliteDeadLetterWrites:
         return SqliteDeadLetterWrites(self._db, self.now)
+
+    @property
+    def published_tasks(self) -> SqlitePublishedTaskWrites:
+        return SqlitePublishedTaskWrites(self._db, self.now)
 
     @property
     def keys(self) -> SqliteKeyWrites:

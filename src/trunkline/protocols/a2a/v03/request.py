@@ -12,7 +12,8 @@ What is sent to an A2A 0.2 or 0.3 agent.
 
 The text is the input's `text`, else its `query`, else a string as it is, else the whole input as JSON. When
 one field of the input is the text, the whole input travels in the message's `metadata`, so nothing is lost. An
-input with a list `parts` says itself what the parts are.
+input with a list `parts` says itself what the parts are. A step with `message: caller` sends the message that started
+the run: its id, parts and metadata.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 from typing import Literal
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.messages import AgentTask
+from trunkline.messages import AgentTask, CallerMessage
 from trunkline.protocols.a2a.v03.parts import encode_parts, is_reply, reply_parts, text_part
 from trunkline.protocols.json_rpc.envelope import rpc_request
 from trunkline.protocols.outcomes import AgentRequest, SendOptions
@@ -42,7 +43,9 @@ def message_params(task: AgentTask, input_mode: InputMode, protocol: str) -> Jso
         message["contextId"] = task.context_id
     data = task.input_data
     listed = parts_in(data) if input_mode == "text" else None
-    if task.remote_task_id is not None and is_reply(data):
+    if task.message is not None:
+        message |= _forwarded(task.message, protocol)
+    elif task.remote_task_id is not None and is_reply(data):
         message["parts"] = reply_parts(data, protocol)
     elif listed is not None:
         message["parts"] = encode_parts(listed, protocol)
@@ -53,6 +56,18 @@ def message_params(task: AgentTask, input_mode: InputMode, protocol: str) -> Jso
         if input_mode == "text" and _text_field(data) is not None:
             message["metadata"] = data
     return {"message": message}
+
+
+def _forwarded(given: CallerMessage, protocol: str) -> JsonObject:
+    """What a caller's message says, in the form of 0.3."""
+    lists = {"extensions": given.extensions, "referenceTaskIds": given.reference_task_ids}
+    message: JsonObject = {
+        "messageId": given.message_id,
+        "parts": encode_parts(list(given.parts), protocol),
+    }
+    if given.metadata:
+        message["metadata"] = given.metadata
+    return {**message, **{name: [*values] for name, values in lists.items() if values}}
 
 
 def configuration(options: SendOptions) -> JsonObject:

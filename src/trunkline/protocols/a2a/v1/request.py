@@ -10,6 +10,8 @@ The text is the input's `text`, else its `query`, else a string as it is, else t
 one field of the input is the text, the whole input travels in the message's `metadata`, so nothing is lost. An
 input with a list `parts` says itself what the parts are.
 
+A step with `message: caller` sends the message that started the run: its id, parts and metadata.
+
 A task that belongs to no context yet gets one that is derived from its id: an agent that lists its tasks can
 then be asked for the one that has our message.
 """
@@ -20,7 +22,7 @@ from typing import Literal, assert_never
 from uuid import UUID, uuid5
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.messages import AgentTask
+from trunkline.messages import AgentTask, CallerMessage
 from trunkline.protocols.outcomes import SendOptions
 from trunkline.protocols.parts import (
     DataPart,
@@ -44,7 +46,7 @@ _OUTPUT_MODES: tuple[Json, ...] = ("text/plain", "application/json", "*/*")
 
 
 def message_id(task: AgentTask) -> str:
-    return f"msg-{task.task_id}"
+    return f"msg-{task.task_id}" if task.message is None else task.message.message_id
 
 
 def has_own_context(task: AgentTask) -> bool:
@@ -65,14 +67,26 @@ def message_params(task: AgentTask, input_mode: InputMode, options: SendOptions,
     if task.remote_task_id is not None:
         message["taskId"] = task.remote_task_id
     message["role"] = "ROLE_USER"
-    message["parts"], metadata = _content(task, input_mode, protocol)
-    if metadata:
-        message["metadata"] = metadata
+    if task.message is not None:
+        message |= _forwarded(task.message)
+    else:
+        message["parts"], metadata = _content(task, input_mode, protocol)
+        if metadata:
+            message["metadata"] = metadata
     params: JsonObject = {"message": message}
     configuration = _configuration(options)
     if configuration:
         params["configuration"] = configuration
     return params
+
+
+def _forwarded(given: CallerMessage) -> JsonObject:
+    """What a caller's message says, unchanged: its parts have the form of 1.0."""
+    lists = {"extensions": given.extensions, "referenceTaskIds": given.reference_task_ids}
+    message: JsonObject = {"parts": list(given.parts)}
+    if given.metadata:
+        message["metadata"] = given.metadata
+    return {**message, **{name: [*values] for name, values in lists.items() if values}}
 
 
 def _configuration(options: SendOptions) -> JsonObject:

@@ -25,10 +25,12 @@ RUN_COLUMNS = """
     runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
     runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
     runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes,
-    runs.started_by, runs.trigger_name
+    runs.started_by, runs.trigger_name, runs.message
 """
-_COLUMNS_WITHOUT_PAYLOADS = RUN_COLUMNS.replace("runs.input", "''::bytea").replace(
-    "runs.output", "NULL::bytea"
+_COLUMNS_WITHOUT_PAYLOADS = (
+    RUN_COLUMNS.replace("runs.input", "''::bytea")
+    .replace("runs.output", "NULL::bytea")
+    .replace("runs.message", "NULL::bytea")
 )
 # In the words of the indexes of waiting steps. The status: a program of the revision before writes nothing else of it.
 _WAITING = """

@@ -27,9 +27,10 @@ from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
 from trunkline.stores.postgres.tables.input_queue import PostgresInputQueue
 from trunkline.stores.postgres.tables.run_lists import RUN_COLUMNS, page_of_runs, page_of_waiting_steps
 from trunkline.stores.postgres.tables.transitions import write_transitions
+from trunkline.stores.rows.published_tasks import TASK_COLUMNS, new_task_values
 from trunkline.stores.rows.runs import new_run_values, run_record, step_state
 
-_RUN_WIDTH = 26
+_RUN_WIDTH = 27
 _STEP_COLUMNS = """
     steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
     steps.remote_task_id, steps.reply, steps.input, steps.output, steps.error, steps.warnings, steps.waiting_for,
@@ -61,19 +62,24 @@ _COUNT_ITEMS = """
 _INSERT = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by, trigger_name)
+        routes, started_by, trigger_name, message, contexts)
     SELECT id, workflow_id, workflow_name, workflow_version, 'PENDING', input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by, trigger_name
+        routes, started_by, trigger_name, message, contexts
     FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::bytea[], $6::text[], $7::text[], $8::bytea[],
         $9::uuid[], $10::bigint[], $11::text[], $12::text[], $13::uuid[], $14::text[], $15::int[], $16::bigint[],
-        $17::text[], $18::text[])
+        $17::text[], $18::text[], $19::bytea[], $20::bytea[])
         AS new(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
             request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
-            started_by, trigger_name)
+            started_by, trigger_name, message, contexts)
     ON CONFLICT DO NOTHING
     RETURNING id::text
 """
+_INSERT_TASKS = f"""
+    INSERT INTO published_tasks({TASK_COLUMNS})
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+    ON CONFLICT DO NOTHING
+"""  # noqa: S608 - as above
 _SAME = "SELECT id::text FROM runs WHERE id = ANY($1::uuid[])"
 _EXISTING = """
     SELECT runs.workflow_id::text, runs.idempotency_key, runs.id::text, runs.request_digest
@@ -96,6 +102,8 @@ _DELETE = (
     "DELETE FROM inbox WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM events WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM steps WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM published_tasks WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM follow_ups WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM runs WHERE id = ANY($1::uuid[])",
 )
 # An input was queued for a run while that was being deleted: nothing else would ever find it.
@@ -203,7 +211,12 @@ class PostgresRunWrites(PostgresWrites):
         # In one order everywhere: two processes with the same keys do not wait for one another.
         ordered = sorted(new_runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
         rows = [new_run_values(run) for run in ordered]
-        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 18))}
+        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 20))}
+        tasks = [
+            values for run in ordered if run.id in inserted and (values := new_task_values(run)) is not None
+        ]
+        if tasks:
+            await self._db.execute(_INSERT_TASKS, *columns(tasks, 6))
         others = [run for run in new_runs if run.id not in inserted]
         if others:
             # Ids are never drawn twice: these come again because their commit had happened without a confirmation.
@@ -234,7 +247,7 @@ class PostgresRunWrites(PostgresWrites):
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
         applied = self._input_queue.not_held(row for each in transitions for row in each.applied)
-        changed_elsewhere = await write_transitions(self._db, transitions, applied)
+        changed_elsewhere = await write_transitions(self._db, transitions, applied, self._now)
         for each in transitions:
             if each.state.id not in changed_elsewhere:
                 self._input_queue.apply(each.state.id, each.state.version, each.applied)

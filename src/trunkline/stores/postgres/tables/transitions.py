@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.stores.port.runs import Transition
 from trunkline.stores.postgres.database.combined_statements import StatementPart, combined
 from trunkline.stores.postgres.database.session import Session, columns
+from trunkline.stores.rows.published_tasks import task_change_values
 from trunkline.stores.rows.runs import step_values, transition_values
 
 # If another transaction has changed a run meanwhile, PostgreSQL checks the condition again before it writes.
@@ -58,6 +60,11 @@ _UPSERT_TIMERS = f"""
 """  # noqa: S608 - as above
 # One that is firing in another transaction is left to it: two that wait for each other's timers would never end, and
 # a timer that fires too late is ignored by its run.
+_UPDATE_TASKS = f"""
+    UPDATE published_tasks SET state = new.state, updated_at = new.updated_at
+    FROM unnest($1::text[], $2::bigint[], $3::uuid[]) AS new(state, updated_at, run_id)
+    WHERE published_tasks.run_id = new.run_id AND (new.{_OF_CHANGED_RUN}
+"""  # noqa: S608 - as above
 _DROP_TIMERS = f"""
     WITH dropped AS MATERIALIZED (
         SELECT timers.run_id, timers.key FROM unnest($1::uuid[], $2::text[]) AS old(run_id, key)
@@ -70,7 +77,7 @@ _DROP_TIMERS = f"""
 
 
 async def write_transitions(
-    db: Session, transitions: Sequence[Transition], applied: Sequence[int]
+    db: Session, transitions: Sequence[Transition], applied: Sequence[int], now: Instant
 ) -> set[RunId]:
     """`applied`: the rows of the input queue that are still to be marked."""
     if not transitions:
@@ -82,12 +89,12 @@ async def write_transitions(
     ]
     if applied:
         parts.append(StatementPart(_APPLY_INPUTS, [list(applied)]))
-    sql, values = combined([*parts, *_parts(ordered)], "SELECT id::text FROM part_1")
+    sql, values = combined([*parts, *_parts(ordered, now)], "SELECT id::text FROM part_1")
     written = {run_id for (run_id,) in await db.rows(sql, *values)}
     return {transition.state.id for transition in ordered if transition.state.id not in written}
 
 
-def _parts(transitions: Sequence[Transition]) -> list[StatementPart]:
+def _parts(transitions: Sequence[Transition], now: Instant) -> list[StatementPart]:
     """What there is of each kind."""
     steps = [
         step_values(each.state.id, step, each.state.workflow.definition.name)
@@ -106,10 +113,12 @@ def _parts(transitions: Sequence[Transition]) -> list[StatementPart]:
         for timer in each.timers
         if (timer.run_id, timer.key) not in dropped
     }
+    tasks = [values for each in transitions if (values := task_change_values(each.state, now)) is not None]
     kinds = (
         (_UPSERT_STEPS, steps, 20),
         (_INSERT_EVENTS, events, 5),
         (_UPSERT_TIMERS, list(timers.values()), 4),
         (_DROP_TIMERS, sorted(dropped), 2),
+        (_UPDATE_TASKS, tasks, 3),
     )
     return [StatementPart(sql, columns(rows, count)) for sql, rows, count in kinds if rows]

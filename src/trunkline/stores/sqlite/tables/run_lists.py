@@ -18,13 +18,13 @@ from trunkline.stores.sqlite.database.statements import Row, Value, execute, row
 RUN_COLUMNS = (
     "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
     " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate,"
-    " parent_id, parent_step, depth, routes, started_by, trigger_name"
+    " parent_id, parent_step, depth, routes, started_by, trigger_name, message"
 )
 # Statuses, as SQL has them.
 UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)
-_PAYLOADS = ("input", "output")
+_WITHOUT_PAYLOADS = {"input": "x''", "output": "x''", "message": "NULL"}
 _COLUMNS_WITHOUT_PAYLOADS = ", ".join(
-    "x''" if column in _PAYLOADS else column for column in RUN_COLUMNS.split(", ")
+    _WITHOUT_PAYLOADS.get(column, column) for column in RUN_COLUMNS.split(", ")
 )
 _OF_VERSIONS = """
     (workflow_name, workflow_version) IN

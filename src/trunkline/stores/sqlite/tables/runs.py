@@ -22,6 +22,7 @@ from trunkline.stores.port.runs import (
     WaitKind,
     WaitPosition,
 )
+from trunkline.stores.rows.published_tasks import TASK_COLUMNS, new_task_values, task_change_values
 from trunkline.stores.rows.runs import (
     new_run_values,
     record_of_new_run,
@@ -60,7 +61,7 @@ _STEP_END = 17
 # order in which they were begun; not sorted here, since SQLite's sorting costs more than reading the few rows.
 _SELECT_RUN_WITH_STEPS = f"""
     SELECT 0, {RUN_COLUMNS} FROM runs WHERE id = ?1
-    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM steps
+    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM steps
     WHERE run_id = ?1
 """  # noqa: S608 - as above
 # An item of a step is a row of its own, under a name with the item's index: `research[17]`.
@@ -100,10 +101,12 @@ _DROP_TIMER = "DELETE FROM timers WHERE run_id = ? AND key = ?"
 _INSERT_RUN = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
         request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
-        started_by, trigger_name, status, version, seq, paused)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0)
+        started_by, trigger_name, message, contexts, status, version, seq, paused)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0)
     ON CONFLICT(workflow_id, idempotency_key) DO NOTHING
 """
+_INSERT_TASK = f"INSERT INTO published_tasks({TASK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
+_UPDATE_TASK = "UPDATE published_tasks SET state = ?, updated_at = ? WHERE run_id = ?"
 _EVENTS = """
     SELECT seq, type, at, data FROM events WHERE run_id = ?1 AND seq > ?2
         AND (?3 IS NULL OR substr(data, 1, length(?3)) = ?3) ORDER BY seq LIMIT ?4
@@ -123,6 +126,8 @@ _DELETE_RUN = (
     "DELETE FROM inbox WHERE run_id = ?",
     "DELETE FROM events WHERE run_id = ?",
     "DELETE FROM steps WHERE run_id = ?",
+    "DELETE FROM published_tasks WHERE run_id = ?",
+    "DELETE FROM follow_ups WHERE run_id = ?",
     "DELETE FROM runs WHERE id = ?",
 )
 # A run that was retried more often than this counts as a root itself.
@@ -229,7 +234,11 @@ class SqliteRunWrites(SqliteWrites):
 
     async def insert(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
         inserted = changes_of_many(self._db, _INSERT_RUN, [new_run_values(run) for run in new_runs])
-        self._new_runs.update({run.id: run for run, new in zip(new_runs, inserted, strict=True) if new})
+        added = [run for run, new in zip(new_runs, inserted, strict=True) if new]
+        self._new_runs.update({run.id: run for run in added})
+        tasks = [values for run in added if (values := new_task_values(run)) is not None]
+        if tasks:
+            execute_many(self._db, _INSERT_TASK, tasks)
         return [None if new else self._existing_run(run) for run, new in zip(new_runs, inserted, strict=True)]
 
     def _existing_run(self, run: NewRun) -> ExistingRun:
@@ -258,6 +267,7 @@ class SqliteRunWrites(SqliteWrites):
         changed_elsewhere: set[RunId] = set()
         steps: list[tuple[Value, ...]] = []
         events: list[tuple[Value, ...]] = []
+        tasks: list[tuple[Value, ...]] = []
         for transition, is_written in zip(transitions, written, strict=True):
             state = transition.state
             if not is_written:
@@ -269,6 +279,10 @@ class SqliteRunWrites(SqliteWrites):
                 (state.id, event.seq, event.type, event.at, event.data) for event in transition.events
             )
             self._write_timers(transition)
+            if (task := task_change_values(state, self._now)) is not None:
+                tasks.append(task)
+        if tasks:
+            execute_many(self._db, _UPDATE_TASK, tasks)
         execute_many(self._db, _UPSERT_STEP, steps)
         execute_many(self._db, _INSERT_EVENT, events)
         for transition in transitions:

@@ -1,0 +1,128 @@
+"""
+The ASGI application of published workflows and agents.
+
+    POST /a2a/workflows/{name}                                 JSON-RPC, with and without a slash at the end
+    …    /a2a/workflows/{name}/message:send, /tasks, …         HTTP+JSON
+    GET  /a2a/workflows/{name}/.well-known/agent-card.json     the card
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from trunkline.api.app import PUBLISHED
+from trunkline.api.headers import correlation_id_of
+from trunkline.api.middleware.auth import caller_of, key_id_of
+from trunkline.api.problems import method_not_allowed, problem_of, unexpected
+from trunkline.api.routes.run_control import begin_request_span
+from trunkline.api.services import Services
+from trunkline.errors import NotFound, TrunklineError
+from trunkline.messages import TraceContext
+from trunkline.publishing.bindings.http_json import HttpJsonBinding
+from trunkline.publishing.bindings.json_rpc import JsonRpcBinding
+from trunkline.publishing.bindings.requests import CallerRequests
+from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH, card_response, card_v03, card_v1
+from trunkline.publishing.operations import Caller, PublishedOperations
+from trunkline.publishing.publications import Publication, Publications
+from trunkline.publishing.streams import OpenStreams
+from trunkline.publishing.tasks import TaskReader
+from trunkline.stores.base import Store
+from trunkline.telemetry.metrics import Metrics
+
+PREFIX = PUBLISHED
+# What `started_by` of a run says: this, and the key's name if keys are in use.
+STARTED_BY = "a2a"
+
+
+class _Address(NamedTuple):
+    kind: str
+    name: str
+    # What follows the name; empty or beginning with a slash.
+    rest: str
+
+
+def _address(path: str) -> _Address | None:
+    kind, slash, rest = path.removeprefix(PREFIX).partition("/")
+    name, slash, below = rest.partition("/")
+    return _Address(kind, name, slash + below) if name else None
+
+
+class PublishingApp:
+    def __init__(
+        self,
+        services: Services,
+        store: Store,
+        metrics: Metrics,
+        *,
+        public_url: str | None,
+    ) -> None:
+        self._publications = Publications(services.workflows)
+        operations = PublishedOperations(
+            services.runs,
+            services.run_queries,
+            TaskReader(store, services.run_queries),
+            services.stopping,
+        )
+        requests = CallerRequests(operations, services.run_queries, OpenStreams(), services.stopping)
+        self._rpc = JsonRpcBinding(requests, metrics, services.limits.max_body_bytes)
+        self._http = HttpJsonBinding(requests, metrics, services.limits.max_body_bytes)
+        self._public_url = public_url
+        self._traces = services.traces
+        self._has_keys = services.keys is not None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._respond(request)
+        except TrunklineError as exc:
+            response = problem_of(request, exc)
+        except Exception as exc:  # noqa: BLE001 - no layer outside answers it; it is logged
+            response = unexpected(request, exc)
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        address = _address(request.scope["path"])
+        publication = None if address is None else await self._publications.find(address.kind, address.name)
+        if address is None or publication is None:
+            raise NotFound(
+                "Nothing is published under this address.",
+                fix="See /a2a/catalog for what is published, or publish the workflow: publish: true.",
+            )
+        if address.rest in (CARD_PATH, OLD_CARD_PATH):
+            return self._card(request, publication, address)
+        is_rpc = address.rest in ("", "/")
+        if is_rpc and request.method != "POST":
+            return method_not_allowed(request, ["POST"])
+        with begin_request_span(self._traces, request.scope, f"{PREFIX}{address.kind}/{{name}}") as segment:
+            caller = self._caller(request, segment.trace)
+            if is_rpc:
+                return await self._rpc.respond(request, publication, caller)
+            return await self._http.respond(request, publication, caller, address.rest)
+
+    def _card(self, request: Request, publication: Publication, address: _Address) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return method_not_allowed(request, ["GET"])
+        is_old = address.rest == OLD_CARD_PATH or request.headers.get("a2a-version", "").startswith("0.3")
+        write = card_v03 if is_old else card_v1
+        needs_key = self._has_keys and publication.options.security == "key"
+        return card_response(
+            request, write(publication, self._url(request, publication), needs_key=needs_key)
+        )
+
+    def _url(self, request: Request, publication: Publication) -> str:
+        base = self._public_url or str(request.base_url).rstrip("/")
+        return f"{base}{PREFIX}{publication.kind}/{quote(publication.name, safe='')}"
+
+    def _caller(self, request: Request, trace: TraceContext | None) -> Caller:
+        name = caller_of(request.scope)
+        return Caller(
+            key_id=key_id_of(request.scope),
+            name=STARTED_BY if name is None else f"{STARTED_BY}:{name}",
+            correlation_id=correlation_id_of(request.scope),
+            trace=trace,
+        )

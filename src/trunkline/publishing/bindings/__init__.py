@@ -1,0 +1,1 @@
+"""What the versions and bindings of A2A send and receive."""

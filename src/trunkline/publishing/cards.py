@@ -1,0 +1,107 @@
+"""
+Agent cards: strictly 1.0, or in the form of 0.3 for callers that ask for it.
+
+    GET …/.well-known/agent-card.json                       1.0, or 0.3 with the header A2A-Version: 0.3
+    GET …/.well-known/agent.json                            0.3
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.publish_options import SkillOptions
+from trunkline.publishing.publications import Publication
+
+CARD_PATH = "/.well-known/agent-card.json"
+OLD_CARD_PATH = "/.well-known/agent.json"
+# A card changes with its workflow; a caller that keeps it asks again with its ETag.
+_CACHE_CONTROL = "public, max-age=60"
+_SCHEME = "bearer"
+# Clients take the first one that they know.
+_INTERFACES = (("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"))
+
+
+def card_v1(publication: Publication, url: str, *, needs_key: bool) -> JsonObject:
+    """`url`: the address of the endpoint."""
+    interfaces: list[Json] = [
+        {"url": url, "protocolBinding": binding, "protocolVersion": version}
+        for binding, version in _INTERFACES
+    ]
+    card: JsonObject = {
+        "name": publication.card_name,
+        "description": publication.description,
+        "version": publication.version,
+        "supportedInterfaces": interfaces,
+        "capabilities": {
+            "streaming": publication.options.streaming,
+            "pushNotifications": False,
+            "extendedAgentCard": False,
+        },
+        "defaultInputModes": list(publication.input_modes),
+        "defaultOutputModes": list(publication.output_modes),
+        "skills": [_skill(skill) for skill in publication.skills],
+        **_links(publication),
+    }
+    if needs_key:
+        card["securitySchemes"] = {_SCHEME: {"httpAuthSecurityScheme": {"scheme": "Bearer"}}}
+        card["securityRequirements"] = [{"schemes": {_SCHEME: {"list": []}}}]
+    return card
+
+
+def card_v03(publication: Publication, url: str, *, needs_key: bool) -> JsonObject:
+    card: JsonObject = {
+        "protocolVersion": "0.3.0",
+        "name": publication.card_name,
+        "description": publication.description,
+        "version": publication.version,
+        "url": url,
+        "preferredTransport": "JSONRPC",
+        "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
+        "capabilities": {"streaming": publication.options.streaming, "pushNotifications": False},
+        "defaultInputModes": list(publication.input_modes),
+        "defaultOutputModes": list(publication.output_modes),
+        "skills": [_skill(skill) for skill in publication.skills],
+        **_links(publication),
+    }
+    if needs_key:
+        card["securitySchemes"] = {_SCHEME: {"type": "http", "scheme": "bearer"}}
+        card["security"] = [{_SCHEME: []}]
+    return card
+
+
+def _links(publication: Publication) -> JsonObject:
+    options = publication.options
+    links: JsonObject = {}
+    if options.provider is not None:
+        links["provider"] = {"organization": options.provider.organization, "url": options.provider.url}
+    if options.documentation_url is not None:
+        links["documentationUrl"] = options.documentation_url
+    if options.icon_url is not None:
+        links["iconUrl"] = options.icon_url
+    return links
+
+
+def _skill(skill: SkillOptions) -> JsonObject:
+    fields: JsonObject = {
+        "id": skill.id,
+        "name": skill.name,
+        "description": skill.description,
+        "tags": list(skill.tags),
+    }
+    lists = {"examples": skill.examples, "inputModes": skill.input_modes, "outputModes": skill.output_modes}
+    return {**fields, **{name: list(values) for name, values in lists.items() if values}}
+
+
+def card_response(request: Request, card: JsonObject) -> Response:
+    """The card, or 304 if the caller has it already."""
+    body = encode(card)
+    etag = f'"{sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": _CACHE_CONTROL, "Vary": "A2A-Version"}
+    given = request.headers.get("if-none-match", "")
+    if etag in [known.strip().removeprefix("W/") for known in given.split(",")] or given.strip() == "*":
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type="application/json")

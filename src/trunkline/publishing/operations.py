@@ -1,0 +1,197 @@
+"""
+What callers can do: send a message, get and cancel a task. Independent of versions and bindings.
+
+A message is stored before it is answered. A caller that goes away ends its own waiting, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from trunkline.errors import Conflict, NotFound
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.machine.state import StepState
+from trunkline.messages import CallerMessage, ReplyMessage, TraceContext
+from trunkline.publishing.errors import A2AError, ErrorKind, task_not_found
+from trunkline.publishing.messages import ReceivedMessage, continued
+from trunkline.publishing.publications import Publication, run_input_of
+from trunkline.publishing.tasks import CallerTask, TaskReader, status_message
+from trunkline.publishing.updates import TaskUpdates
+from trunkline.services.operations.audit_log import acting
+from trunkline.services.runs.queries import RunQueries
+from trunkline.services.runs.runs import Runs
+from trunkline.stores.base import TaskFilter, TaskPlace
+
+# A notification may be lost or arrive in another process; reading once a second is the guarantee.
+_LOOK_AGAIN_SECONDS = 1.0
+# An executor takes an answer within milliseconds, unless there is none at the moment.
+_TAKEN_SECONDS = 5.0
+# A cancelled run may wait for its agents to confirm; the caller is answered before that ends at the latest.
+_CANCEL_SECONDS = 10.0
+
+
+class Caller(NamedTuple):
+    """Who calls, and on what."""
+
+    # The id of the API key; empty: no keys are in use.
+    key_id: str
+    # What the audit log and `started_by` say.
+    name: str
+    correlation_id: str
+    trace: TraceContext | None = None
+
+
+class TaskFinished(A2AError):
+    """A message for a task that has ended."""
+
+
+class TaskPage(NamedTuple):
+    tasks: list[CallerTask]
+    # Behind the last of them; None: there are no more.
+    next: TaskPlace | None
+    total: int
+
+
+class AnsweredQuestion(NamedTuple):
+    """The question that a message has answered."""
+
+    # The last event of the run before.
+    seq: int
+    question: tuple[str, int, int]
+
+
+class SentMessage(NamedTuple):
+    run_id: RunId
+    # None: the message has started the task.
+    answered: AnsweredQuestion | None
+
+
+class PublishedOperations:
+    def __init__(self, runs: Runs, queries: RunQueries, tasks: TaskReader, stopping: asyncio.Event) -> None:
+        self._runs = runs
+        self._queries = queries
+        self._tasks = tasks
+        self._stopping = stopping
+
+    async def send(self, publication: Publication, received: ReceivedMessage, caller: Caller) -> SentMessage:
+        """Starts a task, or continues the one that the message names. Durable when it returns."""
+        with acting(caller.name):
+            if received.task_id is not None:
+                return await self._answer(publication, received, received.task_id, caller)
+            started = await self._runs.execute_message(
+                publication.saved,
+                run_input_of(received.message, publication.workflow),
+                received.message,
+                contexts={},
+                correlation_id=caller.correlation_id,
+                trace=caller.trace,
+            )
+        return SentMessage(started.run_id, None)
+
+    async def _answer(
+        self, publication: Publication, received: ReceivedMessage, task_id: str, caller: Caller
+    ) -> SentMessage:
+        task = await self._tasks.find(task_id, publication.key, caller.key_id)
+        message = continued(received.message, task.message.context_id)
+        if task.is_terminal:
+            raise TaskFinished(
+                ErrorKind.UNSUPPORTED_OPERATION,
+                f"The task is {task.state} and accepts no more messages. Send a message without taskId.",
+            )
+        step, question = task.question, status_message(task)
+        if step is None:
+            raise A2AError(
+                ErrorKind.UNSUPPORTED_OPERATION,
+                f"The task is {task.state} and does not wait for a message.",
+            )
+        try:
+            await self._runs.reply(task.record.id, step.name, _reply(message), question=question)
+        except Conflict as exc:
+            raise A2AError(ErrorKind.UNSUPPORTED_OPERATION, exc.message) from exc
+        return SentMessage(task.record.id, AnsweredQuestion(task.record.seq, _identity(step)))
+
+    async def get(self, publication: Publication, task_id: str, caller: Caller) -> CallerTask:
+        return await self._tasks.find(task_id, publication.key, caller.key_id)
+
+    async def cancel(self, publication: Publication, task_id: str, caller: Caller) -> CallerTask:
+        """Returns when the task is canceled, or when its agents have not confirmed that in time."""
+        task = await self._tasks.find(task_id, publication.key, caller.key_id)
+        try:
+            with acting(caller.name):
+                await self._runs.cancel(task.record.id)
+        except Conflict as exc:
+            raise A2AError(
+                ErrorKind.TASK_NOT_CANCELABLE, f"The task is {task.state} and cannot be canceled."
+            ) from exc
+        except NotFound as exc:
+            raise task_not_found(task_id) from exc
+        await self._queries.wait(task.record.id, _CANCEL_SECONDS)
+        return await self._tasks.find(task_id, publication.key, caller.key_id)
+
+    async def wait_until_settled(
+        self, publication: Publication, sent: SentMessage, caller: Caller
+    ) -> CallerTask:
+        """The task when it has ended, or waits for its caller; when the process stops, as it is."""
+        with self._queries.watch(sent.run_id) as watch:
+            while True:
+                task = await self._tasks.find(sent.run_id, publication.key, caller.key_id)
+                if task.is_terminal or self._stopping.is_set() or _asks_anew(task, sent):
+                    return task
+                await watch.changed(_LOOK_AGAIN_SECONDS)
+
+    async def wait_until_taken(self, sent: SentMessage) -> None:
+        """Until an answer has reached the run, for as long as that should take: the task shows it then."""
+        if sent.answered is None:
+            return
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _TAKEN_SECONDS
+        with self._queries.watch(sent.run_id) as watch:
+            while (left := end - loop.time()) > 0:
+                _, seq = await self._queries.status(sent.run_id)
+                if seq > sent.answered.seq:
+                    return
+                await watch.changed(min(left, _LOOK_AGAIN_SECONDS))
+
+    async def list(self, where: TaskFilter, *, limit: int, before: TaskPlace | None = None) -> TaskPage:
+        """Last changed first."""
+        page = await self._tasks.page(where, limit=limit + 1, before=before)
+        total = await self._tasks.count(where)
+        tasks = [task for each in page[:limit] if (task := await self._tasks.of(each)) is not None]
+        last = page[limit - 1] if len(page) > limit else None
+        return TaskPage(tasks, None if last is None else TaskPlace(last.updated_at, last.run_id), total)
+
+    def updates(self, publication: Publication, task: CallerTask) -> TaskUpdates:
+        return TaskUpdates(self._queries, task.record.id, task.message, publication.workflow)
+
+    async def shown(
+        self,
+        task: CallerTask,
+        *,
+        history: int | None = None,
+        artifacts: bool = True,
+        partial: Sequence[JsonObject] = (),
+    ) -> JsonObject:
+        return await self._tasks.shown(task, history=history, artifacts=artifacts, partial=partial)
+
+
+def _identity(step: StepState) -> tuple[str, int, int]:
+    """Tells one question of a task from the next."""
+    return step.name, step.attempts, step.replies
+
+
+def _asks_anew(task: CallerTask, sent: SentMessage) -> bool:
+    """The task waits for its caller, and not for what the caller has just answered."""
+    step = task.question
+    return step is not None and (sent.answered is None or _identity(step) != sent.answered.question)
+
+
+def _reply(message: CallerMessage) -> ReplyMessage:
+    """The message as an answer to a question: text and data, or all its parts if there are files among them."""
+    if message.has_files:
+        return ReplyMessage(parts=message.parts, message=message)
+    data: list[Json] = [part["data"] for part in message.parts if "data" in part]
+    one_or_all: Json = data[0] if len(data) == 1 else data or None
+    return ReplyMessage(text=message.text or None, data=one_or_all, message=message)

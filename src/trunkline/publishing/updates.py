@@ -1,0 +1,305 @@
+"""
+The updates of a task, in the form of 1.0: each follows from one event of its run, so every reader gets the same ones.
+
+    {"statusUpdate": {"taskId", "contextId", "status"}}
+    {"artifactUpdate": {"taskId", "contextId", "artifact", "append", "lastChunk"}}
+
+What an agent says while it works is passed on if its answer is the run's output. An artifact that differs at the end
+from what was passed on comes once more as a whole, and replaces it.
+
+An update's id is the number of its event. If an event has several, all but the last one have `NUMBER.PLACE`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from trunkline.clock import Instant
+from trunkline.errors import NotFound, Unavailable
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.machine.state import FINAL_RUN_STATUSES, TaskState
+from trunkline.messages import CallerMessage
+from trunkline.publishing.artifacts import artifacts_of, part_v1
+from trunkline.publishing.tasks import TERMINAL_STATES, failure_text, state_v1, timestamp
+from trunkline.services.runs.queries import RunQueries
+from trunkline.stores.base import EventRecord
+from trunkline.workflow import CompiledWorkflow
+
+_BATCH = 500
+# An agent that says more than this while it works is not repeated to callers that come later; its answer is.
+MAX_PROGRESS_EVENTS = 5_000
+_POSITION = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,6}))?")
+
+
+class Position(NamedTuple):
+    """Up to where a caller has read: all events up to `seq`, and `skip` updates of the one after it."""
+
+    seq: int
+    skip: int = 0
+
+
+class Update(NamedTuple):
+    id: str
+    body: JsonObject
+    # The state that the task has by it; None: it says nothing of that.
+    state: TaskState | None
+
+
+def read_position(text: str) -> Position | None:
+    """What an update's id says; None if we have not made it."""
+    match = _POSITION.fullmatch(text.strip())
+    if match is None:
+        return None
+    seq = int(match[1])
+    return Position(seq) if match[2] is None else Position(max(seq - 1, 0), int(match[2]))
+
+
+def speaking_step(workflow: CompiledWorkflow) -> str | None:
+    """The step whose answer is the run's output, if there is one that calls an agent."""
+    if workflow.definition.output is not UNSET:
+        return None
+    last = [plan for plan in workflow.steps.values() if not plan.dependents]
+    if len(last) != 1 or last[0].for_each is not None or not last[0].agent:
+        return None
+    return last[0].name
+
+
+class PartialArtifacts:
+    """The artifacts of a task as its updates have brought them so far."""
+
+    def __init__(self) -> None:
+        self._artifacts: dict[str, JsonObject] = {}
+
+    def add(self, progress: JsonObject) -> tuple[JsonObject, bool]:
+        """One piece, of a `Progress`; the artifact to send, and whether it continues one that was sent."""
+        parts = _parts_of(progress)
+        named = progress.get("artifact_id")
+        identity = named if isinstance(named, str) and named else "output"
+        known = self._artifacts.get(identity)
+        appends = progress.get("append") is True and known is not None
+        piece: JsonObject = {"artifactId": identity}
+        if isinstance(progress.get("name"), str):
+            piece["name"] = progress["name"]
+        piece["parts"] = list(parts)
+        if known is None or not appends:
+            self._artifacts[identity] = piece
+        else:
+            self._artifacts[identity] = {**known, "parts": _joined(known["parts"], parts)}
+        return piece, appends
+
+    def whole(self) -> list[JsonObject]:
+        return list(self._artifacts.values())
+
+
+def _parts_of(progress: JsonObject) -> list[JsonObject]:
+    listed = progress.get("parts")
+    parts = [part_v1(part) for part in listed] if isinstance(listed, list) else []
+    text = progress.get("text")
+    texts: list[JsonObject] = [{"text": text}] if isinstance(text, str) and text else []
+    return texts + [part for part in parts if part is not None]
+
+
+def _joined(known: Json, parts: Sequence[JsonObject]) -> list[Json]:
+    """A text goes on where the text before it ended."""
+    joined: list[Json] = list(known) if isinstance(known, list) else []
+    for number, part in enumerate(parts):
+        last = joined[-1] if joined else None
+        if number == 0 and isinstance(last, dict) and last.keys() == {"text"} == part.keys():
+            joined[-1] = {"text": f"{last['text']}{part['text']}"}
+        else:
+            joined.append(part)
+    return joined
+
+
+class TaskUpdates:
+    """Reads the updates of one task."""
+
+    def __init__(
+        self, queries: RunQueries, run_id: RunId, message: CallerMessage, workflow: CompiledWorkflow
+    ) -> None:
+        self._queries = queries
+        self._run_id = run_id
+        self._about: JsonObject = {"taskId": run_id, "contextId": message.context_id}
+        self._speaking = speaking_step(workflow)
+        # What was passed on up to the event before the next one that is read; None: it is not known yet.
+        self._partial: PartialArtifacts | None = None
+
+    async def after(self, position: Position) -> tuple[list[Update], Position, bool]:
+        """The next updates, up to where they go, and whether they are the last ones."""
+        try:
+            # Read before the events: if the run is final now, the events read next are all of them.
+            status, _ = await self._queries.status(self._run_id)
+            events = await self._queries.events(self._run_id, after=position.seq, limit=_BATCH)
+        except Unavailable:
+            # The stream waits with the work, and goes on when the store is back.
+            return [], position, False
+        updates: list[Update] = []
+        for event in events:
+            bodies = await self._of_event(event)
+            numbered = [
+                Update(str(event.seq) if place == len(bodies) else f"{event.seq}.{place}", body, state)
+                for place, (body, state) in enumerate(bodies, 1)
+            ]
+            updates += numbered[position.skip :]
+            position = Position(event.seq)
+        return updates, position, status in FINAL_RUN_STATUSES and len(events) < _BATCH
+
+    async def partial_artifacts(self, up_to: int) -> list[JsonObject]:
+        """What the agent has said of its artifacts up to this event."""
+        return (await self._told(up_to)).whole()
+
+    async def _of_event(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
+        match event.type:
+            case "RunStarted" | "RunContinued":
+                return [self._status("working", event.at)]
+            case "StepProgress":
+                return await self._progress(event)
+            case "RunWaiting":
+                return await self._question(event)
+            case "RunCompleted":
+                return [*await self._output(event), self._status("completed", event.at)]
+            case "RunFailed":
+                return [await self._failure(event)]
+            case "RunCancelled":
+                return [self._status("canceled", event.at)]
+            case _:
+                return []
+
+    def _status(
+        self, state: TaskState, at: Instant, message: JsonObject | None = None
+    ) -> tuple[JsonObject, TaskState]:
+        status: JsonObject = {"state": state_v1(state), "timestamp": timestamp(at)}
+        if message is not None:
+            status["message"] = message
+        return {"statusUpdate": {**self._about, "status": status}}, state
+
+    def _message(self, name: str, parts: Sequence[JsonObject]) -> JsonObject:
+        return {
+            "messageId": f"{self._run_id}/{name}",
+            **self._about,
+            "role": "ROLE_AGENT",
+            "parts": list(parts),
+        }
+
+    async def _progress(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
+        data = _data(event)
+        if self._speaking is None or data.get("step") != self._speaking:
+            return []
+        told = await self._told(event.seq - 1)
+        updates: list[tuple[JsonObject, TaskState | None]] = []
+        for number, news in enumerate(_objects(data.get("news"))):
+            match news.get("kind"):
+                case "artifact":
+                    update = self._piece(told, news)
+                    if update is not None:
+                        updates.append((update, None))
+                case "status" if parts := _parts_of(news):
+                    message = self._message(f"progress/{event.seq}.{number}", parts)
+                    updates.append(self._status("working", event.at, message))
+                case _:
+                    pass
+        return updates
+
+    def _piece(self, told: PartialArtifacts, news: JsonObject) -> JsonObject | None:
+        if not _parts_of(news):
+            return None
+        artifact, appends = told.add(news)
+        return self._artifact(artifact, append=appends, last=news.get("last") is True)
+
+    def _artifact(self, artifact: JsonObject, *, append: bool, last: bool) -> JsonObject:
+        update: JsonObject = {**self._about, "artifact": artifact, "append": append, "lastChunk": last}
+        return {"artifactUpdate": update}
+
+    async def _output(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
+        """The artifacts that callers do not have yet as they are."""
+        try:
+            record, _ = await self._queries.find(self._run_id)
+        except NotFound:
+            return []
+        told = (await self._told(event.seq - 1)).whole()
+        found = artifacts_of(None if record.output is None else decode(record.output))
+        return [
+            (self._artifact(artifact, append=False, last=True), None)
+            for artifact in found
+            if artifact not in told
+        ]
+
+    async def _question(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
+        """The question that was asked first, of those that the run waits for."""
+        data = _data(event)
+        steps = data.get("steps")
+        asked: list[tuple[int, str, JsonObject]] = []
+        for step in steps if isinstance(steps, list) else []:
+            waiting = await self._waiting(str(step), event.seq)
+            if waiting is not None:
+                asked.append((waiting[0], str(step), waiting[1]))
+        if not asked:
+            return []
+        seq, step, waiting_for = min(asked, key=lambda each: each[:2])
+        parts: list[JsonObject] = [{"text": str(waiting_for.get("text", ""))}]
+        state: TaskState = "auth-required" if waiting_for.get("kind") == "auth" else "input-required"
+        question = await self._question_data(step)
+        if question is not None and "data" in waiting_for:
+            parts.append({"data": question})
+        return [self._status(state, event.at, self._message(f"question/{step}/{seq}", parts))]
+
+    async def _waiting(self, step: str, before: int) -> tuple[int, JsonObject] | None:
+        """The number of the last event before in which the step asked, and what it waits for."""
+        found: tuple[int, JsonObject] | None = None
+        for event in await self._events_of(step, before):
+            waiting = _data(event).get("waiting_for") if event.type == "StepWaiting" else None
+            if isinstance(waiting, dict) and waiting.get("kind") in {"input", "auth"}:
+                found = event.seq, waiting
+        return found
+
+    async def _question_data(self, step: str) -> Json:
+        """What came with a question that is not text. It is in the step, and gone when the step has gone on."""
+        _, state = await self._queries.find_step(self._run_id, step)
+        return None if state.waiting_for is None else state.waiting_for.data
+
+    async def _failure(self, event: EventRecord) -> tuple[JsonObject, TaskState]:
+        error = _data(event).get("error")
+        fields = error if isinstance(error, dict) else {}
+        state: TaskState = "rejected" if fields.get("rejected") is True else "failed"
+        message = self._message("error", [{"text": failure_text(str(fields.get("message", "")))}])
+        return self._status(state, event.at, message)
+
+    async def _told(self, up_to: int) -> PartialArtifacts:
+        """What was passed on up to this event. Read once; from there on it grows with the updates."""
+        if self._partial is None:
+            self._partial = PartialArtifacts()
+            if self._speaking is not None:
+                for event in await self._events_of(self._speaking, up_to + 1):
+                    for news in _objects(_data(event).get("news")):
+                        if news.get("kind") == "artifact" and _parts_of(news):
+                            self._partial.add(news)
+        return self._partial
+
+    async def _events_of(self, step: str, before: int) -> list[EventRecord]:
+        found: list[EventRecord] = []
+        after = 0
+        while len(found) < MAX_PROGRESS_EVENTS:
+            page = await self._queries.events(self._run_id, after=after, limit=_BATCH, step=step)
+            found += [event for event in page if event.seq < before]
+            if len(page) < _BATCH or page[-1].seq >= before:
+                break
+            after = page[-1].seq
+        return found
+
+
+def is_end(update: Update) -> bool:
+    return update.state in TERMINAL_STATES
+
+
+def _data(event: EventRecord) -> JsonObject:
+    data = decode(event.data)
+    return data if isinstance(data, dict) else {}
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,1 @@
+"""What callers of published workflows have."""

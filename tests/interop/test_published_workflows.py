@@ -1,0 +1,72 @@
+"""Published workflows, called by the A2A project's own clients: each understands the one address."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.interop.environments import environment
+from tests.interop.test_agent_kit import command_of, play
+from tests.scenarios.kit_server import served
+from tests.services import needed
+
+from trunkline.agentkit import Agent
+from trunkline.jsontypes import JsonObject, decode
+from trunkline.testing import running_system
+
+pytestmark = pytest.mark.anyio
+
+CALLERS = {
+    "a2a-sdk-1": ("python-1", "a2a_v1.py", ("1.0",)),
+    "a2a-sdk-1-speaking-0.3": ("python-1", "a2a_v1.py", ("0.3",)),
+    "a2a-sdk-0.3": ("python-0.3", "a2a_v03.py", ("/.well-known/agent.json",)),
+    "a2a-js-0.3": ("node", "a2a_js_v03.mjs", (".well-known/agent.json",)),
+    "a2a-js-1": ("node", "a2a_js_v1.mjs", ()),
+}
+TOLD: JsonObject = {
+    "name": "Front",
+    "streamed": "Hello, world.",
+    "waited": "Hello, world.",
+    "failed": ["failed", "No boats today."],
+    "asking": ["input-required", "Which city?"],
+    "replied": "Rome it is.",
+    "canceled": "canceled",
+    "unknown": -32001,
+}
+FRONT: JsonObject = {
+    "name": "front",
+    "publish": {"name": "Front"},
+    "steps": {"only": {"agent": "Kit", "message": "caller", "context": "caller"}},
+}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+async def test_the_a2a_projects_own_clients_understand_a_published_workflow(
+    caller: str, tmp_path: Path
+) -> None:
+    name, program, arguments = CALLERS[caller]
+    with needed():
+        command = command_of(environment(name), program)
+    agent = Agent("Kit", description="Plays.")
+    agent.handler(play)
+    async with served(agent) as url, running_system(tmp_path / "data") as system:
+        await system.register("Kit", url)
+        await system.save(FRONT)
+        client = await asyncio.create_subprocess_exec(
+            *command,
+            f"{system.url}/a2a/workflows/front",
+            *arguments,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        printed, complaints = await client.communicate()
+    assert client.returncode == 0, complaints.decode()
+    told = decode(printed)
+    assert isinstance(told, dict)
+    kinds = told.pop("kinds")
+    assert told == TOLD
+    # How many pieces an agent's artifact comes in depends on how fast it says them.
+    assert isinstance(kinds, list)
+    assert (kinds[0], kinds[-1]) == ("task", "status-update")
+    assert "artifact-update" in kinds

@@ -1,0 +1,45 @@
+"""What of a message becomes the run input."""
+
+from __future__ import annotations
+
+import pytest
+
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.messages import CallerMessage
+from trunkline.publishing.publications import MAX_DATA_PARTS, run_input_of
+from trunkline.workflow import StepDefinition, WorkflowDefinition, compile_workflow
+
+CITY: JsonObject = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
+NUMBERS: JsonObject = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+
+
+def test_only_the_first_data_parts_are_tried() -> None:
+    parts: list[JsonObject] = [{"data": number} for number in range(MAX_DATA_PARTS)]
+    assert input_of(CITY, *parts[1:], {"data": {"city": "Rome"}}) == {"city": "Rome"}
+    assert input_of(CITY, *parts, {"data": {"city": "Rome"}}, {"text": "Oslo"}) == {"city": "Oslo"}
+
+
+def input_of(schema: JsonObject | None, *parts: JsonObject) -> Json:
+    steps = {"s": StepDefinition(name="s", agent="A")}
+    workflow = compile_workflow(WorkflowDefinition(name="w", input=schema, steps=steps))
+    return run_input_of(CallerMessage(message_id="m", context_id="c", parts=list(parts)), workflow)
+
+
+@pytest.mark.parametrize(
+    ("schema", "parts", "expected"),
+    [
+        (None, [{"text": "a"}, {"text": "b"}], {"text": "a\nb"}),
+        (None, [{"text": "a"}, {"data": [1]}], [1]),
+        (None, [{"url": "https://a"}], {"text": ""}),
+        (CITY, [{"text": "Rome"}], {"city": "Rome"}),
+        (CITY, [{"text": "see data"}, {"data": {"n": 1}}, {"data": {"city": "Rome"}}], {"city": "Rome"}),
+        (CITY, [{"text": "Rome"}, {"data": {"n": 1}}], {"city": "Rome"}),
+        (NUMBERS, [{"data": {"n": 1}}], {"n": 1}),
+        (NUMBERS, [{"data": {"n": "one"}}, {"text": "one"}], {"n": "one"}),
+        ({"required": ["text"]}, [{"text": "a"}], {"text": "a"}),
+    ],
+)
+def test_the_first_part_that_fits_the_schema_is_the_input(
+    schema: JsonObject | None, parts: list[JsonObject], expected: Json
+) -> None:
+    assert input_of(schema, *parts) == expected
