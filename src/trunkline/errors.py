@@ -10,6 +10,7 @@ The errors that Trunkline tells its users about, as one tree.
         DataInUse               another process owns the data folder
       Invalid                   the input is wrong; `findings` say where
       NotAllowed                the caller or the configuration does not allow it
+        SignatureRefused        a webhook is not signed as its trigger requires
       Unavailable               a dependency is away; nothing is lost, try again
       Overloaded                too much of this work is in progress; `retry_after_seconds` says when to try again
         TooManyRequests         of this caller alone
@@ -117,6 +118,12 @@ class NotAllowed(TrunklineError):
     """This operation is not allowed."""
 
     fix = "Use an API key whose role allows this operation, or ask an administrator for one."
+
+
+class SignatureRefused(NotAllowed):
+    """The signature of this delivery is missing, wrong or outdated."""
+
+    fix = "Sign the delivery with the secret of the trigger, and check the clock of the sender."
 
 
 class Overloaded(TrunklineError):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.crash.client import TrunklineClient
+from tests.crash.client import ServerGone, TrunklineClient
 from tests.crash.crash_points import KILLED, TRIGGER_POINTS
 from tests.crash.process_instances import ProcessInstance, ProcessStarter
 
@@ -66,3 +66,27 @@ async def test_each_instant_starts_one_run_wherever_the_process_ends(
     newer = [str(run["id"]) for run in runs if run["id"] not in of_firings]
     assert len(runs) == len(of_firings) + len(newer)
     assert all(run_id > str(max(map(str, of_firings))) for run_id in newer)
+
+
+@pytest.mark.parametrize("point", ["runs.insert", "triggers.put_firings", "commit.before", "commit.after"])
+async def test_a_delivery_that_is_repeated_after_a_crash_starts_one_run(
+    point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+) -> None:
+    client = await client_of(await starter.start(tmp_path / "data"), session)
+    await client.call("POST", "/workflows", WORKFLOW)
+    hook: JsonObject = {"name": "hook", "workflow": "ticking", "webhook": {"verify": {"scheme": "none"}}}
+    webhook = (await client.call("POST", "/triggers", hook))["webhook"]
+    assert isinstance(webhook, dict)
+    await starter.end()
+    life = await starter.start(tmp_path / "data", point, 1)
+    client = await client_of(life, session)
+    with pytest.raises(ServerGone):
+        await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": "k"})
+    assert await life.ended == KILLED
+    client = await client_of(await starter.start(tmp_path / "data"), session)
+    answers = {await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": "k"}) for _ in range(2)}
+    found = await client.pages("/triggers/hook/firings")
+    runs = await client.pages("/runs")
+    await starter.end()
+    assert len(runs) == len(found) == 1
+    assert all(str(runs[0]["id"]).encode() in answer for answer in answers)

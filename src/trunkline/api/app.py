@@ -12,6 +12,7 @@ from trunkline.api.routes.activity import activity_operations
 from trunkline.api.routes.agent_test_calls import agent_test_call_operations
 from trunkline.api.routes.agents import agent_operations
 from trunkline.api.routes.automation.triggers import trigger_operations
+from trunkline.api.routes.automation.webhooks import webhook_operations
 from trunkline.api.routes.blobs import blob_operations
 from trunkline.api.routes.checks import check_operations
 from trunkline.api.routes.dead_letters import dead_letter_operations
@@ -57,6 +58,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *blob_operations(services),
         *dead_letter_operations(services),
         *hook_operations(services),
+        *webhook_operations(services),
         *system_operations(services),
         *probe_operations(services),
     ]

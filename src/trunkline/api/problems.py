@@ -27,6 +27,7 @@ from trunkline.errors import (
     NotFound,
     NotReady,
     Overloaded,
+    SignatureRefused,
     StaleVersion,
     TooManyRequests,
     TrunklineError,
@@ -34,13 +35,14 @@ from trunkline.errors import (
 )
 from trunkline.jsontypes import encode
 from trunkline.services.agents.push_notifications import PUSH_PATH
+from trunkline.services.triggers.webhooks import HOOK_PATH
 from trunkline.telemetry import log_events
 
 PROBLEM_JSON = "application/problem+json"
 # The key in a request's scope for an error that was logged already.
 _LOGGED = "trunkline.logged"
-# In a URL, the prefix is followed by a token.
-_HOOKS_PREFIX = f"{PUSH_PATH}/"
+# In a URL, each of these is followed by a token.
+_HOOK_PREFIXES = (f"{PUSH_PATH}/", f"{HOOK_PATH}/")
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -78,6 +80,7 @@ _INTERNAL = Kind(500, "internal-error", "Internal error")
 # The first class in an error's MRO that is listed here decides.
 KINDS: dict[type[Exception], Kind] = {
     MalformedBody: Kind(400, "broken-body", "Broken body"),
+    SignatureRefused: Kind(401, "signature-refused", "Signature refused"),
     NotAllowed: Kind(403, "not-allowed", "Not allowed"),
     NotFound: Kind(404, "not-found", "Not found"),
     AlreadyExists: Kind(409, "already-exists", "Already exists"),
@@ -200,8 +203,9 @@ def log_failure(scope: Scope, error: Exception) -> None:
 
 
 def redacted_path(path: str) -> str:
-    """A request's path for the log, without the token of a push notification."""
-    return f"{_HOOKS_PREFIX}***" if path.startswith(_HOOKS_PREFIX) else path
+    """A request's path for the log, without the token of a push notification or a webhook."""
+    prefix = next((prefix for prefix in _HOOK_PREFIXES if path.startswith(prefix)), None)
+    return path if prefix is None else f"{prefix}***"
 
 
 def unknown_route(request: Request) -> Response:

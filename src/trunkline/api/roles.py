@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 
 from trunkline.services.agents.push_notifications import PUSH_PATH
+from trunkline.services.triggers.webhooks import HOOK_PATH
 from trunkline.stores.base import KeyRole
 
 # None: no key is needed.
@@ -105,6 +106,8 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/inbox/{item}": "viewer",
     # push notifications of agents: the URL and its token authenticate
     "POST /hooks/a2a/{token}": None,
+    # webhooks of triggers: the URL, and what the trigger verifies
+    "POST /hooks/triggers/{token}": None,
     # the system itself
     "GET /api/v1/system": "viewer",
     "GET /api/v1/audit": "viewer",
@@ -117,7 +120,7 @@ ROLES: dict[str, KeyRole | None] = {
     "DELETE /api/v1/dead-letters/{letter}": "operator",
 }
 
-_HOOKS = f"{PUSH_PATH}/"
+_HOOKS = (f"{PUSH_PATH}/", f"{HOOK_PATH}/")
 # Published workflows, which are not in the OpenAPI document.
 _PUBLISHED = "/a2a/"
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")

@@ -27,6 +27,7 @@ from trunkline.services.runs.runs import Runs
 from trunkline.services.security.api_keys import ApiKeyLookup
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.triggers.triggers import Triggers
+from trunkline.services.triggers.webhooks import Webhooks
 from trunkline.services.workflows import Workflows
 from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry.traces import Traces
@@ -89,6 +90,7 @@ class Services(Probes):
     runs: Runs
     run_queries: RunQueries
     triggers: Triggers
+    webhooks: Webhooks
     dead_letters: DeadLetters
     # None: files are never stored separately from the outputs.
     blobs: BlobStore | None

@@ -73,6 +73,7 @@ DEAD_LETTER = "dead_letter"
 TRIGGER_SAVED = "trigger_saved"
 TRIGGER_DELETED = "trigger_deleted"
 TRIGGER_FAILED = "trigger_failed"
+WEBHOOK_REFUSED = "webhook_refused"
 
 # dead letters
 DEAD_LETTER_REPLAYED = "dead_letter_replayed"

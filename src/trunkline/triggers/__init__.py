@@ -11,6 +11,7 @@ from trunkline.triggers.definition import (
     Overlap,
     ScheduleDefinition,
     TriggerDefinition,
+    WebhookDefinition,
     canonical_form,
     definition_from_canonical,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "ScheduleDefinition",
     "TriggerDefinition",
     "TriggerDocument",
+    "WebhookDefinition",
     "canonical_form",
     "compile_trigger",
     "definition_from_canonical",

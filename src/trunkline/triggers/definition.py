@@ -1,8 +1,8 @@
 """
 What a trigger is made of, after its document has been checked.
 
-A trigger starts runs of one workflow. `schedule` says when; `input` is a template for the run's input. The store keeps
-the canonical form: equal content, equal bytes.
+A trigger starts runs of one workflow. `schedule` says when, or `webhook` who may ask for it; `input` is a template for
+the run's input. The store keeps the canonical form: equal content, equal bytes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, encode
+from trunkline.triggers.signatures import Scheme
 
 # What happens to a firing while the run of an earlier one goes on.
 Overlap = Literal["skip", "queue", "cancel_previous", "allow"]
@@ -42,6 +43,40 @@ class ScheduleDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_default
     end: Instant | None = None
 
 
+# What a webhook answers: the run that it started, or that run's output.
+Respond = Literal["run", "output"]
+RESPONSES: tuple[Respond, ...] = ("run", "output")
+DEFAULT_WAIT = timedelta(seconds=30)
+DEFAULT_BODY_BYTES = 1024 * 1024
+
+
+class DeliveryRate(msgspec.Struct, frozen=True, kw_only=True):
+    """How many deliveries are accepted in a time."""
+
+    count: int
+    per: timedelta
+
+
+DEFAULT_RATE = DeliveryRate(count=600, per=timedelta(minutes=1))
+
+
+class WebhookDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    scheme: Scheme
+    # Names of secrets; a delivery that is signed with any of them is accepted.
+    secrets: tuple[str, ...] = ()
+    # None: that of the scheme.
+    header: str | None = None
+    # A CEL expression; a delivery for which it is false starts nothing.
+    filter: str | None = None
+    # A template; None: what the scheme has for it.
+    idempotency_key: str | None = None
+    respond: Respond = "run"
+    # How long the answer waits for the output.
+    wait: timedelta = DEFAULT_WAIT
+    rate: DeliveryRate = DEFAULT_RATE
+    max_body_bytes: int = DEFAULT_BODY_BYTES
+
+
 class TriggerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     description: str | None = None
@@ -50,6 +85,7 @@ class TriggerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     input: Json = msgspec.field(default_factory=dict[str, Json])
     enabled: bool = True
     schedule: ScheduleDefinition | None = None
+    webhook: WebhookDefinition | None = None
 
 
 _definitions: msgspec.json.Decoder[TriggerDefinition] = msgspec.json.Decoder(TriggerDefinition)

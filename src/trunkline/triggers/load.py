@@ -12,15 +12,22 @@ from trunkline.triggers.schedule import Schedule
 from trunkline.triggers.validate import read_schedule, read_trigger
 from trunkline.workflow.document.locations import Path
 from trunkline.workflow.document.parsing import ParsedDocument, locate_values, read_document
-from trunkline.workflow.expressions import CelCompiler, Template, TemplateCompiler
+from trunkline.workflow.expressions import (
+    CelCompiler,
+    Condition,
+    Template,
+    TemplateCompiler,
+    strip_delimiters,
+)
 from trunkline.workflow.validation_report import ValidationReport, invalid_error, to_findings
 
 # A trigger is a page of text, with an input that is not larger than a run's.
 MAX_BYTES = 1024 * 1024
 
 
-# What expressions of a schedule can read.
+# What expressions of a schedule, and those of a webhook, can read.
 VARIABLES = ("trigger",)
+WEBHOOK_VARIABLES = ("trigger", "request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,8 @@ class CompiledTrigger:
     definition: TriggerDefinition
     input: Template
     schedule: Schedule | None
+    filter: Condition | None = None
+    idempotency_key: Template | None = None
 
     @property
     def constant_input(self) -> tuple[Json] | None:
@@ -37,10 +46,16 @@ class CompiledTrigger:
 
 def compile_trigger(definition: TriggerDefinition, report: ValidationReport) -> CompiledTrigger:
     """What does not compile is reported."""
-    compiler = TemplateCompiler(CelCompiler((), VARIABLES), report)
+    webhook = definition.webhook
+    compiler = TemplateCompiler(CelCompiler((), VARIABLES if webhook is None else WEBHOOK_VARIABLES), report)
     template, _ = compiler.template(definition.input, ("input",))
     schedule = None if definition.schedule is None else Schedule(definition.schedule)
-    return CompiledTrigger(definition, template, schedule)
+    condition = key = None
+    if webhook is not None and webhook.filter is not None:
+        condition, _ = compiler.condition(strip_delimiters(webhook.filter), ("webhook", "filter"))
+    if webhook is not None and webhook.idempotency_key is not None:
+        key, _ = compiler.template(webhook.idempotency_key, ("webhook", "idempotency_key"))
+    return CompiledTrigger(definition, template, schedule, condition, key)
 
 
 class TriggerDocument:

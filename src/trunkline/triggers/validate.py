@@ -25,6 +25,7 @@ from trunkline.triggers.definition import (
     TriggerDefinition,
 )
 from trunkline.triggers.schedule import zone_of
+from trunkline.triggers.validate_webhook import read_webhook
 from trunkline.workflow.document.locations import ExpressionPosition
 from trunkline.workflow.field_reader import FieldReader, describe_value
 from trunkline.workflow.validation_report import ValidationReport, did_you_mean
@@ -38,6 +39,7 @@ TRIGGER_KEYS = (
     "input",
     "enabled",
     "schedule",
+    "webhook",
     "kind",
     "$schema",
 )
@@ -45,7 +47,7 @@ SCHEDULE_KEYS = (
     "cron", "every", "at", "timezone", "jitter", "overlap", "catch_up", "catch_up_window", "start", "end",
 )  # fmt: skip
 # What starts it: a trigger has exactly one of them.
-SOURCES = ("schedule",)
+SOURCES = ("schedule", "webhook")
 TIMINGS = ("cron", "every", "at")
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$"
@@ -89,7 +91,8 @@ def read_trigger(value: Json, report: ValidationReport) -> TriggerDefinition | N
     run_input = fields.any("input")
     version = fields.integer("version", 1, MAX_VERSION)
     description = fields.text("description", MAX_DESCRIPTION)
-    if name is None or workflow is None or schedule is None:
+    webhook = read_webhook(fields, report)
+    if name is None or workflow is None or len(given) != 1 or (schedule is None and webhook is None):
         return None
     return TriggerDefinition(
         name=name,
@@ -99,6 +102,7 @@ def read_trigger(value: Json, report: ValidationReport) -> TriggerDefinition | N
         input={} if isinstance(run_input, UnsetType) else run_input,
         enabled=enabled is not False,
         schedule=schedule,
+        webhook=webhook,
     )
 
 

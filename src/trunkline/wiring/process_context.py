@@ -27,6 +27,7 @@ from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault
 from trunkline.services.triggers.starts import TriggeredRuns
+from trunkline.services.triggers.webhooks import WebhookAddresses
 from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings
 from trunkline.stores.base import Store
@@ -63,6 +64,7 @@ class ProcessContext:
     secrets: Secrets
     workflows: Workflows
     triggered_runs: TriggeredRuns
+    webhook_addresses: WebhookAddresses
     agent_resolver: AgentResolver
     tokens: TokenProvider
     routing: RoutingTable
@@ -126,6 +128,7 @@ async def open_process_context(
                 secrets=Secrets(store, vault, clock),
                 workflows=workflows,
                 triggered_runs=TriggeredRuns(workflows, routes),
+                webhook_addresses=WebhookAddresses(*keys),
                 blobs=open_blobs(settings),
                 agent_resolver=agent_resolver,
                 tokens=tokens,

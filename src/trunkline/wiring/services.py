@@ -19,6 +19,7 @@ from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.services.triggers.triggers import Triggers
+from trunkline.services.triggers.webhooks import Webhooks
 from trunkline.stores.port.operations import Process
 from trunkline.wiring.agent_checks import RegisteredAgentCheck
 from trunkline.wiring.messaging import Messaging
@@ -74,6 +75,16 @@ def api_services(
         secrets=context.secrets,
         workflows=context.workflows,
         run_queries=run_queries,
+        webhooks=Webhooks(
+            context.store,
+            context.triggered_runs,
+            context.secrets,
+            context.webhook_addresses,
+            intake,
+            context.clock,
+            context.metrics,
+            public_url=context.settings.public_url,
+        ),
         triggers=Triggers(
             context.store,
             context.workflows,

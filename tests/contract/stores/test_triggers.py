@@ -63,6 +63,9 @@ async def test_a_trigger_is_found_by_its_name_and_listed_by_it(store: Store) -> 
     await add(store, *(trigger(name) for name in reversed(names)))
     assert await store.triggers.get("a") == trigger("a")
     assert await store.triggers.get("ab") is None
+    assert await store.triggers.by_id(id_of("a")) == trigger("a")
+    assert await store.triggers.by_id(id_of("ab")) is None
+    assert await store.triggers.by_id("a") is None
     assert [each.name for each in await store.triggers.page(limit=2)] == names[:2]
     assert [each.name for each in await store.triggers.page(limit=9, after="a")] == names[2:]
 

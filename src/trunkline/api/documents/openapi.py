@@ -35,14 +35,14 @@ TAGS: list[Json] = [
     {"name": "agents", "description": "The agents that workflows can call."},
     {"name": "migration", "description": "Migrations of agents to another protocol or address."},
     {"name": "workflows", "description": "Workflow definitions, saved as immutable versions."},
-    {"name": "triggers", "description": "What starts runs by itself: schedules."},
+    {"name": "triggers", "description": "What starts runs by itself: schedules and webhooks."},
     {"name": "runs", "description": "Executions of workflows: start, read, watch and control them."},
     {
         "name": "secrets",
         "description": "Named, encrypted values that step inputs refer to. Values are never returned.",
     },
     {"name": "inbox", "description": "Steps that wait for a person."},
-    {"name": "hooks", "description": "Push notifications from agents."},
+    {"name": "hooks", "description": "Push notifications from agents, and webhooks of triggers."},
     {"name": "dead letters", "description": "Messages that could not be read or applied."},
     {"name": "system", "description": "Health, metrics, the system state and the audit log."},
 ]
@@ -70,13 +70,14 @@ _SECURITY: list[Json] = [{"bearer": []}, {"api_key": []}, {}]
 
 _PROBLEMS = {
     400: "The body is malformed.",
-    401: "The API key is missing, unknown or revoked.",
+    401: "The API key is missing, unknown or revoked, or the signature of a webhook is refused.",
     403: "The role of the API key does not allow this operation.",
     404: "The resource does not exist.",
     409: "The current state does not allow this operation. `detail` gives the reason.",
     412: "`If-Match` does not match the current version.",
     413: "The body is too large.",
     422: "The request is invalid. `errors` lists the invalid values.",
+    429: "Too many requests of this kind. `Retry-After` says when to try again.",
 }
 _SERVER_PROBLEM = "An internal error, or a dependency of the server is unavailable."
 _CORRELATION_HEADER = {HEADER: "The correlation id of the request, from the caller or created by the server."}

@@ -14,9 +14,18 @@ from trunkline.clock import Instant, rfc3339
 from trunkline.durations import DURATION_PATTERN, format_duration
 from trunkline.services.triggers.triggers import MAX_BACKFILLED, BackfilledRun
 from trunkline.stores.port.triggers import Firing, FiringOutcome, TriggerRecord
-from trunkline.triggers import CatchUp, Overlap, ScheduleDefinition, definition_from_canonical
+from trunkline.triggers import (
+    CatchUp,
+    Overlap,
+    ScheduleDefinition,
+    WebhookDefinition,
+    definition_from_canonical,
+)
 from trunkline.triggers.cron import MAX_CHARACTERS
+from trunkline.triggers.definition import DEFAULT_BODY_BYTES, Respond
+from trunkline.triggers.signatures import Scheme
 from trunkline.triggers.validate import MAX_TIMES, NAME_PATTERN
+from trunkline.triggers.validate_webhook import MAX_BODY_BYTES
 
 _Duration = Annotated[str, Meta(examples=["15m"], extra_json_schema={"pattern": DURATION_PATTERN})]
 _Cron = Annotated[
@@ -61,10 +70,52 @@ class ScheduleRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     end: Annotated[str, Meta(description="Nothing fires at this time or later.")] | UnsetType = UNSET
 
 
+class VerifyRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    scheme: Annotated[
+        Scheme, Meta(description="How a delivery is signed. `none`: knowing the URL is enough.")
+    ]
+    secret: (
+        Annotated[str | list[str], Meta(description="Name of the secret, or two names during a rotation.")]
+        | UnsetType
+    ) = UNSET
+    header: (
+        Annotated[
+            str,
+            Meta(description="Header of `hmac` (default `X-Signature`) and `api-key` (default `X-API-Key`)."),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class WebhookRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    verify: VerifyRequest
+    filter: (
+        Annotated[str, Meta(description="A CEL expression over `request`. If it is false, no run starts.")]
+        | UnsetType
+    ) = UNSET
+    idempotency_key: (
+        Annotated[
+            str,
+            Meta(
+                description="A template over `request`. Deliveries with the same key start one run. Defaults to the "
+                "delivery id of the scheme."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    respond: Annotated[Respond, Meta(description="Answer with the run at once, or with its output.")] = "run"
+    wait: Annotated[_Duration, Meta(description="How long the answer waits for the output.")] = "30s"
+    rate: Annotated[
+        str, Meta(description="Accepted deliveries per second, minute or hour.", examples=["600/m"])
+    ] = "600/m"
+    max_body_bytes: Annotated[int, Meta(ge=1, le=MAX_BODY_BYTES)] = DEFAULT_BODY_BYTES
+
+
 class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(extra_json_schema={"pattern": NAME_PATTERN})]
     workflow: Annotated[str, Meta(description="Name of the workflow that it starts.")]
-    schedule: ScheduleRequest
+    schedule: Annotated[ScheduleRequest, Meta(description="Either this or `webhook`.")] | UnsetType = UNSET
+    webhook: Annotated[WebhookRequest, Meta(description="Either this or `schedule`.")] | UnsetType = UNSET
     kind: Annotated[Literal["trigger"], Meta(description="Tells a trigger from other files.")] | UnsetType = (
         UNSET
     )
@@ -77,7 +128,7 @@ class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             JsonValue,
             Meta(
                 description="Template of the run input. Expressions read `trigger.name`, `trigger.scheduled_at` and "
-                "`trigger.fired_at`. Defaults to `{}`."
+                "`trigger.fired_at`, and for a webhook `request` (`headers`, `query`, `body`). Defaults to `{}`."
             ),
         ]
         | UnsetType
@@ -120,6 +171,34 @@ class ScheduleResource(TypedDict):
     end: NotRequired[Timestamp]
 
 
+class VerifyResource(TypedDict):
+    scheme: Scheme
+    secret: NotRequired[Annotated[Sequence[str], Meta(description="Names of secrets.")]]
+    header: NotRequired[str]
+
+
+class WebhookResource(TypedDict):
+    url: Annotated[
+        str | None,
+        Meta(
+            description="Where deliveries are sent: an absolute URL if `public_url` is set, otherwise a path. Null "
+            "for a viewer, because it can start runs."
+        ),
+    ]
+    verify: VerifyResource
+    filter: NotRequired[str]
+    idempotency_key: NotRequired[str]
+    respond: Respond
+    wait: _Duration
+    rate: str
+    max_body_bytes: int
+
+
+class WebhookAnswer(TypedDict):
+    id: Annotated[str | None, Meta(description="The run. Null if the filter is false.")]
+    status: str
+
+
 class TriggerSummary(TypedDict):
     """A trigger in a list."""
 
@@ -131,6 +210,7 @@ class TriggerSummary(TypedDict):
     input: Annotated[JsonValue, Meta(description="Template of the run input.")]
     enabled: bool
     schedule: NotRequired[ScheduleResource]
+    webhook: NotRequired[WebhookResource]
     next_at: Annotated[
         Timestamp | None,
         Meta(description="When it is scheduled to fire next. Null if it is paused or its schedule is over."),
@@ -177,7 +257,8 @@ class Backfill(TypedDict):
     items: list[BackfilledRunResource]
 
 
-def trigger_summary(record: TriggerRecord) -> TriggerSummary:
+def trigger_summary(record: TriggerRecord, url: str | None) -> TriggerSummary:
+    """`url`: of its webhook, if the caller may see it."""
     definition = definition_from_canonical(record.definition)
     summary: TriggerSummary = {
         "id": record.id,
@@ -194,11 +275,13 @@ def trigger_summary(record: TriggerRecord) -> TriggerSummary:
         summary["description"] = definition.description
     if definition.schedule is not None:
         summary["schedule"] = schedule_resource(definition.schedule)
+    if definition.webhook is not None:
+        summary["webhook"] = webhook_resource(definition.webhook, url)
     return summary
 
 
-def trigger_resource(record: TriggerRecord, following: Sequence[Instant]) -> TriggerResource:
-    return {**trigger_summary(record), "next_firings": [rfc3339(instant) for instant in following]}
+def trigger_resource(record: TriggerRecord, following: Sequence[Instant], url: str | None) -> TriggerResource:
+    return {**trigger_summary(record, url), "next_firings": [rfc3339(instant) for instant in following]}
 
 
 def schedule_resource(schedule: ScheduleDefinition) -> ScheduleResource:
@@ -220,6 +303,28 @@ def schedule_resource(schedule: ScheduleDefinition) -> ScheduleResource:
         resource["start"] = rfc3339(schedule.start)
     if schedule.end is not None:
         resource["end"] = rfc3339(schedule.end)
+    return resource
+
+
+def webhook_resource(webhook: WebhookDefinition, url: str | None) -> WebhookResource:
+    verify: VerifyResource = {"scheme": webhook.scheme}
+    if webhook.secrets:
+        verify["secret"] = webhook.secrets
+    if webhook.header is not None:
+        verify["header"] = webhook.header
+    unit = {1: "s", 60: "m", 3600: "h"}[int(webhook.rate.per.total_seconds())]
+    resource: WebhookResource = {
+        "url": url,
+        "verify": verify,
+        "respond": webhook.respond,
+        "wait": format_duration(webhook.wait),
+        "rate": f"{webhook.rate.count}/{unit}",
+        "max_body_bytes": webhook.max_body_bytes,
+    }
+    if webhook.filter is not None:
+        resource["filter"] = webhook.filter
+    if webhook.idempotency_key is not None:
+        resource["idempotency_key"] = webhook.idempotency_key
     return resource
 
 

@@ -22,7 +22,7 @@ from trunkline.cli.rendering.times import date_time
 from trunkline.cli.trigger_files import read_document, save_trigger
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.triggers import ScheduleResource, TriggerResource
+    from trunkline.api.resources.triggers import TriggerResource, TriggerSummary
     from trunkline.jsontypes import JsonObject
 
 NameArgument = Annotated[str, Parameter(name="TRIGGER", help="Name of the trigger.")]
@@ -70,14 +70,14 @@ def list_triggers(*, limit: LimitOrAll = None, cursor: Cursor = None, server: Se
         [
             trigger["name"],
             trigger["workflow"],
-            _schedule_text(trigger.get("schedule")),
+            _source_text(trigger),
             date_time(trigger["next_at"])
             if trigger["next_at"]
             else ("-" if trigger["enabled"] else "paused"),
         ]
         for trigger in page.items
     ]
-    print_table(("TRIGGER", "WORKFLOW", "SCHEDULE", "NEXT"), rows)
+    print_table(("TRIGGER", "WORKFLOW", "FIRES", "NEXT"), rows)
     if not rows:
         note("No triggers. Create one with: trunkline triggers apply FILE")
     note_next_page(("triggers", "list"), {}, page.next_cursor)
@@ -101,12 +101,16 @@ def show(trigger: NameArgument, /, *, limit: Limit = 10, cursor: Cursor = None, 
         print_json({**found, "firings": history.answer()})
         return Exit.OK
     state = "enabled" if found["enabled"] else "paused"
-    note(f"{found['name']} starts {found['workflow']}: {_schedule_text(found.get('schedule'))}, {state}")
-    print_table(("NEXT",), [[date_time(time)] for time in found["next_firings"]])
+    note(f"{found['name']} starts {found['workflow']}: {_source_text(found)}, {state}")
+    webhook = found.get("webhook")
+    if webhook is not None:
+        note(f"Webhook ({webhook['verify']['scheme']}): {webhook['url'] or 'the address is for operators'}")
+    else:
+        print_table(("NEXT",), [[date_time(time)] for time in found["next_firings"]])
     rows = [
         [
             date_time(firing["at"]),
-            date_time(firing["scheduled_at"]) if firing["scheduled_at"] else "by hand",
+            date_time(firing["scheduled_at"]) if firing["scheduled_at"] else "-",
             status_cell(firing["outcome"]),
             firing["run_id"] or firing["reason"] or "",
         ]
@@ -248,9 +252,10 @@ def _next(trigger: TriggerResource) -> str:
     return date_time(trigger["next_at"]) if trigger["next_at"] else "-"
 
 
-def _schedule_text(schedule: ScheduleResource | None) -> str:
+def _source_text(trigger: TriggerSummary) -> str:
+    schedule = trigger.get("schedule")
     if schedule is None:
-        return "-"
+        return "webhook"
     if "cron" in schedule:
         return f"{schedule['cron']} ({schedule['timezone']})"
     if "every" in schedule:

@@ -40,7 +40,7 @@ LIST_THEM = "List the secrets: trunkline secrets list."
 
 
 class OpenedSecret(NamedTuple):
-    """For the bridge alone."""
+    """For the bridge, and for what checks signatures."""
 
     value: str
     # What must not be shown: the value, and the one before it.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import Invalid
 from trunkline.id_generation import new_run_id
-from trunkline.jsontypes import Json, encode, is_too_deep
+from trunkline.jsontypes import Json, JsonObject, encode, is_too_deep
 from trunkline.messages import TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.workflows import Workflows
@@ -39,6 +39,17 @@ class Occasion(NamedTuple):
     correlation_id: str
     started_by: str | None
     trace: TraceContext | None = None
+    # Of a webhook.
+    request: JsonObject | None = None
+
+    def scope(self, trigger: str) -> Mapping[str, Json]:
+        """What the expressions of the trigger can read."""
+        about: JsonObject = {
+            "name": trigger,
+            "fired_at": rfc3339(self.fired_at),
+            "scheduled_at": None if self.scheduled_at is None else rfc3339(self.scheduled_at),
+        }
+        return {"trigger": about, "request": self.request}
 
 
 def schedule_key(trigger_id: str, scheduled_at: Instant) -> str:
@@ -77,7 +88,7 @@ class TriggeredRuns:
         trigger = self.compiled(record)
         definition = trigger.definition
         value = (
-            _evaluated(trigger.input, record.name, _scope(record.name, occasion))
+            _evaluated(trigger.input, record.name, occasion.scope(record.name))
             if run_input is None
             else run_input[0]
         )
@@ -108,17 +119,6 @@ class TriggeredRuns:
             started_by=occasion.started_by,
             trigger=record.name,
         )
-
-
-def _scope(name: str, occasion: Occasion) -> Mapping[str, Json]:
-    scheduled_at = occasion.scheduled_at
-    return {
-        "trigger": {
-            "name": name,
-            "fired_at": rfc3339(occasion.fired_at),
-            "scheduled_at": None if scheduled_at is None else rfc3339(scheduled_at),
-        }
-    }
 
 
 def _evaluated(template: Template, name: str, scope: Mapping[str, Json]) -> Json:

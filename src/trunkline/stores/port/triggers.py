@@ -14,8 +14,9 @@ from trunkline.ids import RunId
 # queued      it starts a run when the run of an earlier firing has ended
 # skipped     the run of an earlier firing went on
 # missed      no executor ran when it was due
+# filtered    the filter of its webhook did not let it through
 # failed      no run could be started
-FiringOutcome = Literal["started", "queued", "skipped", "missed", "failed"]
+FiringOutcome = Literal["started", "queued", "skipped", "missed", "filtered", "failed"]
 
 
 class TriggerRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +52,8 @@ class Firing(msgspec.Struct, frozen=True, kw_only=True):
 
 class TriggerReads(Protocol):
     async def get(self, name: str) -> TriggerRecord | None: ...
+
+    async def by_id(self, trigger_id: str) -> TriggerRecord | None: ...
 
     async def page(self, *, limit: int, after: str | None = None) -> list[TriggerRecord]:
         """In the order of their names; `after` is the last name seen."""

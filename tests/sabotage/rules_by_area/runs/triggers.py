@@ -10,9 +10,32 @@ from tests.sabotage.rule import Rule
 _EXECUTOR = "tests/unit/executor/test_schedules.py"
 _DUE = "tests/unit/triggers/test_due.py"
 _CRON = "tests/unit/triggers/test_cron.py"
+_SIGNATURES = "tests/unit/triggers/test_signatures.py"
+_WEBHOOKS = "tests/scenarios/test_webhooks.py"
 _STORE = "tests/contract/stores/test_triggers.py"
 
 TRIGGERS: Sequence[Rule] = (
+    Rule(
+        name="webhook-is-signed",
+        breaks="Anyone who knows the URL of a webhook starts runs without its secret.",
+        symbol="trunkline.triggers.signatures:_any_equal",
+        change=Change("return value", becomes="True"),
+        caught_by=(f"{_SIGNATURES}::test_a_delivery_with_a_wrong_signature_is_refused[github]",),
+    ),
+    Rule(
+        name="webhook-is-recent",
+        breaks="A recorded delivery can be sent again, years later.",
+        symbol="trunkline.triggers.signatures:_is_recent",
+        change=Change("return value", 2, of=2, becomes="True"),
+        caught_by=(f"{_SIGNATURES}::test_an_outdated_delivery_is_refused[301-stripe]",),
+    ),
+    Rule(
+        name="delivery-has-a-key",
+        breaks="A delivery that its sender repeats starts a second run.",
+        symbol="trunkline.triggers.signatures:default_key",
+        change=Change("return value", 2, of=5, becomes="None"),
+        caught_by=(f"{_WEBHOOKS}::test_a_signed_delivery_starts_one_run_however_often_it_comes[embedded]",),
+    ),
     Rule(
         name="scheduled-instant-has-a-key",
         breaks="A scheduled time that was filled by hand starts a second run.",

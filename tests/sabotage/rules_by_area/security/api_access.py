@@ -107,7 +107,7 @@ API_ACCESS: Sequence[Rule] = (
         name="push-address-in-no-log",
         breaks="A person who can read the log can trigger polls.",
         symbol="trunkline.api.problems:redacted_path",
-        change=Change("return value", becomes="it.test.func.value"),
+        change=Change("return value", becomes="path"),
         caught_by=(
             "tests/scenarios/api/test_push_notifications.py::test_neither_the_address_nor_the_token_is_in_the_log[embedded]",
         ),

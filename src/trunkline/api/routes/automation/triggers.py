@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from trunkline.api.bodies import convert, decode_json, decode_object, read_body
 from trunkline.api.headers import correlation_id_of
+from trunkline.api.middleware.auth import role_of
 from trunkline.api.paging import TextPageParameters, decode_cursor, page
 from trunkline.api.parameters import Parameters, instant
 from trunkline.api.resources.common import page_of
@@ -69,7 +70,7 @@ class TriggerRoutes:
         It starts runs of a workflow by a schedule. The workflow must exist.
         """
         record = await self._triggers.create(await self._definition(request))
-        return self._shown(record, 201, {"Location": f"{TRIGGERS}/{quote(record.name, safe='')}"})
+        return self._shown(request, record, 201, {"Location": f"{TRIGGERS}/{quote(record.name, safe='')}"})
 
     async def save(self, request: Request, given: TriggerParameters) -> Response:
         """
@@ -78,7 +79,7 @@ class TriggerRoutes:
         If its schedule has not changed, its next firing stays as it is.
         """
         saved = await self._triggers.save(given.trigger, await self._definition(request))
-        return self._shown(saved.record, 201 if saved.created else 200)
+        return self._shown(request, saved.record, 201 if saved.created else 200)
 
     async def _definition(self, request: Request) -> bytes:
         content = await read_body(request, self._services.limits.max_body_bytes)
@@ -88,33 +89,43 @@ class TriggerRoutes:
         return content
 
     def _shown(
-        self, record: TriggerRecord, status: int = 200, headers: dict[str, str] | None = None
+        self,
+        request: Request,
+        record: TriggerRecord,
+        status: int = 200,
+        headers: dict[str, str] | None = None,
     ) -> Response:
         following = self._triggers.next_firings(record)
-        return json_response(trigger_resource(record, following), status, headers)
+        return json_response(trigger_resource(record, following, self._url(request, record)), status, headers)
 
-    async def list(self, _request: Request, given: TextPageParameters) -> Response:
+    def _url(self, request: Request, record: TriggerRecord) -> str | None:
+        """For those who may start runs: the address alone can be enough for it."""
+        return self._services.webhooks.url_of(record) if role_of(request.scope) != "viewer" else None
+
+    async def list(self, request: Request, given: TextPageParameters) -> Response:
         """List triggers, sorted by name."""
         found = await self._triggers.list(limit=given.limit + 1, after=decode_cursor(given.cursor))
         triggers, next_cursor = page(found, given.limit, lambda record: record.name)
-        return json_response(page_of([trigger_summary(each) for each in triggers], next_cursor))
+        return json_response(
+            page_of([trigger_summary(each, self._url(request, each)) for each in triggers], next_cursor)
+        )
 
-    async def get(self, _request: Request, given: TriggerParameters) -> Response:
+    async def get(self, request: Request, given: TriggerParameters) -> Response:
         """Get a trigger, with its next firings."""
-        return self._shown(await self._triggers.get(given.trigger))
+        return self._shown(request, await self._triggers.get(given.trigger))
 
     async def delete(self, _request: Request, given: TriggerParameters) -> Response:
         """Delete a trigger and its history. Its runs continue."""
         await self._triggers.delete(given.trigger)
         return Response(status_code=204)
 
-    async def pause(self, _request: Request, given: TriggerParameters) -> Response:
+    async def pause(self, request: Request, given: TriggerParameters) -> Response:
         """Pause a trigger. Firings that are scheduled meanwhile are left out."""
-        return self._shown(await self._triggers.set_enabled(given.trigger, enabled=False))
+        return self._shown(request, await self._triggers.set_enabled(given.trigger, enabled=False))
 
-    async def resume(self, _request: Request, given: TriggerParameters) -> Response:
+    async def resume(self, request: Request, given: TriggerParameters) -> Response:
         """Resume a paused trigger. It fires at its next scheduled time."""
-        return self._shown(await self._triggers.set_enabled(given.trigger, enabled=True))
+        return self._shown(request, await self._triggers.set_enabled(given.trigger, enabled=True))
 
     async def fire(self, request: Request, given: FireParameters) -> Response:
         """

@@ -74,6 +74,10 @@ class PostgresTriggerReads(PostgresReads):
         row = await self._first(f"{_TRIGGERS} WHERE name = $1", name)
         return None if row is None else trigger_record(restored_row(row))
 
+    async def by_id(self, trigger_id: str) -> TriggerRecord | None:
+        row = await self._first(f"{_TRIGGERS} WHERE id = $1", as_uuid(trigger_id))
+        return None if row is None else trigger_record(restored_row(row))
+
     async def page(self, *, limit: int, after: str | None = None) -> list[TriggerRecord]:
         page = await self._rows(f"{_TRIGGERS} WHERE name > $1 ORDER BY name LIMIT $2", after or "", limit)
         return [trigger_record(restored_row(row)) for row in page]

@@ -49,6 +49,10 @@ class SqliteTriggerReads(SqliteReads):
     async def get(self, name: str) -> TriggerRecord | None:
         return _get(self._db, name)
 
+    async def by_id(self, trigger_id: str) -> TriggerRecord | None:
+        row = first(self._db, f"{_TRIGGERS} WHERE id = ?", (trigger_id,))
+        return None if row is None else trigger_record(row)
+
     async def page(self, *, limit: int, after: str | None = None) -> list[TriggerRecord]:
         page = rows(self._db, f"{_TRIGGERS} WHERE name > ? ORDER BY name LIMIT ?", (after or "", limit))
         return [trigger_record(row) for row in page]
