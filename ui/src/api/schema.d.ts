@@ -1065,6 +1065,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/schedule-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show when a schedule would fire next, without saving it
+         * @description Show when a schedule would fire next, without saving it.
+         */
+        post: operations["preview_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/secrets": {
         parameters: {
             query?: never;
@@ -1127,6 +1147,166 @@ export interface paths {
         get: operations["get_system"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/triggers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List triggers, sorted by name
+         * @description List triggers, sorted by name.
+         */
+        get: operations["list_triggers"];
+        put?: never;
+        /**
+         * Create a trigger, as YAML or JSON
+         * @description Create a trigger, as YAML or JSON.
+         *
+         *     It starts runs of a workflow by a schedule. The workflow must exist.
+         */
+        post: operations["create_trigger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/triggers/{trigger}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a trigger, with its next firings
+         * @description Get a trigger, with its next firings.
+         */
+        get: operations["get_trigger"];
+        /**
+         * Create a trigger or replace its definition, as YAML or JSON
+         * @description Create a trigger or replace its definition, as YAML or JSON.
+         *
+         *     If its schedule has not changed, its next firing stays as it is.
+         */
+        put: operations["save_trigger"];
+        post?: never;
+        /**
+         * Delete a trigger and its history
+         * @description Delete a trigger and its history. Its runs continue.
+         */
+        delete: operations["delete_trigger"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/triggers/{trigger}/backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a run for each scheduled time of a past period
+         * @description Start a run for each scheduled time of a past period.
+         *
+         *     A time that has started a run before starts no second one, so you can repeat the request.
+         */
+        post: operations["backfill_trigger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/triggers/{trigger}/fire": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a run of a trigger's workflow now
+         * @description Start a run of a trigger's workflow now.
+         *
+         *     This works for a paused trigger, too, and does not change when the trigger fires next.
+         */
+        post: operations["fire_trigger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/triggers/{trigger}/firings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the firings of a trigger, newest first: what each started, or why not
+         * @description List the firings of a trigger, newest first: what each started, or why not.
+         */
+        get: operations["list_firings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/triggers/{trigger}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a trigger
+         * @description Pause a trigger. Firings that are scheduled meanwhile are left out.
+         */
+        post: operations["pause_trigger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/triggers/{trigger}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a paused trigger
+         * @description Resume a paused trigger. It fires at its next scheduled time.
+         */
+        post: operations["resume_trigger"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1361,6 +1541,29 @@ export interface paths {
          *     task that has ended, has no effect.
          */
         post: operations["ring_for_task"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/hooks/triggers/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a run of a trigger's workflow by webhook
+         * @description Start a run of a trigger's workflow by webhook.
+         *
+         *     The trigger decides how a delivery must be signed, and what it leads to. A repeated delivery returns the same
+         *     run.
+         */
+        post: operations["receive_webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1855,7 +2058,7 @@ export interface components {
             };
             id: string;
             /** @enum {string} */
-            kind: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
+            kind: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "trigger" | "workflow";
             /** @description What was changed: the id of a run or a dead letter, or a name. */
             subject: string;
             /** @description Name of the API key. Null if no key was used. */
@@ -1866,6 +2069,35 @@ export interface components {
             items: components["schemas"]["AuditEntry"][];
             /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
+        };
+        /** Backfill */
+        Backfill: {
+            items: components["schemas"]["BackfilledRun"][];
+        };
+        /** BackfillRequest */
+        BackfillRequest: {
+            /**
+             * Format: date-time
+             * @description The first time, with an offset.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description The end of the period, which does not belong to it. Times after now are left out. The period can have at most 1,000 firings.
+             */
+            to: string;
+        };
+        /** BackfilledRun */
+        BackfilledRun: {
+            /** @description False: this time had started the run before. */
+            created: boolean;
+            run_id: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            scheduled_at: string;
         };
         /**
          * Batch
@@ -2389,6 +2621,37 @@ export interface components {
             missing?: string;
             /** @description Dotted path to the value in the input. */
             path: string;
+        };
+        /** FireRequest */
+        FireRequest: {
+            /** @description The run input, in place of the one that the trigger creates. */
+            input?: components["schemas"]["JsonValue"];
+        };
+        /**
+         * Firing
+         * @description An entry of the history of a trigger.
+         */
+        Firing: {
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            at: string;
+            /** @enum {string} */
+            outcome: "failed" | "filtered" | "missed" | "queued" | "skipped" | "started";
+            /** @description Why it started no run. */
+            reason: string | null;
+            /** @description The run that it started. */
+            run_id: string | null;
+            /** @description Null: a person fired it. */
+            scheduled_at: string | null;
+        };
+        /** FiringPage */
+        FiringPage: {
+            items: components["schemas"]["Firing"][];
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
+            next_cursor: string | null;
         };
         /**
          * Frame
@@ -3091,7 +3354,7 @@ export interface components {
             retry_of?: string | null;
             started_at: string | null;
             /**
-             * @description Name of the API key that started the run, or `kafka:TOPIC` for a command from Kafka. A child run has the value of its parent. Null without API keys.
+             * @description Name of the API key that started the run, `kafka:TOPIC` for a command from Kafka, or `trigger:NAME` for a trigger. A child run has the value of its parent. Null without API keys.
              * @example ci
              */
             started_by: string | null;
@@ -3100,6 +3363,8 @@ export interface components {
             steps: components["schemas"]["Step"][];
             /** @description Id of the trace that the run is part of. Omitted if it is not traced. */
             trace_id?: string | null;
+            /** @description Name of the trigger that started the run. */
+            trigger: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /** RunPage */
@@ -3136,7 +3401,7 @@ export interface components {
             retry_of?: string | null;
             started_at: string | null;
             /**
-             * @description Name of the API key that started the run, or `kafka:TOPIC` for a command from Kafka. A child run has the value of its parent. Null without API keys.
+             * @description Name of the API key that started the run, `kafka:TOPIC` for a command from Kafka, or `trigger:NAME` for a trigger. A child run has the value of its parent. Null without API keys.
              * @example ci
              */
             started_by: string | null;
@@ -3144,6 +3409,8 @@ export interface components {
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "PAUSED" | "PENDING" | "RUNNING" | "WAITING";
             /** @description Id of the trace that the run is part of. Omitted if it is not traced. */
             trace_id?: string | null;
+            /** @description Name of the trigger that started the run. */
+            trigger: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /**
@@ -3156,6 +3423,105 @@ export interface components {
             version: number;
             /** @description Findings that are valid, but probably mistakes. */
             warnings: components["schemas"]["Finding"][];
+        };
+        /** Schedule */
+        Schedule: {
+            at?: string[];
+            /**
+             * @description Which firings are made up for that were missed while no executor ran.
+             * @enum {string}
+             */
+            catch_up: "all" | "last" | "none";
+            /**
+             * @description How long after its time a missed firing is made up for.
+             * @example 15m
+             */
+            catch_up_window: string;
+            cron?: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            end?: string;
+            /** @example 15m */
+            every?: string;
+            /**
+             * @description Each firing starts up to this much later than scheduled.
+             * @example 15m
+             */
+            jitter?: string;
+            /**
+             * @description What happens to a firing while the run of an earlier one goes on.
+             * @enum {string}
+             */
+            overlap: "allow" | "cancel_previous" | "queue" | "skip";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            start?: string;
+            /** @description Name of a time zone, in which `cron` and times without an offset are read. */
+            timezone: string;
+        };
+        /** SchedulePreview */
+        SchedulePreview: {
+            /** @description The next scheduled times, ten at most. */
+            firings: string[];
+        };
+        /**
+         * ScheduleRequest
+         * @description Exactly one of `cron`, `every` and `at`.
+         */
+        ScheduleRequest: {
+            /**
+             * @description A time, or a list of up to 1,000 times.
+             * @example 2026-03-01T09:00:00
+             */
+            at?: string[] | string;
+            /**
+             * @description Which firings are made up for that were missed while no executor ran.
+             * @default last
+             * @enum {string}
+             */
+            catch_up: "all" | "last" | "none";
+            /**
+             * @description How long after its time a missed firing is made up for.
+             * @default 1d
+             * @example 15m
+             */
+            catch_up_window: string;
+            /**
+             * @description Five fields, or six with seconds first. Names, `L` and `#` are allowed.
+             * @example 0 9 * * MON-FRI
+             */
+            cron?: string;
+            /** @description Nothing fires at this time or later. */
+            end?: string;
+            /**
+             * @description Counted from `start`, or from 1970.
+             * @example 15m
+             */
+            every?: string;
+            /**
+             * @description Each firing starts up to this much later than scheduled.
+             * @example 15m
+             */
+            jitter?: string;
+            /**
+             * @description What happens to a firing while the run of an earlier one goes on.
+             * @default skip
+             * @enum {string}
+             */
+            overlap: "allow" | "cancel_previous" | "queue" | "skip";
+            /** @description Nothing fires before this time. */
+            start?: string;
+            /**
+             * @description Name of a time zone, in which `cron` and times without an offset are read.
+             * @default UTC
+             */
+            timezone: string;
         };
         /**
          * Secret
@@ -3320,6 +3686,118 @@ export interface components {
             started_at: string;
             warnings: string[];
         };
+        /** Trigger */
+        Trigger: {
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            created_at: string;
+            description?: string;
+            enabled: boolean;
+            id: string;
+            /** @description Template of the run input. */
+            input: components["schemas"]["JsonValue"];
+            name: string;
+            /** @description When it is scheduled to fire next. Null if it is paused or its schedule is over. */
+            next_at: string | null;
+            /** @description The next scheduled times, ten at most. */
+            next_firings: string[];
+            schedule?: components["schemas"]["Schedule"];
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            updated_at: string;
+            /** @description Version of the workflow. Null: the latest. */
+            version: number | null;
+            webhook?: components["schemas"]["Webhook"];
+            workflow: string;
+        };
+        /** TriggerPage */
+        TriggerPage: {
+            items: components["schemas"]["TriggerSummary"][];
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
+            next_cursor: string | null;
+        };
+        /** TriggerRequest */
+        TriggerRequest: {
+            description?: string;
+            /**
+             * @description False: it is paused.
+             * @default true
+             */
+            enabled: boolean;
+            /** @description Template of the run input. Expressions read `trigger.name`, `trigger.scheduled_at` and `trigger.fired_at`, and for a webhook `request` (`headers`, `query`, `body`). Defaults to `{}`. */
+            input?: components["schemas"]["JsonValue"];
+            /**
+             * @description Tells a trigger from other files.
+             * @enum {string}
+             */
+            kind?: "trigger";
+            name: string;
+            /** @description Either this or `webhook`. */
+            schedule?: components["schemas"]["ScheduleRequest"];
+            /** @description Version of the workflow. Defaults to the latest. */
+            version?: number;
+            /** @description Either this or `schedule`. */
+            webhook?: components["schemas"]["WebhookRequest"];
+            /** @description Name of the workflow that it starts. */
+            workflow: string;
+        };
+        /**
+         * TriggerSummary
+         * @description A trigger in a list.
+         */
+        TriggerSummary: {
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            created_at: string;
+            description?: string;
+            enabled: boolean;
+            id: string;
+            /** @description Template of the run input. */
+            input: components["schemas"]["JsonValue"];
+            name: string;
+            /** @description When it is scheduled to fire next. Null if it is paused or its schedule is over. */
+            next_at: string | null;
+            schedule?: components["schemas"]["Schedule"];
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            updated_at: string;
+            /** @description Version of the workflow. Null: the latest. */
+            version: number | null;
+            webhook?: components["schemas"]["Webhook"];
+            workflow: string;
+        };
+        /** Verify */
+        Verify: {
+            header?: string;
+            /** @enum {string} */
+            scheme: "api-key" | "github" | "hmac" | "none" | "slack" | "standard-webhooks" | "stripe";
+            /** @description Names of secrets. */
+            secret?: string[];
+        };
+        /** VerifyRequest */
+        VerifyRequest: {
+            /** @description Header of `hmac` (default `X-Signature`) and `api-key` (default `X-API-Key`). */
+            header?: string;
+            /**
+             * @description How a delivery is signed. `none`: knowing the URL is enough.
+             * @enum {string}
+             */
+            scheme: "api-key" | "github" | "hmac" | "none" | "slack" | "standard-webhooks" | "stripe";
+            /** @description Name of the secret, or two names during a rotation. */
+            secret?: string | string[];
+        };
         /**
          * WaitingFor
          * @description What an unfinished step is waiting for.
@@ -3331,6 +3809,54 @@ export interface components {
             kind: "auth" | "input" | "outcome" | "remote" | "retry";
             text: string;
             until: string | null;
+        };
+        /** Webhook */
+        Webhook: {
+            filter?: string;
+            idempotency_key?: string;
+            max_body_bytes: number;
+            rate: string;
+            /** @enum {string} */
+            respond: "output" | "run";
+            /** @description Where deliveries are sent: an absolute URL if `public_url` is set, otherwise a path. Null for a viewer, because it can start runs. */
+            url: string | null;
+            verify: components["schemas"]["Verify"];
+            /** @example 15m */
+            wait: string;
+        };
+        /** WebhookAnswer */
+        WebhookAnswer: {
+            /** @description The run. Null if the filter is false. */
+            id: string | null;
+            status: string;
+        };
+        /** WebhookRequest */
+        WebhookRequest: {
+            /** @description A CEL expression over `request`. If it is false, no run starts. */
+            filter?: string;
+            /** @description A template over `request`. Deliveries with the same key start one run. Defaults to the delivery id of the scheme. */
+            idempotency_key?: string;
+            /** @default 1048576 */
+            max_body_bytes: number;
+            /**
+             * @description Accepted deliveries per second, minute or hour.
+             * @default 600/m
+             * @example 600/m
+             */
+            rate: string;
+            /**
+             * @description Answer with the run at once, or with its output.
+             * @default run
+             * @enum {string}
+             */
+            respond: "output" | "run";
+            verify: components["schemas"]["VerifyRequest"];
+            /**
+             * @description How long the answer waits for the output.
+             * @default 30s
+             * @example 15m
+             */
+            wait: string;
         };
         /**
          * WholeBodyReference
@@ -3455,11 +3981,11 @@ export interface components {
             /** @description The name under which the agent is registered. */
             agent?: string;
             /**
-             * @description Which conversation with the agent the call belongs to: one per run, one per step, or none.
+             * @description Which conversation with the agent the call belongs to: one per run, one per step, none, or the conversation of the A2A caller that started the run.
              * @default run
              * @enum {unknown}
              */
-            context: "run" | "step" | "none";
+            context: "run" | "step" | "none" | "caller";
             /** @description Maximum duration of the step, including all attempts and delays. */
             deadline?: components["schemas"]["Workflow-duration"];
             /**
@@ -3527,6 +4053,12 @@ export interface components {
                 /** @enum {unknown} */
                 policy: "all" | "any" | "majority";
             };
+            /**
+             * @description caller: the agent receives the A2A message that started the run, unchanged, instead of an input. Without such a message, it receives the run input.
+             * @default new
+             * @enum {unknown}
+             */
+            message: "new" | "caller";
             /** @description Steps that must finish first. Steps that expressions read are added automatically. */
             needs?: string[];
             /**
@@ -3571,6 +4103,50 @@ export interface components {
             name: string;
             /** @description The run output. Strings can contain ${ … }. Default: the outputs of the steps that no other step needs. */
             output?: unknown;
+            /** @description Publishes the workflow as an A2A agent. true uses the defaults. */
+            publish?: boolean | {
+                /** @description The description in the agent card. */
+                description?: string;
+                documentation_url?: string;
+                icon_url?: string;
+                /** @description Media types of the parts that it accepts. */
+                input_modes?: string[];
+                /** @description The name in the agent card. Default: the workflow's name. */
+                name?: string;
+                /** @description Media types of the parts that it returns. */
+                output_modes?: string[];
+                provider?: {
+                    /** @description Who offers it. */
+                    organization: string;
+                    url: string;
+                };
+                /**
+                 * @description public: callers need no API key, even where the API requires keys.
+                 * @default key
+                 * @enum {unknown}
+                 */
+                security: "key" | "public";
+                /** @description The skills in the agent card. Default: one skill, the workflow. */
+                skills?: {
+                    /** @description What the skill does. */
+                    description: string;
+                    examples?: string[];
+                    /** @description Unique among the skills. */
+                    id: string;
+                    input_modes?: string[];
+                    /** @description The name of the skill. */
+                    name: string;
+                    output_modes?: string[];
+                    tags?: string[];
+                }[];
+                /**
+                 * @description Whether callers can follow a task by a stream.
+                 * @default true
+                 */
+                streaming: boolean;
+                /** @description The version in the agent card. Default: the workflow version. */
+                version?: string;
+            };
             /** @description The steps by name. Steps run in parallel unless one depends on another. */
             steps: {
                 [key: string]: components["schemas"]["Workflow-step"];
@@ -3673,7 +4249,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -3761,7 +4337,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -3857,7 +4433,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -3948,7 +4524,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4064,7 +4640,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4178,7 +4754,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4297,7 +4873,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentActivity"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4385,7 +4961,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentCallPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4468,7 +5044,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentCardView"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4555,7 +5131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4665,7 +5241,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4750,7 +5326,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckReport"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4822,7 +5398,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentHealth"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4896,7 +5472,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4970,7 +5546,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5057,7 +5633,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5135,7 +5711,7 @@ export interface operations {
                 /** @description Return only changes made with the API key of this name. */
                 who?: string;
                 /** @description Return only changes of this kind of resource. */
-                kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
+                kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "trigger" | "workflow";
                 /** @description Return only changes of this resource: an id or a name. */
                 subject?: string;
             };
@@ -5159,7 +5735,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5211,7 +5787,7 @@ export interface operations {
                 /** @description Return only changes made with the API key of this name. */
                 who?: string;
                 /** @description Return only changes of this kind of resource. */
-                kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "workflow";
+                kind?: "agent" | "dead_letter" | "key" | "migration" | "run" | "secret" | "trigger" | "workflow";
                 /** @description Return only changes of this resource: an id or a name. */
                 subject?: string;
                 /** @description Return only entries written at or after this time. */
@@ -5239,7 +5815,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5313,7 +5889,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetterPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5385,7 +5961,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetter"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5455,7 +6031,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5527,7 +6103,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetter"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5607,7 +6183,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorCodeList"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5674,7 +6250,7 @@ export interface operations {
                     "application/json": components["schemas"]["InboxPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5746,7 +6322,7 @@ export interface operations {
                     "application/json": components["schemas"]["InboxItem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5815,7 +6391,7 @@ export interface operations {
                     "application/json": components["schemas"]["Caller"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5878,7 +6454,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5950,7 +6526,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationStatus"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6037,7 +6613,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6157,7 +6733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6269,7 +6845,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComparisonPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6367,7 +6943,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6487,7 +7063,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6607,7 +7183,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6727,7 +7303,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6847,7 +7423,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6964,7 +7540,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7062,7 +7638,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentEventPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7157,7 +7733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7263,7 +7839,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7377,7 +7953,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7446,7 +8022,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7510,7 +8086,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7595,7 +8171,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7669,7 +8245,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7764,7 +8340,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7859,7 +8435,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7944,7 +8520,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8029,7 +8605,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8131,7 +8707,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8247,7 +8823,7 @@ export interface operations {
                     "application/json": components["schemas"]["StepPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8332,7 +8908,7 @@ export interface operations {
                     "application/json": components["schemas"]["Step"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8423,7 +8999,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8547,7 +9123,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8666,7 +9242,7 @@ export interface operations {
                     "application/json": components["schemas"]["WirePage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8690,6 +9266,104 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_schedule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScheduleRequest"];
+                "application/x-yaml": components["schemas"]["ScheduleRequest"];
+                "application/yaml": components["schemas"]["ScheduleRequest"];
+                "text/yaml": components["schemas"]["ScheduleRequest"];
+            };
+        };
+        responses: {
+            /** @description The next firings. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulePreview"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8751,7 +9425,7 @@ export interface operations {
                     "application/json": components["schemas"]["SecretPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8849,7 +9523,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8941,7 +9615,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9010,7 +9684,7 @@ export interface operations {
                     "application/json": components["schemas"]["SystemState"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9023,6 +9697,921 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_triggers: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of triggers. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriggerPage"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TriggerRequest"];
+                "application/x-yaml": components["schemas"]["TriggerRequest"];
+                "application/yaml": components["schemas"]["TriggerRequest"];
+                "text/yaml": components["schemas"]["TriggerRequest"];
+            };
+        };
+        responses: {
+            /** @description The new trigger. */
+            201: {
+                headers: {
+                    /** @description The address of the resource. */
+                    Location?: string;
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The trigger's name. */
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The trigger. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    save_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The trigger's name. */
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TriggerRequest"];
+                "application/x-yaml": components["schemas"]["TriggerRequest"];
+                "application/yaml": components["schemas"]["TriggerRequest"];
+                "text/yaml": components["schemas"]["TriggerRequest"];
+            };
+        };
+        responses: {
+            /** @description The trigger, changed or unchanged. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The new trigger. */
+            201: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The trigger's name. */
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The trigger was deleted. */
+            204: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    backfill_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The trigger's name. */
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackfillRequest"];
+            };
+        };
+        responses: {
+            /** @description The runs, oldest first. */
+            202: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backfill"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fire_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with the same key and body returns the same run. The same key with another body is rejected. */
+                "Idempotency-Key"?: string;
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The trigger's name. */
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["FireRequest"];
+            };
+        };
+        responses: {
+            /** @description The run. */
+            202: {
+                headers: {
+                    /** @description The address of the resource. */
+                    Location?: string;
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_firings: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The trigger's name. */
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of firings. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FiringPage"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pause_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The trigger's name. */
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The paused trigger. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The trigger's name. */
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The resumed trigger. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -9068,7 +10657,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9144,7 +10733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9222,7 +10811,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9324,7 +10913,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9407,7 +10996,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9516,7 +11105,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9613,7 +11202,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowGraph"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9701,7 +11290,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9786,7 +11375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9902,7 +11491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10002,6 +11591,126 @@ export interface operations {
             };
         };
     };
+    receive_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description Identifies the trigger. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The run's output, or Slack's challenge. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description The run, or no run if the filter is false. */
+            202: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAnswer"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests of this kind. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     livez: {
         parameters: {
             query?: never;
@@ -10061,7 +11770,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10119,7 +11828,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked. */
+            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */

@@ -50,6 +50,7 @@ export const KINDS: Record<AuditKind, string> = {
   key: "Keys",
   secret: "Secrets",
   dead_letter: "Dead letters",
+  trigger: "Triggers",
 };
 
 const ACTION_LABELS: Record<string, string> = {
@@ -60,6 +61,13 @@ const ACTION_LABELS: Record<string, string> = {
   "run.reply": "Replied to a question of run",
   "run.resolve": "Resolved an unknown outcome of run",
   "workflow.save": "Saved workflow",
+  "trigger.create": "Created trigger",
+  "trigger.update": "Changed trigger",
+  "trigger.delete": "Deleted trigger",
+  "trigger.pause": "Paused trigger",
+  "trigger.resume": "Resumed trigger",
+  "trigger.fire": "Fired trigger",
+  "trigger.backfill": "Filled a past period of trigger",
   "agent.create": "Registered agent",
   "agent.change": "Edited agent",
   "agent.delete": "Removed agent",
