@@ -8,6 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 CORES := $(shell nproc 2>/dev/null || echo 2)
 # Tests often wait, mostly for Kafka, so run two more test processes than there are cores.
 JOBS ?= $(shell expr $(CORES) + 2)
+CRASH_JOBS ?= $(shell expr $(CORES) + 1)
 
 .PHONY: help setup ui ui-types ui-lint demo demo-zones up up-distributed services image interop test check lint prose unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
 
@@ -64,12 +65,12 @@ interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and langu
 	@$(BIN)/python -m tests.interop.environments
 
 # Types and web UI are checked while the other tests run, because a browser mostly waits; their output is printed at the
-# end. The crash tests come last, one test process per core: each of them starts a system of many processes and needs a
-# machine that is not overloaded.
+# end. The crash tests come last, because they need a machine that is not overloaded. Mostly they wait for leases and
+# restarts, so they use one more test process than there are cores.
 TYPES := $(VENV)/types.txt
 PAGES := $(VENV)/pages.txt
-test: lint  ## run all checks and tests
-	@$(MAKE) --no-print-directory --jobs 3 services interop ui
+test: $(VENV)/.ready-dev  ## run all checks and tests
+	@$(MAKE) --no-print-directory --jobs 4 lint services interop ui
 	@echo "Checking the types and the web UI while the tests run ..." >&2
 	@$(BIN)/python ui/build.py --run test
 	@{ $(BIN)/pyright && $(BIN)/python ui/build.py --run lint; } >$(TYPES) 2>&1 & types=$$!; \
@@ -77,7 +78,7 @@ test: lint  ## run all checks and tests
 	  $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/ui --ignore tests/crash; tests=$$?; \
 	  wait $$types; types=$$?; cat $(TYPES); \
 	  wait $$pages; pages=$$?; cat $(PAGES); \
-	  $(BIN)/pytest -n $(CORES) --dist worksteal tests/crash; crash=$$?; \
+	  $(BIN)/pytest -n $(CRASH_JOBS) --dist worksteal tests/crash; crash=$$?; \
 	  exit $$((tests ? tests : pages ? pages : crash ? crash : types))
 
 check: lint ui-lint  ## check lint rules, format, types, import rules and prose

@@ -91,9 +91,9 @@ class ArchiveWriter:
             os.fsync(self._file.fileno())
         return counts
 
-    def abandon(self) -> None:
+    def close(self) -> None:
         """Call it before the file is closed: the compressor would write to it when it is collected."""
-        # The file will be deleted, so it does not matter whether the rest could be written.
+        # A file that is not finished is deleted or has no trailer, so it does not matter whether the rest is written.
         with suppress(OSError):
             self._gzip.close()
 
@@ -127,9 +127,8 @@ def open_writer(path: Path) -> Generator[ArchiveWriter]:
             writer = ArchiveWriter(file, path)
             try:
                 yield writer
-            except BaseException:
-                writer.abandon()
-                raise
+            finally:
+                writer.close()
         with _writable(path):
             partial.rename(path)
     except BaseException:
