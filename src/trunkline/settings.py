@@ -161,6 +161,14 @@ class Settings(BaseSettings):
         description="Maximum number of connections to the API from one address, or from one /64 network with IPv6. "
         "Behind a proxy, all connections have the proxy's address.",
     )
+    max_requests_per_key: int = Field(
+        200,
+        ge=1,
+        description="Maximum number of requests that one API key can have in progress, in each process.",
+    )
+    max_rate_per_key: int = Field(
+        1_000, ge=1, description="Maximum number of requests per second of one API key, in each process."
+    )
     tls_cert: Path | None = Field(
         None,
         description="Certificate of the API, as a PEM file. If set, the API uses TLS. A renewed file is read again.",
@@ -235,6 +243,19 @@ class Settings(BaseSettings):
     )
     max_answer_bytes: int = Field(
         16 * 1024 * 1024, gt=0, description="Maximum size of an agent's response, in bytes."
+    )
+    max_memory_in_flight: int = Field(
+        512 * 1024 * 1024,
+        gt=0,
+        description="Memory for large responses of agents, in bytes, until their results are stored. A response "
+        "counts four times, a stream once. Calls wait for it, and their timeouts stand still meanwhile. It applies to "
+        "agents over HTTP.",
+    )
+    max_run_bytes: int = Field(
+        512 * 1024 * 1024,
+        gt=0,
+        description="Maximum size of a run's input and of the inputs and outputs of its steps together, in bytes. "
+        "A run with more fails with run_too_large.",
     )
     process_header: bool = Field(
         False,

@@ -138,6 +138,36 @@ def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guard
     expect(entry).to_contain_text("otto")
 
 
+def test_an_admin_creates_a_key_sees_it_once_and_revokes_it(page: Page, guarded: GuardedServer) -> None:
+    page.goto("/system?tab=keys")
+    enter(page, guarded.keys["viewer"])
+    expect(page.get_by_test_id("not-allowed")).to_contain_text("Requires the role admin.")
+    page.get_by_test_id("account").click()
+    page.get_by_test_id("sign-out").click()
+    enter(page, guarded.keys["admin"])
+    own = page.get_by_test_id("key-row").and_(page.locator("[data-name=ann]"))
+    expect(own).to_contain_text("Active")
+    check_appearance(page, "keys")
+    page.get_by_test_id("new-key").click()
+    page.get_by_test_id("key-name").fill("guest")
+    check_appearance(page, "key-new")
+    page.get_by_test_id("create-key").click()
+    text = page.get_by_test_id("key-text").inner_text()
+    check_appearance(page, "key-created")
+    assert Client(guarded.url, api_key=text).secrets().items == []
+    page.get_by_test_id("close-key").click()
+    guest = page.get_by_test_id("key-row").and_(page.locator("[data-name=guest]"))
+    expect(guest).to_have_attribute("data-state", "Active")
+    expect(page.get_by_text(text)).to_have_count(0)
+    page.get_by_test_id("revoke-guest").click()
+    check_appearance(page, "key-revoke")
+    page.get_by_test_id("confirm-revoke").click()
+    expect(guest).to_have_attribute("data-state", "Revoked")
+    page.get_by_test_id("revoke-ann").click()
+    page.get_by_test_id("confirm-revoke").click()
+    expect(page.get_by_test_id("revoke-dialog")).to_contain_text("trunkline keys revoke ann")
+
+
 def test_a_run_says_who_started_it(page: Page, guarded: GuardedServer) -> None:
     admin = Client(guarded.url, api_key=guarded.keys["admin"])
     agent = guarded.agents.start(simple_success({"text": "done"}))

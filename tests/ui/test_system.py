@@ -155,7 +155,7 @@ def test_older_changes_come_when_one_asks(page: Page, system_page: SystemPageSer
     expect(page.get_by_test_id("older")).to_have_count(0)
 
 
-@pytest.mark.parametrize("tab", ["overview", "letters", "audit"])
+@pytest.mark.parametrize("tab", ["overview", "letters", "audit", "keys"])
 def test_a_phone_shows_it_without_scrolling_sideways(
     browser: Browser, system_page: SystemPageServer, tab: str
 ) -> None:

@@ -9,16 +9,16 @@ from trunkline.api.middleware.correlation import CorrelationMiddleware
 from trunkline.api.middleware.origin_check import OriginCheck
 from trunkline.api.middleware.web_ui import WebUi
 from trunkline.api.routes.activity import activity_operations
-from trunkline.api.routes.agent_test_calls import agent_test_call_operations
 from trunkline.api.routes.agents import agent_operations
 from trunkline.api.routes.automation.triggers import trigger_operations
 from trunkline.api.routes.automation.webhooks import webhook_operations
 from trunkline.api.routes.blobs import blob_operations
-from trunkline.api.routes.checks import check_operations
+from trunkline.api.routes.checks import agent_test_call_operations, check_operations
 from trunkline.api.routes.dead_letters import dead_letter_operations
 from trunkline.api.routes.documents import document_operations
 from trunkline.api.routes.hooks import hook_operations
 from trunkline.api.routes.inbox import inbox_operations
+from trunkline.api.routes.keys import key_operations
 from trunkline.api.routes.migration import migration_operations
 from trunkline.api.routes.run_control import run_control_operations
 from trunkline.api.routes.run_logs import run_log_operations
@@ -54,6 +54,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *workflow_operations(services),
         *trigger_operations(services),
         *secret_operations(services),
+        *key_operations(services),
         *inbox_operations(services),
         *blob_operations(services),
         *dead_letter_operations(services),
@@ -85,4 +86,4 @@ def create_probe_app(probes: Probes) -> ASGIApp:
 
 
 def _checked(app: ASGIApp, probes: Probes) -> ASGIApp:
-    return app if probes.keys is None else ApiKeyCheck(app, probes.keys)
+    return app if probes.keys is None else ApiKeyCheck(app, probes.keys, probes.limits)

@@ -101,6 +101,10 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/secrets": "viewer",
     "PUT /api/v1/secrets/{secret}": "admin",
     "DELETE /api/v1/secrets/{secret}": "admin",
+    # API keys
+    "GET /api/v1/keys": "admin",
+    "POST /api/v1/keys": "admin",
+    "DELETE /api/v1/keys/{key}": "admin",
     # inbox
     "GET /api/v1/inbox": "viewer",
     "GET /api/v1/inbox/{item}": "viewer",

@@ -24,7 +24,7 @@ from trunkline.services.operations.system_status import SystemMonitor
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
-from trunkline.services.security.api_keys import ApiKeyLookup
+from trunkline.services.security.api_keys import ApiKeyLookup, ApiKeys
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.triggers.triggers import Triggers
 from trunkline.services.triggers.webhooks import Webhooks
@@ -62,6 +62,9 @@ class HealthReport(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class RequestLimits:
     max_body_bytes: int = 4 * 1024 * 1024
+    # Of one API key: at the same time, and each second.
+    max_requests_per_key: int = 200
+    max_rate_per_key: int = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +79,7 @@ class Probes:
     warnings: Callable[[], Sequence[str]] = tuple
     # None: no key is needed, on a loopback address.
     keys: ApiKeyLookup | None = None
+    limits: RequestLimits = field(default_factory=RequestLimits)
     # Host names that are accepted in addition to this machine's own; None: any.
     names: frozenset[str] | None = None
     # Set when the process is asked to stop: event streams and waiting requests end, so that the server can stop.
@@ -86,6 +90,7 @@ class Probes:
 class Services(Probes):
     registry: AgentRegistry
     secrets: Secrets
+    api_keys: ApiKeys
     workflows: Workflows
     runs: Runs
     run_queries: RunQueries
@@ -108,7 +113,6 @@ class Services(Probes):
     # Detects an agent's dialect now and stores it; returns why that was not possible.
     refresh_dialect: Callable[[Agent], Awaitable[StepError | None]]
     traces: Traces = field(default_factory=Traces)
-    limits: RequestLimits = field(default_factory=RequestLimits)
     topics: TopicNames = field(default_factory=TopicNames)
     # The folder with the files of the web UI; None: those in the package.
     ui_folder: Path | None = None

@@ -55,6 +55,10 @@ class SettingFlags:
         Maximum number of connections to the API. Default: 1000.
     max_connections_per_address
         Maximum number of connections to the API from one address. Default: 500.
+    max_requests_per_key
+        Maximum number of requests of one API key in progress. Default: 200.
+    max_rate_per_key
+        Maximum number of requests per second of one API key. Default: 1000.
     tls_cert
         Certificate of the API, as a PEM file. The API then uses TLS.
     tls_key
@@ -105,6 +109,10 @@ class SettingFlags:
         Networks (CIDR) or host names of agents that are allowed in addition to public ones, separated by commas.
     max_answer_bytes
         Maximum size of a response of an agent.
+    max_memory_in_flight
+        Memory for large responses of agents, in bytes, until their results are stored.
+    max_run_bytes
+        Maximum size of a run's input and of the inputs and outputs of its steps together, in bytes.
     process_header
         Send the name of the calling process to agents in the header X-Trunkline-Process.
     stdio_commands
@@ -146,6 +154,8 @@ class SettingFlags:
     port: int | None = None
     max_connections: int | None = None
     max_connections_per_address: int | None = None
+    max_requests_per_key: int | None = None
+    max_rate_per_key: int | None = None
     tls_cert: File = None
     tls_key: File = None
     data: Folder = None
@@ -170,6 +180,8 @@ class SettingFlags:
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     allowed_networks: str | None = None
     max_answer_bytes: int | None = None
+    max_memory_in_flight: int | None = None
+    max_run_bytes: int | None = None
     process_header: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     stdio_commands: str | None = None
     profiles: Folder = None

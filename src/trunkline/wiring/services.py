@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.api.services import Probes, RequestLimits, Services
+from trunkline.api.services import Probes, Services
 from trunkline.bridge.agents.inspection import AgentHealthCheck, CardViewer
 from trunkline.bridge.calls.context import CallContext, CallLimits
 from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
@@ -18,6 +18,7 @@ from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
+from trunkline.services.security.api_keys import ApiKeys
 from trunkline.services.triggers.triggers import Triggers
 from trunkline.services.triggers.webhooks import Webhooks
 from trunkline.stores.port.operations import Process
@@ -73,6 +74,7 @@ def api_services(
     return Services(
         registry=context.registry,
         secrets=context.secrets,
+        api_keys=ApiKeys(context.store),
         workflows=context.workflows,
         run_queries=run_queries,
         webhooks=Webhooks(
@@ -136,7 +138,7 @@ def api_services(
         warnings=probes.warnings,
         keys=probes.keys,
         names=probes.names,
-        limits=RequestLimits(max_body_bytes=context.settings.max_body_bytes),
+        limits=probes.limits,
         topics=context.settings.topics,
         ui_folder=context.settings.ui_folder,
         stopping=context.stopping,

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
-from trunkline.api.services import Probes, Services
+from trunkline.api.services import Probes, RequestLimits, Services
 from trunkline.clock import Clock
 from trunkline.services.messaging.start_commands import StartCommandConsumer
 from trunkline.services.operations.process_heartbeat import ProcessHeartbeat
-from trunkline.services.security.api_keys import keys_for_listener
+from trunkline.services.security.api_keys import ApiKeyLookup, keys_for_listener
 from trunkline.settings import Settings, is_loopback
 from trunkline.wiring.exported_store import ExportedStore
 from trunkline.wiring.interceptors import Interceptors
@@ -80,6 +80,11 @@ async def open_system(
             metrics=MetricsPage(context.store, context.metrics),
             warnings=messaging.warnings,
             keys=keys,
+            limits=RequestLimits(
+                max_body_bytes=settings.max_body_bytes,
+                max_requests_per_key=settings.max_requests_per_key,
+                max_rate_per_key=settings.max_rate_per_key,
+            ),
             names=_public_names(settings) if keys is None else None,
             stopping=context.stopping,
         )
@@ -91,7 +96,7 @@ async def open_system(
                 probes,
                 system_monitor(context, messaging, process_roles.process, alone=alone),
             )
-        async with _working(process_roles, services):
+        async with _working(process_roles, services), _recording_key_uses(context, keys):
             # The work goes on from here, while the HTTP application is still being built.
             app = await asyncio.to_thread(_create_app, services, probes, context)
             yield System(app=app, services=services, probes=probes, stopping=context.stopping)
@@ -197,6 +202,19 @@ async def _beating(bridge: BridgeRole | None) -> AsyncGenerator[None]:
             yield
         finally:
             beats.cancel()
+
+
+@asynccontextmanager
+async def _recording_key_uses(context: ProcessContext, keys: ApiKeyLookup | None) -> AsyncGenerator[None]:
+    if keys is None or isinstance(context.store, ExportedStore):
+        yield
+        return
+    async with asyncio.TaskGroup() as group:
+        recording = group.create_task(keys.record_uses())
+        try:
+            yield
+        finally:
+            recording.cancel()
 
 
 def _create_app(services: Services | None, probes: Probes, context: ProcessContext) -> ASGIApp:

@@ -70,6 +70,19 @@ async def test_a_key_that_is_not_in_use_cannot_be_revoked(store: Store) -> None:
     assert await revoke(store, "nobody") is None
 
 
+async def test_a_key_keeps_when_it_expires_and_when_it_was_last_used(store: Store) -> None:
+    key = msgspec.structs.replace(api_key(1, "ci"), expires_at=after(NOW, timedelta(days=90)))
+    await insert(store, key, api_key(2, "other"))
+    assert await store.keys.get(key.digest) == key
+    first, last = after(NOW, timedelta(minutes=1)), after(NOW, timedelta(minutes=5))
+    # Two processes write side by side, and one of them is late.
+    for at in (first, last, first):
+        async with store.transaction() as tx:
+            await tx.keys.note_uses({key.id: at})
+    assert await store.keys.get(key.digest) == msgspec.structs.replace(key, last_used_at=last)
+    assert await store.keys.get(api_key(2, "other").digest) == api_key(2, "other")
+
+
 async def test_a_name_is_free_again_when_its_key_is_revoked(store: Store) -> None:
     await insert(store, api_key(1, "ci"))
     with pytest.raises(AlreadyExists, match="'ci'"):

@@ -14,12 +14,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from trunkline.api.roles import ROLES, allows
-from trunkline.clock import Clock
+from trunkline.clock import Clock, after, rfc3339
 from trunkline.errors import NotAllowed
+from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.security.api_keys import ApiKeys
 from trunkline.settings import load_settings
 from trunkline.stores.base import KeyRole
-from trunkline.testing import FakeClock, RunningSystem, running_system
+from trunkline.testing import Answer, FakeClock, RunningSystem, objects_in, running_system
 from trunkline.wiring import open_store
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +38,15 @@ ELSEWHERE = ("GET /nothing", "POST /nothing", "HEAD /livez", "OPTIONS /api/v1/ru
 async def keys_of(data: Path) -> AsyncGenerator[ApiKeys]:
     async with open_store(load_settings({"data": data}), allow_in_use=True, upgrade=True) as store:
         yield ApiKeys(store)
+
+
+async def create_over_rest(system: RunningSystem, admin: str, body: JsonObject) -> Answer:
+    return await system.call("POST", "/keys", body, bearer(admin))
+
+
+async def last_uses(system: RunningSystem, admin: str) -> dict[str, Json]:
+    listed = await system.call("GET", "/keys", headers=bearer(admin))
+    return {str(item["name"]): item["last_used_at"] for item in objects_in(listed.json["items"])}
 
 
 async def create_key(data: Path, role: KeyRole = "viewer", name: str | None = None) -> str:
@@ -208,6 +218,114 @@ async def test_refusals_of_one_client_are_logged_once_a_second_and_all_are_count
     refusals = [line for line in logs if line["event"] == "access_refused"]
     assert [line["not_logged"] for line in refusals] == [0, 4]
     assert b'trunkline_access_refused_total{reason="no_key"} 6.0' in metrics.body
+
+
+async def test_a_key_opens_nothing_once_it_has_expired(tmp_path: Path) -> None:
+    clock = FakeClock()
+    admin = await create_key(tmp_path, "admin")
+    async with guarded_system(tmp_path, clock) as system, aiohttp.ClientSession() as session:
+        end = rfc3339(after(clock.now(), timedelta(hours=1)))
+        made = await create_over_rest(system, admin, {"name": "guest", "role": "viewer", "expires_at": end})
+        key = str(made.json["key"])
+        assert (made.status, made.json["expires_at"]) == (201, end)
+        async with session.get(f"{system.url}/api/v1/runs/changes", headers=bearer(key)) as stream:
+            assert await stream.content.readuntil(b"\n\n") == b": hello\n\n"
+            clock.advance(timedelta(hours=1))
+            refused = await system.call("GET", "/runs", headers=bearer(key))
+            async with asyncio.timeout(AMPLE_SECONDS):
+                await stream.content.read()
+    assert (refused.status, refused.json["detail"]) == (401, "The API key guest has expired.")
+
+
+async def test_an_admin_creates_lists_and_revokes_keys_over_rest(tmp_path: Path) -> None:
+    clock = FakeClock()
+    admin = await create_key(tmp_path, "admin")
+    async with guarded_system(tmp_path, clock) as system:
+        made = await create_over_rest(system, admin, {"name": "ci", "role": "operator"})
+        key = str(made.json["key"])
+        assert key.startswith("tl_")
+        assert (await system.call("GET", "/runs", headers=bearer(key))).status == 200
+        listed = await system.call("GET", "/keys?limit=1", headers=bearer(admin))
+        rest = await system.call("GET", f"/keys?cursor={listed.json['next_cursor']}", headers=bearer(admin))
+        pages = (objects_in(each.json["items"]) for each in (listed, rest))
+        assert [item["name"] for items in pages for item in items] == ["admin", "ci"]
+        assert key.encode() not in listed.body + rest.body
+        again = await create_over_rest(system, admin, {"name": "ci", "role": "viewer"})
+        assert again.status == 409
+        assert (await system.call("DELETE", "/keys/ci", headers=bearer(admin))).status == 204
+        assert (await system.call("DELETE", "/keys/ci", headers=bearer(admin))).status == 404
+        clock.advance(timedelta(seconds=2))
+        assert (await system.call("GET", "/runs", headers=bearer(key))).status == 401
+        audit = await system.call("GET", "/audit?kind=key&who=admin", headers=bearer(admin))
+    assert [(entry["action"], entry["subject"]) for entry in objects_in(audit.json["items"])] == [
+        ("revoke", "ci"),
+        ("create", "ci"),
+    ]
+
+
+async def test_a_key_with_too_many_requests_in_progress_is_refused_and_another_is_not(tmp_path: Path) -> None:
+    key, other = await create_key(tmp_path, name="busy"), await create_key(tmp_path, name="other")
+    async with (
+        running_system(tmp_path, require_keys=True, max_requests_per_key=1) as system,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.get(f"{system.url}/api/v1/runs/changes", headers=bearer(key)):
+            refused = await system.call("GET", "/runs", headers=bearer(key))
+            assert (refused.status, refused.headers["Retry-After"]) == (429, "2")
+            assert "max_requests_per_key" in str(refused.json["detail"])
+            assert (await system.call("GET", "/runs", headers=bearer(other))).status == 200
+            assert (await system.call("GET", "//livez", headers=bearer(key))).status == 200
+        # It ends when the server sees that its client is gone.
+        async with asyncio.timeout(AMPLE_SECONDS):
+            while (await system.call("GET", "/runs", headers=bearer(key))).status == 429:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_key_does_not_revoke_itself(tmp_path: Path) -> None:
+    key = await create_key(tmp_path, "admin")
+    async with guarded_system(tmp_path) as system:
+        refused = await system.call("DELETE", "/keys/admin", headers=bearer(key))
+        assert (refused.status, (await system.call("GET", "/keys", headers=bearer(key))).status) == (409, 200)
+    assert "trunkline keys revoke admin" in str(refused.json["fix"])
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": "a b", "role": "viewer"}, "not a valid name"),
+        ({"name": "a", "role": "root"}, "role"),
+        ({"name": "a", "role": "viewer", "expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
+        ({"name": "a", "role": "viewer", "expires_at": "9999-12-31T23:59:59-23:00"}, "expires_at"),
+        ({"name": "a", "role": "viewer", "expires_at": "2030-01-01T00:00:00"}, "expires_at"),
+        ({"name": "a", "role": "viewer", "key": "tl_mine"}, "key"),
+    ],
+)
+async def test_an_invalid_key_is_not_created(tmp_path: Path, body: JsonObject, field: str) -> None:
+    async with running_system(tmp_path) as system:
+        refused = await system.call("POST", "/keys", body)
+        assert (await system.call("GET", "/keys")).json["items"] == []
+    assert refused.status == 422
+    assert field in str(refused.json["detail"])
+
+
+async def test_the_last_use_of_a_key_is_kept(tmp_path: Path) -> None:
+    clock = FakeClock()
+    admin, idle = await create_key(tmp_path, "admin"), await create_key(tmp_path, name="idle")
+    async with guarded_system(tmp_path, clock) as system:
+        await system.call("GET", "/runs", headers=bearer(admin))
+        used_at = rfc3339(clock.now())
+        async with asyncio.timeout(AMPLE_SECONDS):
+            while (await last_uses(system, admin))["admin"] is None:
+                await asyncio.sleep(0.01)
+        clock.advance(timedelta(minutes=3))
+        refused = await system.call("DELETE", "/agents/a", headers=bearer(idle))
+        assert refused.status == 403
+    async with keys_of(tmp_path) as keys:
+        found = {key.name: key.last_used_at for key in await keys.list()}
+    # The rest is written at the stop; a refused request is no use.
+    assert found["admin"] is not None
+    assert rfc3339(found["admin"]) >= used_at
+    assert found["idle"] is None
 
 
 async def test_a_stream_ends_when_its_key_is_revoked(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,6 +80,18 @@ def test_a_key_is_printed_alone_and_once(tmp_path: Path) -> None:
     assert (shown["name"], shown["role"], shown["revoked_at"]) == ("ci", "operator", None)
     for file in tmp_path.iterdir():
         assert made.out.strip().encode() not in file.read_bytes(), file
+
+
+def test_a_key_can_expire(tmp_path: Path) -> None:
+    place = ("--data", str(tmp_path))
+    made = trunkline("keys", "create", "guest", "--role", "viewer", "--expires-in", "90d", *place, "--json")
+    shown = json.loads(made.out)
+    created, expires = (datetime.fromisoformat(shown[name]) for name in ("created_at", "expires_at"))
+    assert expires - created == timedelta(days=90)
+    listed = trunkline("keys", "list", *place)
+    assert "active" in listed.out
+    assert shown["expires_at"] in listed.out
+    assert trunkline("keys", "create", "a", "--role", "viewer", "--expires-in", "90", *place).code == 2
 
 
 def test_a_name_is_one_keys_until_that_is_revoked(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ export const agentMigrationRoute = createRoute({
   component: lazyPage(() => import("../migration/AgentMigrationPage.tsx"), "AgentMigrationPage"),
 });
 
-const TABS = ["overview", "letters", "audit"] as const;
+const TABS = ["overview", "letters", "audit", "keys"] as const;
 const AUDITED = ["run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger"] as const;
 export type SystemTab = (typeof TABS)[number];
 

@@ -2,7 +2,7 @@
 
 import { Button, Stack, Table, Text, Title } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { FileText, GraduationCap } from "lucide-react";
+import { ArrowRightLeft, FileText, GraduationCap } from "lucide-react";
 
 import { Timestamp } from "../app/Timestamp.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
@@ -79,11 +79,17 @@ function What({ event }: { event: AgentEvent }) {
       </>
     );
   }
-  const Icon = event.kind === "card_changed" ? FileText : GraduationCap;
+  const [Icon, label] = CHANGES[event.kind];
   return (
     <span className={classes["line"]}>
       <Icon size={14} aria-hidden />
-      <span>{event.kind === "card_changed" ? "Card changed" : "Grade changed"}</span>
+      <span>{label}</span>
     </span>
   );
 }
+
+const CHANGES = {
+  card_changed: [FileText, "Card changed"],
+  grade_changed: [GraduationCap, "Grade changed"],
+  dialect_changed: [ArrowRightLeft, "Protocol changed"],
+} as const;

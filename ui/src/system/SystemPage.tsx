@@ -1,4 +1,4 @@
-/** The system page: overview, dead letters and audit log. */
+/** The system page: overview, dead letters, audit log and API keys. */
 
 import { Group, Stack, Tabs, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -8,6 +8,7 @@ import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { systemRoute, type SystemTab } from "../app/router.tsx";
 import { Audit } from "./Audit.tsx";
 import { DeadLetters } from "./DeadLetters.tsx";
+import { Keys } from "./Keys.tsx";
 import { Overview } from "./Overview.tsx";
 import { systemQuery } from "./queries.ts";
 import classes from "./system.module.css";
@@ -60,6 +61,9 @@ export function SystemPage() {
           <Tabs.Tab value="audit" data-testid="tab-audit">
             Audit log
           </Tabs.Tab>
+          <Tabs.Tab value="keys" data-testid="tab-keys">
+            API keys
+          </Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="overview" pt="md">
           <Overview system={system} />
@@ -69,6 +73,9 @@ export function SystemPage() {
         </Tabs.Panel>
         <Tabs.Panel value="audit" pt="md">
           <Audit />
+        </Tabs.Panel>
+        <Tabs.Panel value="keys" pt="md">
+          <Keys />
         </Tabs.Panel>
       </Tabs>
     </Stack>

@@ -11,6 +11,8 @@ export type Count = components["schemas"]["Count"];
 export type Consumers = components["schemas"]["Consumers"];
 export type DeadLetter = components["schemas"]["DeadLetterSummary"];
 export type AuditEntry = components["schemas"]["AuditEntry"];
+export type ApiKey = components["schemas"]["ApiKey"];
+export type NewApiKey = components["schemas"]["NewApiKey"];
 export type AuditKind = AuditEntry["kind"];
 
 const REFRESH_MS = 5_000;
@@ -58,6 +60,33 @@ export const auditQuery = (filter: AuditFilter) =>
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS),
   });
+
+export const keysQuery = infiniteQueryOptions({
+  queryKey: ["system", "keys"],
+  queryFn: ({ pageParam, signal }) =>
+    body(api.GET("/api/v1/keys", { params: { query: { limit: A_PAGE, ...at(pageParam) } }, signal })),
+  initialPageParam: null as string | null,
+  getNextPageParam: (page) => page.next_cursor,
+  refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS),
+});
+
+export function useCreateKey() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (wanted: NewApiKey) => body(api.POST("/api/v1/keys", { body: wanted })),
+    onSettled: () => queries.invalidateQueries({ queryKey: keysQuery.queryKey }),
+    // The key itself is in the answer, so it does not stay in memory.
+    gcTime: 0,
+  });
+}
+
+export function useRevokeKey() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (key: string) => api.DELETE("/api/v1/keys/{key}", { params: { path: { key } } }),
+    onSettled: () => queries.invalidateQueries({ queryKey: keysQuery.queryKey }),
+  });
+}
 
 export type Decision = "replay" | "discard";
 

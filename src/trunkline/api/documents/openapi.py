@@ -41,6 +41,7 @@ TAGS: list[Json] = [
         "name": "secrets",
         "description": "Named, encrypted values that step inputs refer to. Values are never returned.",
     },
+    {"name": "keys", "description": "API keys, which authenticate clients of this API."},
     {"name": "inbox", "description": "Steps that wait for a person."},
     {"name": "hooks", "description": "Push notifications from agents, and webhooks of triggers."},
     {"name": "dead letters", "description": "Messages that could not be read or applied."},
@@ -70,7 +71,7 @@ _SECURITY: list[Json] = [{"bearer": []}, {"api_key": []}, {}]
 
 _PROBLEMS = {
     400: "The body is malformed.",
-    401: "The API key is missing, unknown or revoked, or the signature of a webhook is refused.",
+    401: "The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused.",
     403: "The role of the API key does not allow this operation.",
     404: "The resource does not exist.",
     409: "The current state does not allow this operation. `detail` gives the reason.",
@@ -78,6 +79,7 @@ _PROBLEMS = {
     413: "The body is too large.",
     422: "The request is invalid. `errors` lists the invalid values.",
     429: "Too many requests of this kind. `Retry-After` says when to try again.",
+    429: "The API key sends too many requests. `Retry-After` says when to try again.",
 }
 _SERVER_PROBLEM = "An internal error, or a dependency of the server is unavailable."
 _CORRELATION_HEADER = {HEADER: "The correlation id of the request, from the caller or created by the server."}
@@ -85,7 +87,7 @@ _CORRELATION_HEADER = {HEADER: "The correlation id of the request, from the call
 
 def _operation(operation: Operation) -> JsonObject:
     role = ROLES[f"{operation.method} {operation.path}"]
-    refusals = () if role is None else (401, 403)
+    refusals = () if role is None else (401, 403, 429)
     parameters: list[Json] = [_parameter(each) for each in operation.parameters]
     responses: JsonObject = {
         **{str(status): _response(response) for status, response in operation.responses.items()},

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from datetime import timedelta
 
 import structlog
@@ -17,10 +18,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trunkline.api.headers import correlation_id_of, find_header
+from trunkline.api.middleware.key_limits import KeyLimits
 from trunkline.api.problems import KINDS, Kind, problem, problem_of, redacted_path, unexpected
 from trunkline.api.roles import allows, role_for
+from trunkline.api.services import RequestLimits
 from trunkline.clock import Clock, Instant, after
-from trunkline.errors import NotAllowed, TrunklineError, Unavailable
+from trunkline.errors import NotAllowed, TooManyRequests, TrunklineError, Unavailable
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.security.api_keys import ApiKeyLookup
 from trunkline.stores.base import ApiKey, KeyRole
@@ -86,19 +89,29 @@ def _is_recent(logged_at: Instant, now: Instant) -> bool:
 class ApiKeyCheck:
     """Wraps an ASGI application. Only requests with a sufficient API key reach it."""
 
-    def __init__(self, app: ASGIApp, keys: ApiKeyLookup) -> None:
+    def __init__(self, app: ASGIApp, keys: ApiKeyLookup, limits: RequestLimits) -> None:
         self._app = app
         self._keys = keys
+        self._limits = KeyLimits(limits, keys.clock)
         self._refusal_log = RefusalLog(keys.clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         needed = role_for(scope["method"], scope["path"]) if scope["type"] == "http" else None
         refused = None if needed is None else await self._refusal(Request(scope), needed)
-        if refused is None:
+        if refused is not None:
+            await refused(scope, receive, send)
+            return
+        with ExitStack() as admitted:
+            key = key_of(scope)
+            if key is not None:
+                try:
+                    admitted.enter_context(self._limits.request(key))
+                except TooManyRequests as error:
+                    self._keys.count_refusal("limit")
+                    await problem_of(Request(scope), error)(scope, receive, send)
+                    return
             with acting(caller_of(scope)):
                 await self._app(scope, receive, send)
-        else:
-            await refused(scope, receive, send)
 
     async def _refusal(self, request: Request, needed: KeyRole) -> Response | None:
         text = _shown_key(request.scope)
@@ -114,6 +127,8 @@ class ApiKeyCheck:
             return self._unknown(request, "unknown_key", "The API key is unknown.")
         if key.revoked_at is not None:
             return self._unknown(request, "revoked_key", f"The API key {key.name} was revoked.", key)
+        if key.is_expired(self._keys.clock.now()):
+            return self._unknown(request, "expired_key", f"The API key {key.name} has expired.", key)
         if not allows(key.role, needed):
             self._record(request, "role", key)
             return problem(
@@ -123,8 +138,14 @@ class ApiKeyCheck:
                 f"Use a key with this role. To create one: trunkline keys create NAME --role {needed}.",
             )
         request.scope[_CALLER] = key
-        request.scope[_CURRENT_KEY] = lambda: self._keys.find(text)
+        request.scope[_CURRENT_KEY] = lambda: self._current_key(text)
+        self._keys.note_use(key)
         return None
+
+    async def _current_key(self, text: str) -> ApiKey | None:
+        """The key as it is now; None if it does not give access any more."""
+        key = await self._keys.find(text)
+        return None if key is None or key.is_expired(self._keys.clock.now()) else key
 
     def _unknown(self, request: Request, reason: str, detail: str, key: ApiKey | None = None) -> Response:
         self._record(request, reason, key)
@@ -156,9 +177,15 @@ class ApiKeyCheck:
         )
 
 
+def key_of(scope: Scope) -> ApiKey | None:
+    """The request's API key; None without API keys."""
+    key: ApiKey | None = scope.get(_CALLER)
+    return key
+
+
 def caller_of(scope: Scope) -> str | None:
     """The name of the request's API key; None without API keys."""
-    key: ApiKey | None = scope.get(_CALLER)
+    key = key_of(scope)
     return None if key is None else key.name
 
 
@@ -169,8 +196,8 @@ def key_id_of(scope: Scope) -> str:
 
 
 async def wait_until_revoked(scope: Scope) -> None:
-    """Returns when the key of a request is revoked or changed; never where no keys are in use."""
-    key: ApiKey | None = scope.get(_CALLER)
+    """Returns when the key of a request has expired, or is revoked or changed; never where no keys are in use."""
+    key = key_of(scope)
     current: Callable[[], Awaitable[ApiKey | None]] | None = scope.get(_CURRENT_KEY)
     if key is None or current is None:
         await asyncio.Event().wait()
@@ -188,7 +215,7 @@ async def wait_until_revoked(scope: Scope) -> None:
 
 def role_of(scope: Scope) -> KeyRole:
     """The role of the caller. Without API keys, every caller is an admin."""
-    key: ApiKey | None = scope.get(_CALLER)
+    key = key_of(scope)
     return "admin" if key is None else key.role
 
 

@@ -2,7 +2,7 @@
 `trunkline keys`: the API keys.
 
 The commands work on the store and need no server: the first key has to exist before a server may listen on an
-address that others can reach. A running server sees a change within two seconds.
+address that others can reach. A running server sees a change within two seconds. REST and the web UI manage keys too.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import STORE_HERE, StorePlace
+from trunkline.cli.options import STORE_HERE, Duration, StorePlace
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from trunkline import clock, wiring
+    from trunkline import clock, system_clock, wiring
+    from trunkline.clock import Instant
     from trunkline.services.security import api_keys as keys_service
     from trunkline.services.security.api_keys import ApiKeys
     from trunkline.stores.base import ApiKey
@@ -28,6 +29,7 @@ else:
     keys_service = lazy_module("trunkline.services.security.api_keys")
     wiring = lazy_module("trunkline.wiring")
     clock = lazy_module("trunkline.clock")
+    system_clock = lazy_module("trunkline.system_clock")
 
 T = TypeVar("T")
 Role = Literal["viewer", "operator", "admin"]
@@ -41,6 +43,7 @@ def create(
     /,
     *,
     role: Role,
+    expires_in: Duration = None,
     place: StorePlace = STORE_HERE,
 ) -> int:
     """
@@ -53,8 +56,10 @@ def create(
     ----------
     role
         viewer can read everything, operator can also start and control runs, admin can do everything.
+    expires_in
+        How long the key is valid, such as 90d. By default, it never expires.
     """
-    key, text = _with_keys(place, lambda keys: keys.create(name, role))
+    key, text = _with_keys(place, lambda keys: keys.create(name, role, lifetime=expires_in))
     if place.json:
         print_json({**_shown(key), "key": text})
         return Exit.OK
@@ -65,13 +70,21 @@ def create(
 
 @app.command(name="list")
 def list_keys(*, place: StorePlace = STORE_HERE) -> int:
-    """List keys, including revoked ones. The keys themselves are never shown."""
+    """
+    List keys, including revoked ones, with the time of their last use.
+
+    The keys themselves are never shown.
+    """
     keys = _with_keys(place, lambda keys: keys.list())
     if place.json:
         print_json({"items": [_shown(key) for key in keys], "next_cursor": None})
         return Exit.OK
-    rows = [[key.name, key.role, _state(key), _time(key.created_at) or "", key.id] for key in keys]
-    print_table(("KEY", "ROLE", "STATE", "CREATED", "ID"), rows)
+    now = system_clock.SystemClock().now()
+    rows = [
+        [key.name, key.role, _state(key, now), *map(_shown_time, (key.last_used_at, key.expires_at)), key.id]
+        for key in keys
+    ]
+    print_table(("KEY", "ROLE", "STATE", "LAST USED", "EXPIRES", "ID"), rows)
     if not rows:
         note("No keys. Create one with: trunkline keys create NAME --role admin")
     return Exit.OK
@@ -114,12 +127,20 @@ def _shown(key: ApiKey) -> dict[str, str | None]:
         "name": key.name,
         "role": key.role,
         "created_at": _time(key.created_at),
+        "expires_at": _time(key.expires_at),
+        "last_used_at": _time(key.last_used_at),
         "revoked_at": _time(key.revoked_at),
     }
 
 
-def _state(key: ApiKey) -> Cell:
-    return Cell("active", "green") if key.revoked_at is None else Cell("revoked", "dim")
+def _state(key: ApiKey, now: Instant) -> Cell:
+    if key.revoked_at is not None:
+        return Cell("revoked", "dim")
+    return Cell("expired", "red") if key.is_expired(now) else Cell("active", "green")
+
+
+def _shown_time(at: int | None) -> str:
+    return _time(at) or "never"
 
 
 def _time(at: int | None) -> str | None:

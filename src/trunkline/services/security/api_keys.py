@@ -7,18 +7,25 @@ it is made, and is nowhere in the system after that.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from datetime import timedelta
 
-from trunkline.clock import Clock, Instant, after
-from trunkline.errors import Invalid, NotAllowed, NotFound
+import structlog
+
+from trunkline.clock import Clock, Instant, after, rfc3339
+from trunkline.durations import MAX_DURATION
+from trunkline.errors import Conflict, Finding, Invalid, NotAllowed, NotFound, Unavailable
 from trunkline.id_generation import new_id
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import ApiKey, KeyRole, Store
+from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
 
 # So that people and secret scanners recognise a key in a file.
 _PREFIX = "tl_"
@@ -27,6 +34,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 _PAGE = 1_000
 # How long a revoked key can still be taken for a good one.
 _REMEMBERED = timedelta(seconds=2)
+# How often the last uses of keys are written. Each request would be a transaction otherwise.
+_USES_EVERY = timedelta(minutes=1)
 
 CREATE_ONE = "trunkline keys create NAME --role admin"
 
@@ -39,8 +48,19 @@ class ApiKeys:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def create(self, name: str, role: KeyRole) -> tuple[ApiKey, str]:
-        """The key's record, and the key itself, which is shown only this once."""
+    async def create(
+        self,
+        name: str,
+        role: KeyRole,
+        *,
+        expires_at: Instant | None = None,
+        lifetime: timedelta | None = None,
+    ) -> tuple[ApiKey, str]:
+        """
+        The key's record, and the key itself, which is shown only this once.
+
+        It is refused from `expires_at` on, or when `lifetime` is over; without both, it never expires.
+        """
         if not _NAME.fullmatch(name):
             raise Invalid(
                 f"{name!r} is not a valid name for an API key.",
@@ -49,14 +69,35 @@ class ApiKeys:
             )
         text = _PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
         async with self._store.transaction() as tx:
-            key = ApiKey(id=new_id(), name=name, role=role, digest=digest_of(text), created_at=tx.now)
+            end = expires_at if lifetime is None else after(tx.now, lifetime)
+            if end is not None and not tx.now < end <= after(tx.now, MAX_DURATION):
+                raise Invalid(
+                    "expires_at is in the past, or more than ten years ahead.",
+                    findings=[Finding(path="expires_at", message="must be in the next ten years")],
+                )
+            key = ApiKey(
+                id=new_id(),
+                name=name,
+                role=role,
+                digest=digest_of(text),
+                created_at=tx.now,
+                expires_at=end,
+            )
             await tx.keys.insert(key)
-            await tx.audit.put([audit_entry("key", "create", name, role=role)])
+            shown_end = None if end is None else rfc3339(end)
+            await tx.audit.put([audit_entry("key", "create", name, role=role, expires_at=shown_end)])
         return key, text
 
-    async def revoke(self, name_or_id: str) -> ApiKey:
+    async def revoke(self, name_or_id: str, *, caller: ApiKey | None = None) -> ApiKey:
+        """`caller`: the key that asks for it, which must not lock its owner out."""
         async with self._store.transaction() as tx:
             key = await tx.keys.revoke(name_or_id)
+            if key is not None and caller is not None and key.id == caller.id:
+                # Raised inside the transaction, so nothing is written.
+                raise Conflict(
+                    f"The API key {key.name} authenticates this request, so the request cannot revoke it.",
+                    fix=f"Use another admin key, or run on the server: trunkline keys revoke {key.name}.",
+                )
             if key is not None:
                 await tx.audit.put([audit_entry("key", "revoke", key.name, role=key.role)])
         if key is None:
@@ -69,9 +110,13 @@ class ApiKeys:
         """In the order of their creation, revoked ones too."""
         return [key async for key in self._all()]
 
-    async def any_in_use(self) -> bool:
+    async def page(self, *, limit: int, after: str | None) -> Sequence[ApiKey]:
+        """Like `list`; `after` is the last id seen."""
+        return await self._store.keys.page(limit=limit, after=after)
+
+    async def any_in_use(self, now: Instant) -> bool:
         async for key in self._all():
-            if key.revoked_at is None:
+            if key.revoked_at is None and not key.is_expired(now):
                 return True
         return False
 
@@ -87,7 +132,7 @@ class ApiKeys:
 
 
 class ApiKeyLookup:
-    """Finds the key that a caller shows, and counts those who are refused."""
+    """Finds the key that a caller shows, counts those who are refused, and records when keys were last used."""
 
     def __init__(self, store: Store, clock: Clock, metrics: Metrics) -> None:
         self._store = store
@@ -95,6 +140,9 @@ class ApiKeyLookup:
         self._refusals = metrics.refusals
         # Only existing keys are cached, so unknown callers cannot fill it.
         self._known: dict[bytes, tuple[ApiKey, Instant]] = {}
+        # By id: the last uses that are not written yet.
+        self._uses: dict[str, Instant] = {}
+        self._was_used = asyncio.Event()
 
     async def find(self, text: str) -> ApiKey | None:
         """The key, revoked or not; what it says is at most two seconds old."""
@@ -114,6 +162,34 @@ class ApiKeyLookup:
     def count_refusal(self, reason: str) -> None:
         self._refusals.labels(reason).inc()
 
+    def note_use(self, key: ApiKey) -> None:
+        self._uses[key.id] = self.clock.now()
+        self._was_used.set()
+
+    async def record_uses(self, every: timedelta = _USES_EVERY) -> None:
+        """Writes the last uses, at most once in `every`, until it is cancelled; then those that are left."""
+        try:
+            while True:
+                await self._was_used.wait()
+                await self._write_uses()
+                await asyncio.sleep(every.total_seconds())
+        finally:
+            await self._write_uses()
+
+    async def _write_uses(self) -> None:
+        uses, self._uses = self._uses, {}
+        self._was_used.clear()
+        if not uses:
+            return
+        try:
+            async with self._store.transaction(durable=False) as tx:
+                await tx.keys.note_uses(uses)
+        except Unavailable as exc:
+            # Written with the next ones; a later use of the same key counts.
+            self._uses = uses | self._uses
+            self._was_used.set()
+            log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+
 
 async def keys_for_listener(
     host: str, *, needed: bool, store: Store, clock: Clock, metrics: Metrics
@@ -126,7 +202,7 @@ async def keys_for_listener(
     """
     if not needed:
         return None
-    if not await ApiKeys(store).any_in_use():
+    if not await ApiKeys(store).any_in_use(clock.now()):
         raise NotAllowed(
             f"Trunkline does not listen on {host} without an API key, because anyone who can reach "
             "it could run workflows.",

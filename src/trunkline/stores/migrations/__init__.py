@@ -40,6 +40,7 @@ REVISIONS = (
     "0011",
     "0012",
     "0013",
+    "0014",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

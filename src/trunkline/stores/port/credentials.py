@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Protocol
 
 import msgspec
@@ -20,6 +21,13 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     digest: bytes
     created_at: Instant
     revoked_at: Instant | None = None
+    # None: never.
+    expires_at: Instant | None = None
+    # Written once a minute at most.
+    last_used_at: Instant | None = None
+
+    def is_expired(self, now: Instant) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +57,10 @@ class KeyWrites(Protocol):
 
     async def revoke(self, name_or_id: str) -> ApiKey | None:
         """The key as it is now; None when no such key is in use."""
+        ...
+
+    async def note_uses(self, uses: Mapping[str, Instant]) -> None:
+        """When keys were last used, by id. A later time that is stored already stays."""
         ...
 
 

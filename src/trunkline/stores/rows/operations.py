@@ -11,14 +11,30 @@ from trunkline.stores.rows import Row, Value
 
 
 def api_key(row: Row) -> ApiKey:
-    key_id, name, role, digest, created_at, revoked_at = row
+    key_id, name, role, digest, created_at, revoked_at, expires_at, last_used_at = row
     return ApiKey(
-        id=key_id, name=name, role=role, digest=digest, created_at=created_at, revoked_at=revoked_at
+        id=key_id,
+        name=name,
+        role=role,
+        digest=digest,
+        created_at=created_at,
+        revoked_at=revoked_at,
+        expires_at=expires_at,
+        last_used_at=last_used_at,
     )
 
 
 def api_key_values(key: ApiKey) -> tuple[Value, ...]:
-    return (key.id, key.name, key.role, key.digest, key.created_at, key.revoked_at)
+    return (
+        key.id,
+        key.name,
+        key.role,
+        key.digest,
+        key.created_at,
+        key.revoked_at,
+        key.expires_at,
+        key.last_used_at,
+    )
 
 
 def secret_record(row: Row) -> Secret:

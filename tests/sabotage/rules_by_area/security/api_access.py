@@ -11,6 +11,7 @@ _SECRETS = "tests/scenarios/test_secrets_on_topics.py"
 _KEYS = "tests/scenarios/api/test_keys.py"
 _ORIGIN = "tests/unit/api/middleware/test_origin_check.py"
 _REFUSALS = "tests/unit/api/middleware/test_auth.py"
+_KEY_LIMITS = "tests/unit/api/middleware/test_key_limits.py"
 _HOOKS = "tests/unit/services/agents/test_push_notifications.py"
 
 API_ACCESS: Sequence[Rule] = (
@@ -32,7 +33,7 @@ API_ACCESS: Sequence[Rule] = (
         name="dns-rebinding",
         breaks="A website whose name resolves to this machine can read everything.",
         symbol="trunkline.wiring.system:open_system",
-        change=Change("keyword", 10, of=16, becomes="None"),
+        change=Change("keyword", 14, of=20, becomes="None"),
         caught_by=(f"{_KEYS}::test_without_keys_no_foreign_host_name_is_accepted",),
     ),
     Rule(
@@ -62,8 +63,38 @@ API_ACCESS: Sequence[Rule] = (
         name="revoked-key",
         breaks="A revoked key still gives access.",
         symbol="trunkline.api.middleware.auth:ApiKeyCheck._refusal",
-        change=Change("condition", 4, of=5, becomes="False"),
+        change=Change("condition", 4, of=6, becomes="False"),
         caught_by=(f"{_KEYS}::test_a_revoked_key_opens_nothing_after_two_seconds",),
+    ),
+    Rule(
+        name="expired-key",
+        breaks="A key gives access after it has expired.",
+        symbol="trunkline.api.middleware.auth:ApiKeyCheck._refusal",
+        change=Change("condition", 5, of=6, becomes="False"),
+        caught_by=(f"{_KEYS}::test_a_key_opens_nothing_once_it_has_expired",),
+    ),
+    Rule(
+        name="key-does-not-revoke-itself",
+        breaks="An admin revokes the key in use by mistake, and nobody can use the API any more.",
+        symbol="trunkline.services.security.api_keys:ApiKeys.revoke",
+        change=Change("condition", 1, of=3, becomes="False"),
+        caught_by=(f"{_KEYS}::test_a_key_does_not_revoke_itself",),
+    ),
+    Rule(
+        name="requests-of-one-key",
+        breaks="One client with a viewer's key can have so many requests in progress that all others wait.",
+        symbol="trunkline.api.middleware.key_limits:KeyLimits.request",
+        change=Change("condition", 1, of=2, becomes="False"),
+        caught_by=(
+            f"{_KEY_LIMITS}::test_a_key_has_so_many_requests_in_progress_and_others_are_not_affected",
+        ),
+    ),
+    Rule(
+        name="rate-of-one-key",
+        breaks="One client with a viewer's key can send so many requests that all others wait.",
+        symbol="trunkline.api.middleware.key_limits:KeyLimits.request",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=(f"{_KEY_LIMITS}::test_a_key_sends_so_many_requests_a_second_and_others_are_not_affected",),
     ),
     Rule(
         name="idempotency-key",

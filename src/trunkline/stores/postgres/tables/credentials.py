@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import asyncpg
 
+from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.stores.port.credentials import ApiKey, Secret
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid, restored_row
 from trunkline.stores.rows.operations import api_key, api_key_values, secret_record
 
-_KEY_COLUMNS = "id::text, name, role, digest, created_at, revoked_at"
+_KEY_COLUMNS = "id::text, name, role, digest, created_at, revoked_at, expires_at, last_used_at"
 _KEYS = f"SELECT {_KEY_COLUMNS} FROM api_keys"  # noqa: S608 - constants of this module
 _INSERT_KEY = """
-    INSERT INTO api_keys(id, name, role, digest, created_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO api_keys(id, name, role, digest, created_at, revoked_at, expires_at, last_used_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 # If one has the text as its name and another one as its id, the one with that name.
 _REVOKE_KEY = f"""
@@ -21,6 +25,9 @@ _REVOKE_KEY = f"""
         (SELECT id FROM api_keys WHERE revoked_at IS NULL AND (name = $1 OR id = $2) ORDER BY name <> $1 LIMIT 1)
     RETURNING {_KEY_COLUMNS}
 """  # noqa: S608 - as above
+_NOTE_USE = """
+    UPDATE api_keys SET last_used_at = $2 WHERE id = $1::uuid AND (last_used_at IS NULL OR last_used_at < $2)
+"""
 _SEALED_COLUMNS = "name, sealed, version, created_at, updated_at"
 _SECRETS = f"SELECT {_SEALED_COLUMNS} FROM secrets"  # noqa: S608 - as above
 _PUT = """
@@ -57,6 +64,11 @@ class PostgresKeyWrites(PostgresWrites):
     async def revoke(self, name_or_id: str) -> ApiKey | None:
         row = await self._db.first(_REVOKE_KEY, name_or_id, as_uuid(name_or_id), self._now)
         return None if row is None else api_key(restored_row(row))
+
+    async def note_uses(self, uses: Mapping[str, Instant]) -> None:
+        # In one order, so that two processes do not wait for each other.
+        for key_id, at in sorted(uses.items()):
+            await self._db.execute(_NOTE_USE, key_id, at)
 
 
 class PostgresSecretReads(PostgresReads):

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import apsw
 
+from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.stores.port.credentials import ApiKey, Secret
 from trunkline.stores.rows.operations import api_key, api_key_values, secret_record
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, first, is_duplicate, rows
 
-_KEY_COLUMNS = "id, name, role, digest, created_at, revoked_at"
+_KEY_COLUMNS = "id, name, role, digest, created_at, revoked_at, expires_at, last_used_at"
 _KEYS = f"SELECT {_KEY_COLUMNS} FROM api_keys"  # noqa: S608 - constants of this module
-_INSERT_KEY = f"INSERT INTO api_keys({_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
+_INSERT_KEY = f"INSERT INTO api_keys({_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
 # If one has the text as its name and another one as its id, the one with that name.
 _REVOKE_KEY = f"""
     UPDATE api_keys SET revoked_at = ?2 WHERE id =
         (SELECT id FROM api_keys WHERE revoked_at IS NULL AND (name = ?1 OR id = ?1) ORDER BY name <> ?1 LIMIT 1)
     RETURNING {_KEY_COLUMNS}
 """  # noqa: S608 - as above
+_NOTE_USE = """
+    UPDATE api_keys SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?2)
+"""
 _SEALED_COLUMNS = "name, sealed, version, created_at, updated_at"
 _SECRETS = f"SELECT {_SEALED_COLUMNS} FROM secrets"  # noqa: S608 - as above
 _PUT = f"""
@@ -53,6 +59,10 @@ class SqliteKeyWrites(SqliteWrites):
     async def revoke(self, name_or_id: str) -> ApiKey | None:
         row = first(self._db, _REVOKE_KEY, (name_or_id, self._now))
         return None if row is None else api_key(row)
+
+    async def note_uses(self, uses: Mapping[str, Instant]) -> None:
+        for key_id, at in uses.items():
+            execute(self._db, _NOTE_USE, (key_id, at))
 
 
 class SqliteSecretReads(SqliteReads):
