@@ -89,7 +89,7 @@ class AnswerWriter:
         return msgspec.structs.replace(answer, result=encode(result))
 
     def committed(self) -> None:
-        del self._calls.updates[: self._in_transaction]
+        self._calls.discard_written(self._in_transaction)
         self._in_transaction = 0
         self._unsure = False
         for observer in self._observers:

@@ -135,7 +135,9 @@ class TaskClaimer:
         self._more = bool(queued)
         is_open = not self._stopping.is_set()
         room = min(MAX_CLAIMS_PER_TURN, self._max_calls - self._calls.in_flight)
-        self._claimed = await tx.tasks.claim(self._owner, room, self._pools) if is_open and room > 0 else []
+        # More calls would only wait behind those that wait for memory, with their inputs in it.
+        may_claim = is_open and room > 0 and self._calls.has_memory
+        self._claimed = await tx.tasks.claim(self._owner, room, self._pools) if may_claim else []
         self._more = self._more or len(self._claimed) == MAX_CLAIMS_PER_TURN
         if self._unsure and is_open and self._heartbeat is not None:
             held = await tx.tasks.held(self._owner)

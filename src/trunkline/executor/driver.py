@@ -64,6 +64,7 @@ class RunDriver:
         traces: Traces | None = None,
         events_topic: str = "",
         reply_timeout: timedelta | None = None,
+        max_run_bytes: int | None = None,
     ) -> None:
         self._broker = broker
         self._timers = timers
@@ -76,6 +77,7 @@ class RunDriver:
         self._events_topic = events_topic
         # How long an agent's question waits where its step does not say; None: without limit.
         self._reply_timeout = reply_timeout
+        self._max_run_bytes = max_run_bytes
         self._traces = traces or Traces()
         self._turns: list[Turn] = []
         # Of the dispatches in this turn's transaction; they end when it has committed.
@@ -143,7 +145,9 @@ class RunDriver:
         version = state.version
         try:
             inputs = [decode_input(payload) for _, payload in run.items]
-            turn = decide(state, inputs, tx.now, reply_timeout=self._reply_timeout)
+            turn = decide(
+                state, inputs, tx.now, reply_timeout=self._reply_timeout, max_bytes=self._max_run_bytes
+            )
         except Exception:
             log.exception(log_events.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
             turn = await self._poisoned(tx, run)

@@ -21,13 +21,19 @@ from trunkline.workflow import CompiledWorkflow, WorkflowDefinition
 
 # A few thousand runs under way at a time; a run beyond is read from the store again.
 _MAX_CACHED = 2_000
+# Of their payloads. A run with more than all of it is read again each time.
+MAX_CACHED_BYTES = 64 * 1024 * 1024
 
 
 class RunStateCache:
-    def __init__(self, workflows: Workflows, most_kept: int = _MAX_CACHED) -> None:
+    def __init__(
+        self, workflows: Workflows, most_kept: int = _MAX_CACHED, max_bytes: int = MAX_CACHED_BYTES
+    ) -> None:
         self._workflows = workflows
         self._most_kept = most_kept
+        self._max_bytes = max_bytes
         self._kept: OrderedDict[RunId, RunState] = OrderedDict()
+        self._kept_bytes = 0
 
     async def load(self, tx: Transaction, woken: Sequence[WokenRun]) -> dict[RunId, RunState]:
         """The present state of each; a run that has been deleted meanwhile is missing."""
@@ -35,7 +41,7 @@ class RunStateCache:
         missing: list[RunId] = []
         for run in woken:
             # Taken out: the driver changes it, and puts it back once the change is durable.
-            state = self._kept.pop(run.run_id, None)
+            state = self._take(run.run_id)
             if state is not None and state.version == run.version:
                 states[run.run_id] = state
             else:
@@ -83,9 +89,20 @@ class RunStateCache:
     def keep(self, state: RunState) -> None:
         if state.is_final:
             return
+        self._take(state.id)
+        if state.size_bytes > self._max_bytes:
+            return
         self._kept[state.id] = state
-        if len(self._kept) > self._most_kept:
-            self._kept.popitem(last=False)
+        self._kept_bytes += state.size_bytes
+        while len(self._kept) > self._most_kept or self._kept_bytes > self._max_bytes:
+            _, dropped = self._kept.popitem(last=False)
+            self._kept_bytes -= dropped.size_bytes
+
+    def _take(self, run_id: RunId) -> RunState | None:
+        state = self._kept.pop(run_id, None)
+        if state is not None:
+            self._kept_bytes -= state.size_bytes
+        return state
 
 
 def _nothing(name: str) -> CompiledWorkflow:

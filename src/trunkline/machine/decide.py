@@ -68,20 +68,29 @@ CANCEL_TIMER = "cancel"
 
 
 def decide(
-    state: RunState, inputs: Sequence[Input], now: Instant, *, reply_timeout: timedelta | None = None
+    state: RunState,
+    inputs: Sequence[Input],
+    now: Instant,
+    *,
+    reply_timeout: timedelta | None = None,
+    max_bytes: int | None = None,
 ) -> Turn:
     """
     Takes the inputs in, in their order, and moves the run as far as it goes. Changes `state`.
 
     `reply_timeout`: how long a question waits for a person, where its step does not say; None: for ever.
+    `max_bytes`: how large the payloads of the run and its steps may be together.
     """
-    turn = Turn(state, now, reply_timeout)
+    turn = Turn(state, now, reply_timeout, max_bytes)
     had_failed = state.failure is not None
     for item in inputs:
         if not state.is_final:
             _apply(turn, item)
     if not state.is_final:
         _advance(turn)
+    if _must_end(turn):
+        _end_too_large(turn)
+    elif not state.is_final:
         if state.failure is not None and not had_failed and state.cancel_requested_at is None:
             # Calls under way are waited for; a run may take days.
             child.stop_all(turn)
@@ -95,6 +104,23 @@ def abandon(state: RunState, error: StepError, now: Instant) -> Turn:
     _stop_steps(turn, "The run could not continue.", tell_agents=True)
     _fail(turn, error)
     return turn
+
+
+def _must_end(turn: Turn) -> bool:
+    """Whether the run would have to grow beyond the limit."""
+    state = turn.state
+    return turn.is_too_large and not (turn.is_ending or state.paused or state.unfinished == 0)
+
+
+def _end_too_large(turn: Turn) -> None:
+    """No workflow can handle this: what its other steps would do makes the run larger still."""
+    message = (
+        f"The input of the run and the inputs and outputs of its steps have {turn.state.size_bytes} bytes together, "
+        f"but the limit is {turn.max_bytes} (max_run_bytes)."
+    )
+    error = StepError(code="run_too_large", message=message, fix=fix_for("run_too_large"))
+    _stop_steps(turn, "The run has too much data.", tell_agents=True)
+    _fail(turn, error)
 
 
 def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case for each input
@@ -287,7 +313,7 @@ def _conclude(turn: Turn, plan: CompiledStep, step: StepState) -> None:
 
 def _may_begin(turn: Turn) -> bool:
     state = turn.state
-    if not state.ready or state.paused or turn.is_ending or state.status == "PENDING":
+    if not state.ready or state.paused or turn.is_ending or turn.is_too_large or state.status == "PENDING":
         return False
     limit = state.workflow.max_parallel
     return limit is None or state.in_flight + state.retrying < limit

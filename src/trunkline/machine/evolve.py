@@ -72,6 +72,7 @@ def count_waits(plan: CompiledStep) -> int:
 def restore(state: RunState, steps: Iterable[StepState]) -> None:
     """Puts stored steps into a state read at the same version, and counts what is not stored."""
     state.steps = {step.name: step for step in steps}
+    state.step_bytes = sum(step.size_bytes for step in state.steps.values())
     state.unfinished = len(state.workflow.steps)
     for step in state.steps.values():
         plan = state.workflow.steps.get(step.name)
@@ -263,7 +264,9 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:
         # For those who watch: it changes nothing.
         return None
     step = step_of(state, event.step)
+    before = step.size_bytes
     _evolve_step(state, step, event, at)
+    state.step_bytes += step.size_bytes - before
     return step
 
 

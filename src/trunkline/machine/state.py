@@ -86,6 +86,12 @@ class StepState(msgspec.Struct, kw_only=True):
     lost: int = 0
 
     @property
+    def size_bytes(self) -> int:
+        """What is stored of its payloads."""
+        given = 0 if self.input is None else len(self.input) * max(self.attempts, 1)
+        return given + len(self.output or b"") + len(self.reply or b"")
+
+    @property
     def is_final(self) -> bool:
         return self.status in FINAL_STEP_STATUSES
 
@@ -164,6 +170,8 @@ class RunState(msgspec.Struct, kw_only=True):
     for_each: dict[str, ForEachState] = {}
     # What expressions have read of the run while it has items: each of them would decode it again.
     decoded: dict[str, Json] = {}
+    # Of the inputs and outputs of the steps. An input counts once for each attempt: its tasks have it, too.
+    step_bytes: int = 0
     in_flight: int = 0
     retrying: int = 0
     awaiting_person: int = 0
@@ -171,6 +179,11 @@ class RunState(msgspec.Struct, kw_only=True):
     # The first failure that nothing handles, and of several at one instant that of the first step: no
     # further step starts, the run ends FAILED.
     failure: StepError | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """What is stored of the payloads of the run and its steps."""
+        return len(self.input) + self.step_bytes
 
     @property
     def is_final(self) -> bool:

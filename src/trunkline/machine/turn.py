@@ -19,9 +19,17 @@ def deadline_timer(step: StepState) -> str:
 
 
 class Turn:
-    def __init__(self, state: RunState, now: Instant, reply_timeout: timedelta | None = None) -> None:
+    def __init__(
+        self,
+        state: RunState,
+        now: Instant,
+        reply_timeout: timedelta | None = None,
+        max_bytes: int | None = None,
+    ) -> None:
         self.state = state
         self.now = now
+        # Of the payloads of the run and its steps; None: without limit.
+        self.max_bytes = max_bytes
         # How long a question waits for a person, where the step does not say.
         self.reply_timeout = reply_timeout
         self.scope = RunScope(state)
@@ -55,6 +63,10 @@ class Turn:
 
     def cancel_timer(self, key: str) -> None:
         self.add_effect(CancelTimer(key))
+
+    @property
+    def is_too_large(self) -> bool:
+        return self.max_bytes is not None and self.state.size_bytes > self.max_bytes
 
     @property
     def is_ending(self) -> bool:

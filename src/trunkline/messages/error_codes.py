@@ -168,6 +168,11 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
     "output_failed": ErrorCodeInfo(
         *_NOT_SENT, advice="Correct the output expression of the workflow, and save the workflow."
     ),
+    "run_too_large": ErrorCodeInfo(
+        *_NOT_SENT,
+        advice="Pass large data between steps as files, or pass each item only what it needs. Or raise "
+        "TRUNKLINE_MAX_RUN_BYTES.",
+    ),
     "outcome_unknown": ErrorCodeInfo(
         *_NO_ANSWER,
         advice="Find out whether the agent did the work, then resolve the step",

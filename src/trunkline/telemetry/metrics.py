@@ -76,7 +76,7 @@ class Metrics:
         )
         self.drifts = CounterFamily(
             "agent_drift_total",
-            "Changes of agents' cards and check grades",
+            "Changes of agents' cards, check grades and dialects",
             ["agent_name", "kind"],
             registry=r,
         )
@@ -140,6 +140,9 @@ class Metrics:
             registry=r,
         )
         self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls in progress", registry=r)
+        self.answer_memory = Gauge(
+            "trunkline_answer_memory_bytes", "Memory taken by large answers of agents in flight", registry=r
+        )
         self.turn_seconds = HistogramFamily(
             "trunkline_commit_duration_seconds",
             "Duration of one turn of the commit loop, including the commit",

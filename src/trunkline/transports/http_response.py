@@ -1,9 +1,13 @@
-"""Reads an HTTP response: its head, and its body whole or in chunks, never more of either than allowed."""
+"""
+Reads an HTTP response: its head, and its body whole or in chunks, never more of either than allowed.
+
+A large body is read only when there is memory for it (`answer_memory`).
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from time import monotonic, perf_counter
 
@@ -13,11 +17,15 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
 
 from trunkline.protocols.base import AgentAnswer, AnswerTiming
+from trunkline.transports.answer_memory import FREE_BYTES, FREE_STREAM_BYTES
 from trunkline.transports.base import StreamLimits, TransportError
 from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, timed_out, too_large
 
 # Of a stream that broke off, for the record.
 _RECORDED_BYTES = 64 * 1024
+
+# Waits until there is memory for so many bytes.
+Reserve = Callable[[int], Awaitable[None]]
 
 
 class BufferedResponse:
@@ -44,17 +52,25 @@ class BufferedResponse:
     def partial(self) -> AgentAnswer | None:
         return None if self.message is None else self._answer(self.message)
 
-    async def receive(self, protocol: ResponseHandler, limit: int) -> AgentAnswer:
+    async def receive(self, protocol: ResponseHandler, limit: int, reserve: Reserve) -> AgentAnswer:
         message, payload = await read_head(protocol)
         self._headed = perf_counter()
         self.message = message
-        _check_length(message, limit)
+        declared = _check_length(message, limit)
         if payload.is_eof():
             self.add(payload.read_nowait(), limit)
         else:
             with watch_for_disconnect(protocol, payload) as check_end:
+                # A body can be longer than it was declared to be: the length of chunks counts instead.
+                uncounted = max(FREE_BYTES, declared or 0)
+                if uncounted > FREE_BYTES:
+                    await reserve(uncounted)
                 while chunk := await payload.readany():
                     self.add(chunk, limit)
+                    if self.size > uncounted:
+                        # How long it is, only its end shows.
+                        uncounted = limit
+                        await reserve(limit)
                 check_end()
         return self._answer(message)
 
@@ -80,6 +96,7 @@ class StreamedResponse:
         check_end: Callable[[], None],
         limits: StreamLimits,
         deadline: float,
+        reserve: Reserve,
     ) -> None:
         self._message = message
         self._payload = payload
@@ -87,6 +104,8 @@ class StreamedResponse:
         self._limits = limits
         # By the monotonic clock.
         self._deadline = deadline
+        self._reserve = reserve
+        self._is_counted = False
         self._recorded = bytearray()
         self._size = 0
         self._is_over = False
@@ -96,6 +115,11 @@ class StreamedResponse:
     @property
     def status(self) -> int:
         return self._message.code
+
+    @property
+    def size(self) -> int:
+        """How many bytes have been read."""
+        return self._size
 
     @property
     def is_over(self) -> bool:
@@ -123,6 +147,12 @@ class StreamedResponse:
         except EXCHANGE_ERRORS as exc:
             raise not_answered(exc, idle, self._partial(), self._size) from exc
         self._keep(chunk)
+        if self._size > FREE_STREAM_BYTES and not self._is_counted:
+            self._is_counted = True
+            began = monotonic()
+            await self._reserve(self._limits.total_bytes)
+            # The agent's time does not run while we wait.
+            self._deadline += monotonic() - began
         return chunk
 
     def _keep(self, chunk: bytes) -> None:
@@ -205,7 +235,11 @@ def headers_of(message: RawResponseMessage) -> dict[str, str]:
     return headers
 
 
-def _check_length(message: RawResponseMessage, limit: int) -> None:
+def _check_length(message: RawResponseMessage, limit: int) -> int | None:
+    """The declared length of the body."""
     length = message.headers.get("Content-Length", "")
-    if length.isdecimal() and int(length) > limit:
+    if not length.isdecimal():
+        return None
+    if int(length) > limit:
         raise too_large(limit)
+    return int(length)

@@ -29,6 +29,7 @@ from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.agents.http_urls import UrlError, parse_url
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.address_policy import AddressPolicy
+from trunkline.transports.answer_memory import CALL_MEMORY, COPIES, CallMemory, MemoryBudget
 from trunkline.transports.base import FIXED_HEADERS, StreamedAnswer, StreamLimits, TransportError
 from trunkline.transports.dns_resolver import GuardedResolver, Lookup, system_lookup
 from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, not_sent
@@ -76,8 +77,10 @@ class HttpTransport:
         connect_timeout: float = 10.0,
         ssl_context: ssl.SSLContext | None = None,
         lookup: Lookup = system_lookup,
+        memory: MemoryBudget | None = None,
     ) -> None:
         self._policy = policy
+        self._memory = memory or MemoryBudget()
         self._max_answer_bytes = max_answer_bytes
         self._connect_timeout = aiohttp.ClientTimeout(connect=connect_timeout)
         self._trust = TlsContexts()
@@ -128,12 +131,17 @@ class HttpTransport:
         request = _encode(route.heads[method], headers, body)
         connection: Connection | None = None
         incoming = BufferedResponse()
+        of_call = CALL_MEMORY.get()
+        memory = of_call or CallMemory(self._memory)
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds) as timeout:
                 connection, protocol = await self._connect(route.request)
                 incoming.connected()
                 _write(protocol, request)
-                answer = await incoming.receive(protocol, self._max_answer_bytes)
+                answer = await incoming.receive(
+                    protocol, self._max_answer_bytes, lambda size: memory.take(size * COPIES, timeout)
+                )
+                memory.shrink(incoming.size * COPIES)
             if _is_reusable(protocol):
                 connection.release()
                 connection = None
@@ -147,6 +155,8 @@ class HttpTransport:
         finally:
             if connection is not None:
                 _abort(connection)
+            if of_call is None:
+                memory.release()
         return answer
 
     @asynccontextmanager
@@ -162,6 +172,8 @@ class HttpTransport:
         route = self._template(url, tls)
         request = _encode(route.heads["GET" if body is None else "POST"], headers, body)
         seconds = min(limits.first_seconds, limits.total_seconds)
+        of_call = CALL_MEMORY.get()
+        memory = of_call or CallMemory(self._memory)
         connection: Connection | None = None
         try:
             try:
@@ -174,14 +186,17 @@ class HttpTransport:
             except EXCHANGE_ERRORS as exc:
                 raise (not_sent(exc) if connection is None else not_answered(exc, seconds, None, 0)) from exc
             with watch_for_disconnect(protocol, payload) as check_end:
-                answer = StreamedResponse(message, payload, check_end, limits, deadline)
+                answer = StreamedResponse(message, payload, check_end, limits, deadline, memory.take)
                 yield answer
+                memory.shrink(answer.size)
             if answer.is_over and _is_reusable(protocol):
                 connection.release()
                 connection = None
         finally:
             if connection is not None:
                 _abort(connection)
+            if of_call is None:
+                memory.release()
 
     def _template(self, url: str, tls: TlsConfig | None) -> _RequestTemplate:
         """Raises `TransportError`: the URL may not be called."""

@@ -15,6 +15,7 @@ from trunkline.stores.base import Store
 from trunkline.stores.blobs import BlobStore
 from trunkline.stores.blobs.folder import BlobFolder
 from trunkline.transports.address_policy import AddressPolicy
+from trunkline.transports.answer_memory import MemoryBudget
 from trunkline.transports.aws_agentcore import AgentCoreTransport
 from trunkline.transports.https import HttpTransport
 from trunkline.transports.stdio import StdioTransport
@@ -90,10 +91,14 @@ def open_blobs(settings: Settings) -> BlobStore | None:
 
 
 @asynccontextmanager
-async def open_transports(settings: Settings, policy: AddressPolicy) -> AsyncGenerator[TransportRouter]:
+async def open_transports(
+    settings: Settings, policy: AddressPolicy, memory: MemoryBudget
+) -> AsyncGenerator[TransportRouter]:
     most_bytes = settings.max_answer_bytes
     async with (
-        HttpTransport(policy, max_answer_bytes=most_bytes, limit=current_shares(settings).calls) as https,
+        HttpTransport(
+            policy, max_answer_bytes=most_bytes, limit=current_shares(settings).calls, memory=memory
+        ) as https,
         AgentCoreTransport(max_answer_bytes=most_bytes) as agentcore,
         StdioTransport(
             settings.stdio_commands,

@@ -37,6 +37,7 @@ from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
 from trunkline.transports.address_policy import AddressPolicy
+from trunkline.transports.answer_memory import MemoryBudget
 from trunkline.transports.base import Transport
 from trunkline.wiring.backends import open_blobs, open_store, open_transports, vault_keys
 from trunkline.wiring.exported_store import read_only_if_exported
@@ -57,6 +58,7 @@ class ProcessContext:
     metrics: Metrics
     traces: Traces
     transport: Transport
+    answer_memory: MemoryBudget
     batches: BatchSender
     agent_cache: AgentCache
     registry: AgentRegistry
@@ -84,10 +86,11 @@ async def open_process_context(
 ) -> AsyncGenerator[ProcessContext]:
     """`alone`: this process is the whole system, so agents on its own machine are meant."""
     policy = _address_policy(settings, alone=alone)
+    answer_memory = MemoryBudget(settings.max_memory_in_flight)
     load_profiles(settings.profiles)
     async with (
         open_store(settings, clock=clock, upgrade=alone) as opened,
-        open_transports(settings, policy) as transports,
+        open_transports(settings, policy, answer_memory) as transports,
         open_traces() as traces,
     ):
         store = await read_only_if_exported(interceptors.store(opened))
@@ -121,6 +124,7 @@ async def open_process_context(
                 metrics=metrics,
                 traces=traces,
                 transport=transport,
+                answer_memory=answer_memory,
                 batches=batches,
                 agent_cache=agent_cache,
                 registry=registry,

@@ -24,6 +24,7 @@ from trunkline.bridge.calls.agent_call import AgentCaller
 from trunkline.bridge.calls.attachments import Attachments
 from trunkline.bridge.calls.detached import DetachedCaller
 from trunkline.bridge.lease_heartbeat import Heartbeat
+from trunkline.bridge.migration.dialect_changes import DialectChanges
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.bridge.task_claimer import TaskClaimer
@@ -71,11 +72,12 @@ class BridgeRole:
             max_request_bytes=context.settings.max_request_bytes,
         )
         self._calls = calls = ActiveCalls(
-            AgentCaller(client, context.agent_routes, context.agent_cache, attachments)
+            AgentCaller(client, context.agent_routes, context.agent_cache, attachments), context.answer_memory
         )
         calls.on_update(loop.wake)
         context.push_notifications.on_push(loop.wake)
         context.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
+        context.metrics.answer_memory.set_function(lambda: context.answer_memory.taken_bytes)
         # In embedded mode, there is no other bridge for the tasks of a pool.
         pools = (context.settings.pool,) if context.settings.uses_kafka else None
         self.claims = TaskClaimer(
@@ -91,6 +93,15 @@ class BridgeRole:
         self._shadow_calls = ShadowCalls(
             detached, context.agent_routes, context.store, context.clock, context.metrics
         )
+        self._dialect_changes = DialectChanges(
+            detached,
+            context.agent_routes,
+            context.registry,
+            context.drift_recorder,
+            context.store,
+            context.clock,
+        )
+        context.agent_resolver.on_change(self._dialect_changes.note)
         self._rollback_watch = RollbackWatch(
             context.routing,
             context.store.comparisons,
@@ -115,6 +126,7 @@ class BridgeRole:
         try:
             yield
         finally:
+            await self._dialect_changes.close()
             await self._shadow_calls.close()
             await self._rollback_watch.close()
 
@@ -154,6 +166,7 @@ class ExecutorRole:
             traces=context.traces,
             events_topic=context.settings.events_topic if context.settings.uses_kafka else "",
             reply_timeout=context.settings.reply_timeout or None,
+            max_run_bytes=context.settings.max_run_bytes,
         )
         self.parts: list[CommitPart] = [timers, schedules, driver]
         self.retention = Retention(

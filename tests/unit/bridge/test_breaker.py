@@ -72,6 +72,7 @@ VERDICTS = {
 }
 # No call ends with one of these.
 OF_RUNS = {
+    "run_too_large",
     "expression_failed",
     "output_failed",
     "outcome_unknown",

@@ -44,6 +44,26 @@ async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(executor: Execu
     assert [again[run_id] is loaded[run_id] for run_id in ids] == [False, True, True]
 
 
+async def test_what_is_kept_is_bounded_by_its_size_too(executor: ExecutorHarness) -> None:
+    ids = [await executor.start(ONE) for _ in range(3)]
+    woken = [WokenRun(run_id, 1, []) for run_id in ids]
+    async with executor.store.transaction() as tx:
+        size = (await RunStateCache(executor.workflows).load(tx, woken))[ids[0]].size_bytes
+        states = RunStateCache(executor.workflows, max_bytes=3 * size)
+        loaded = await states.load(tx, woken)
+        loaded[ids[1]].input = b"1" * (size + 1)
+        loaded[ids[2]].input = b"1" * (3 * size + 1)
+        for run_id in ids:
+            states.keep(loaded[run_id])
+        again = await states.load(tx, woken)
+        assert [again[run_id] is loaded[run_id] for run_id in ids] == [True, True, False]
+        loaded[ids[1]].input = b"1" * (2 * size + 1)
+        for run_id in ids[:2]:
+            states.keep(loaded[run_id])
+        again = await states.load(tx, woken)
+    assert [again[run_id] is loaded[run_id] for run_id in ids] == [False, True, False]
+
+
 async def test_a_finished_run_is_not_kept(executor: ExecutorHarness) -> None:
     run_id = await executor.start(ONE)
     states = RunStateCache(executor.workflows)

@@ -81,9 +81,13 @@ class MachineHarness:
         self.timers: dict[str, StartTimer] = {}
         # What the settings say of a question's deadline.
         self.reply_timeout: timedelta | None = None
+        # And of the size of a run.
+        self.max_bytes: int | None = None
 
     def take(self, *inputs: Input) -> Turn:
-        turn = decide(self.state, inputs, self.now, reply_timeout=self.reply_timeout)
+        turn = decide(
+            self.state, inputs, self.now, reply_timeout=self.reply_timeout, max_bytes=self.max_bytes
+        )
         self.state.version += 1
         self.events += turn.events
         self.times += [self.now] * len(turn.events)

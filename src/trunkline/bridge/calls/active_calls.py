@@ -16,6 +16,7 @@ from trunkline.bridge.calls.results import CallExchanges, CallProgress, CallResu
 from trunkline.messages import StepError, fix_for
 from trunkline.stores.base import ClaimedTask, TaskKey
 from trunkline.telemetry import log_events
+from trunkline.transports.answer_memory import CALL_MEMORY, CallMemory, MemoryBudget
 
 
 class TaskCaller(Protocol):
@@ -41,8 +42,10 @@ class TaskCaller(Protocol):
 
 
 class ActiveCalls:
-    def __init__(self, runner: TaskCaller) -> None:
+    def __init__(self, runner: TaskCaller, memory: MemoryBudget | None = None) -> None:
+        """`memory`: what the answers of the calls take together until their results are stored."""
         self._runner = runner
+        self._budget = memory or MemoryBudget()
         self._tasks: dict[TaskKey, asyncio.Task[None]] = {}
         self._cancelling_remote: dict[asyncio.Task[None], TaskKey] = {}
         # Tasks that agents have taken while they are called.
@@ -61,6 +64,11 @@ class ActiveCalls:
     def in_flight(self) -> int:
         return len(self._tasks) + len(self._cancelling_remote)
 
+    @property
+    def has_memory(self) -> bool:
+        """False while calls wait for the memory that their answers need."""
+        return self._budget.has_room
+
     def has(self, key: TaskKey) -> bool:
         """Whether the task is called here, or has updates that are not written yet."""
         return (
@@ -75,6 +83,10 @@ class ActiveCalls:
         self._tasks[claim.key] = task
 
     async def _call(self, claim: ClaimedTask) -> None:
+        memory = CallMemory(self._budget)
+        # Of this asyncio task alone.
+        CALL_MEMORY.set(memory)
+        result: CallResult | None = None
         try:
             result = await self._runner.call(claim, self._add_update)
         except asyncio.CancelledError:
@@ -92,8 +104,18 @@ class ActiveCalls:
             self._remote_tasks.pop(claim.key, None)
             self._cancelled.pop(claim.key, None)
             self._note_idle()
+            if result is None:
+                memory.release()
         if result is not None:
+            result.memory = memory
             self._add_update(result)
+
+    def discard_written(self, number: int) -> None:
+        """So many of the first updates are stored: their answers take no more memory."""
+        for update in self.updates[:number]:
+            if isinstance(update, CallResult) and update.memory is not None:
+                update.memory.release()
+        del self.updates[:number]
 
     def cancel(self, claim: ClaimedTask) -> None:
         """Stops one of our calls; if the agent already has a remote task, it is asked to cancel that first."""
@@ -126,6 +148,8 @@ class ActiveCalls:
                 continue
             answer = update.answer
             if answer.poll_at is not None:
+                if update.memory is not None:
+                    update.memory.release()
                 self.updates[index] = CallExchanges(claim=update.claim, exchanges=update.exchanges)
                 self.cancel_remote(
                     msgspec.structs.replace(claim, remote_task_id=answer.remote_task_id), ended=True

@@ -18,6 +18,7 @@ from trunkline.clock import Instant
 from trunkline.messages import ERROR_CODES, AgentResult, AgentTask, StepError, fix_for
 from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
+from trunkline.transports.answer_memory import CallMemory
 
 log = structlog.stdlib.get_logger()
 
@@ -54,6 +55,8 @@ class CallResult(msgspec.Struct, kw_only=True):
     exchanges: list[ExchangeRecord]
     # Where it went, if the agent's migration gave the run a choice.
     route: Route | None = None
+    # What its answer holds of the memory for answers, until the result is stored.
+    memory: CallMemory | None = None
 
 
 class CallExchanges(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ DIALECTS: Sequence[Rule] = (
         name="pinned-dialect-is-kept",
         breaks="An agent is called in a dialect other than the one that the operator pinned.",
         symbol="trunkline.bridge.agents.negotiation:DialectNegotiator.alternatives",
-        change=Drop("if statement"),
+        change=Drop("if statement", 1, of=2),
         caught_by=(f"{_DIALECTS}::test_a_pinned_dialect_is_never_left[embedded]",),
     ),
 )

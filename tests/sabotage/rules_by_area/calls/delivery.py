@@ -53,7 +53,7 @@ DELIVERY: Sequence[Rule] = (
         name="answer-of-the-next-turn",
         breaks="An answer that arrives while a turn waits for the store is lost.",
         symbol="trunkline.bridge.answer_writer:AnswerWriter.committed",
-        change=Change("del statement", becomes="it.targets[0].value.clear()"),
+        change=Change("argument", 1, of=1, becomes="len(self._calls.updates)"),
         caught_by=(f"{_WORKER}::test_an_answer_that_comes_during_a_turn_waits_for_the_next",),
     ),
     Rule(
@@ -99,7 +99,7 @@ DELIVERY: Sequence[Rule] = (
         name="stop-claims-nothing",
         breaks="A bridge that is shutting down starts calls that it has to abandon.",
         symbol="trunkline.bridge.task_claimer:TaskClaimer.work",
-        change=Change("assigned value", 3, of=9, becomes="True"),
+        change=Change("assigned value", 3, of=10, becomes="True"),
         caught_by=(f"{_WORKER}::test_a_bridge_that_is_to_stop_claims_nothing_more",),
     ),
     Rule(

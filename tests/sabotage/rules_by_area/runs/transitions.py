@@ -186,7 +186,7 @@ TRANSITIONS: Sequence[Rule] = (
         name="final-states-are-final",
         breaks="A finished run continues.",
         symbol="trunkline.machine.decide:decide",
-        change=Change("condition", 1, of=3, becomes="True"),
+        change=Change("condition", 1, of=5, becomes="True"),
         caught_by=(f"{_STEERING}::test_final_states_are_final",),
     ),
     Rule(

@@ -9,6 +9,7 @@ from tests.sabotage.rule import Rule
 
 _SLOTS = "tests/unit/serving/test_acceptor.py"
 _EXHAUSTED = "tests/scenarios/hostile/test_exhausted_descriptors.py"
+_MEMORY = "tests/unit/transports/test_answer_memory.py"
 _CONNECTIONS = "tests/scenarios/api/test_connections.py"
 
 CONNECTIONS: Sequence[Rule] = (
@@ -100,6 +101,47 @@ CONNECTIONS: Sequence[Rule] = (
         change=Change("condition", becomes="False"),
         caught_by=(
             "tests/contract/stores/test_push_notifications.py::test_notifications_without_pause_wait_for_the_interval[sqlite]",
+        ),
+    ),
+    Rule(
+        name="answers-share-a-budget",
+        breaks="A hundred large answers at the same time take gigabytes, and the process is killed.",
+        symbol="trunkline.transports.answer_memory:MemoryBudget.take",
+        change=Change("operand", 2, of=4, becomes="True"),
+        caught_by=(f"{_MEMORY}::test_calls_wait_in_order_until_there_is_memory_for_them",),
+    ),
+    Rule(
+        name="memory-until-the-result-is-stored",
+        breaks="Answers that wait for a slow store take as much memory as they like.",
+        symbol="trunkline.bridge.calls.active_calls:ActiveCalls._call",
+        change=Change("condition", 3, of=4, becomes="True"),
+        caught_by=(
+            "tests/unit/bridge/calls/test_active_calls.py::test_an_answer_keeps_its_memory_until_its_result_is_stored",
+        ),
+    ),
+    Rule(
+        name="waiting-for-memory-costs-no-time",
+        breaks="A call that waits for memory loses its attempt to its timeout.",
+        symbol="trunkline.transports.answer_memory:_pause",
+        change=Drop("call statement", 1, of=1),
+        caught_by=(f"{_MEMORY}::test_the_timeout_of_a_call_stands_still_while_it_waits",),
+    ),
+    Rule(
+        name="runs-have-a-size",
+        breaks="One large answer that a loop passes to each item fills the disk.",
+        symbol="trunkline.machine.decide:_may_begin",
+        change=Change("operand", 4, of=7, becomes="False"),
+        caught_by=(
+            "tests/unit/machine/test_run_size.py::test_a_large_output_that_each_item_gets_ends_the_run_before_all_items_have_it",
+        ),
+    ),
+    Rule(
+        name="kept-states-have-a-size",
+        breaks="Two thousand large runs in progress keep gigabytes in memory.",
+        symbol="trunkline.executor.run_state_cache:RunStateCache.keep",
+        change=Change("operand", 2, of=2, becomes="False"),
+        caught_by=(
+            "tests/unit/executor/test_run_state_cache.py::test_what_is_kept_is_bounded_by_its_size_too",
         ),
     ),
     Rule(

@@ -14,6 +14,7 @@ from trunkline.clock import Instant
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
 from trunkline.stores.base import ClaimedTask, TaskAnswer, TaskKey
 from trunkline.telemetry import log_events
+from trunkline.transports.answer_memory import CALL_MEMORY, MemoryBudget
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +74,17 @@ class HangingRunner(FailingRunner):
         return self.cancelled(claim)
 
 
+class LargeAnswerRunner(FailingRunner):
+    """Takes memory for its agent's answer."""
+
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallResult:
+        del report
+        memory = CALL_MEMORY.get()
+        assert memory is not None
+        await memory.take(10)
+        return self.cancelled(claim)
+
+
 def results(calls: ActiveCalls) -> list[tuple[str, str | None]]:
     found = [item.result for item in calls.updates if not isinstance(item, CallExchanges)]
     return [(item.status, item.error and item.error.code) for item in found if item is not None]
@@ -111,3 +123,13 @@ async def test_a_call_that_is_broken_off_ends_when_its_agent_has_confirmed() -> 
     invoker.confirms.set()
     assert await calls.drain(60) == 0
     assert results(calls) == [("cancelled", None)]
+
+
+async def test_an_answer_keeps_its_memory_until_its_result_is_stored() -> None:
+    budget = MemoryBudget(100)
+    calls = ActiveCalls(LargeAnswerRunner(), budget)
+    calls.start(CLAIM)
+    assert await calls.drain(60) == 0
+    assert budget.taken_bytes == 10
+    calls.discard_written(1)
+    assert (budget.taken_bytes, calls.updates) == (0, [])

@@ -7,6 +7,7 @@ the one place that works around it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -16,6 +17,29 @@ Value: TypeAlias = str | bytes | int | float | None
 # The statement decides what a column holds; no checker can know.
 Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
+
+# Statements with more than this are run in a thread: copying it would keep the event loop from everything else.
+LARGE_BYTES = 1024 * 1024
+
+
+async def run_statements(work: Callable[[], T], size_bytes: int) -> T:
+    """
+    Runs statements whose values have so many bytes together, in a thread if they are many.
+
+    It ends with the statements, whatever happens to the caller: until then nobody else may use the connection.
+    """
+    if size_bytes <= LARGE_BYTES:
+        return work()
+    running = asyncio.get_running_loop().run_in_executor(None, work)
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as exc:
+            cancelled = exc
+    if cancelled is not None:
+        raise cancelled
+    return running.result()
 
 
 def rows(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:

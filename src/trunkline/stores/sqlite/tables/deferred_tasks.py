@@ -13,7 +13,7 @@ import apsw
 
 from trunkline.stores.port.tasks import ClaimedTask, QueuedTask
 from trunkline.stores.rows.tasks import key_of, queued_task_values
-from trunkline.stores.sqlite.database.statements import changes_of_many, execute_many, first
+from trunkline.stores.sqlite.database.statements import changes_of_many, execute_many, first, run_statements
 from trunkline.stores.sqlite.tables.agent_limits import ClaimBudget
 
 # Such an agent cannot be called or polled: its secret was not copied when the store was moved.
@@ -56,7 +56,7 @@ class DeferredTasks:
             execute_many(self._db, _PUT, [queued_task_values(item) for item in self._held])
             self._held = []
 
-    def claim(self, owner: str, limit: int, budget: ClaimBudget) -> list[ClaimedTask] | None:
+    async def claim(self, owner: str, limit: int, budget: ClaimBudget) -> list[ClaimedTask] | None:
         """
         Write and claim those that are held, as far as their agents have free slots.
 
@@ -66,10 +66,10 @@ class DeferredTasks:
             self.write()
             return None
         claimable = self._within_slots(budget)
-        written = changes_of_many(
-            self._db,
-            _INSERT_CLAIMED,
-            [(*queued_task_values(item), owner) for item in claimable],
+        rows = [(*queued_task_values(item), owner) for item in claimable]
+        written = await run_statements(
+            lambda: changes_of_many(self._db, _INSERT_CLAIMED, rows),
+            sum(len(item.payload) for item in claimable),
         )
         self.write()
         # One that was there already stays as it is.

@@ -40,6 +40,7 @@ from trunkline.stores.sqlite.database.statements import (
     first,
     query_many,
     rows,
+    run_statements,
 )
 from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
 from trunkline.stores.sqlite.tables.input_queue import SqliteInputQueue
@@ -263,7 +264,11 @@ class SqliteRunWrites(SqliteWrites):
         return [*((record, []) for record in new), *(run for run in old if run is not None)]
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
-        written = changes_of_many(self._db, _UPDATE_RUN, [transition_values(each) for each in transitions])
+        size_bytes = sum(each.state.size_bytes for each in transitions)
+        written = await run_statements(
+            lambda: changes_of_many(self._db, _UPDATE_RUN, [transition_values(each) for each in transitions]),
+            size_bytes,
+        )
         changed_elsewhere: set[RunId] = set()
         steps: list[tuple[Value, ...]] = []
         events: list[tuple[Value, ...]] = []
@@ -283,7 +288,7 @@ class SqliteRunWrites(SqliteWrites):
                 tasks.append(task)
         if tasks:
             execute_many(self._db, _UPDATE_TASK, tasks)
-        execute_many(self._db, _UPSERT_STEP, steps)
+        await run_statements(lambda: execute_many(self._db, _UPSERT_STEP, steps), size_bytes)
         execute_many(self._db, _INSERT_EVENT, events)
         for transition in transitions:
             state = transition.state

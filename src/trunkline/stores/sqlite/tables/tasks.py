@@ -167,7 +167,7 @@ class SqliteTaskWrites(SqliteWrites):
             self._changes.no_poll_before = self._first_poll()
         room = limit - len(due)
         budget = ClaimBudget(self._db, self._now)
-        queued = None if pools is not None else self._held.claim(owner, room, budget)
+        queued = None if pools is not None else await self._held.claim(owner, room, budget)
         if queued is None:
             self._held.write()
             queued = self._claim_queued(owner, room, wanted, budget)

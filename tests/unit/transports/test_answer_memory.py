@@ -1,0 +1,87 @@
+"""The memory that answers in flight share: in order, given back by every end, and never waited for with a share."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from trunkline.transports.answer_memory import CallMemory, MemoryBudget
+
+pytestmark = pytest.mark.anyio
+
+
+async def begun(task: asyncio.Task[None], budget: MemoryBudget) -> None:
+    """Until it waits."""
+    while budget.has_room and not task.done():
+        await asyncio.sleep(0)
+
+
+async def test_calls_wait_in_order_until_there_is_memory_for_them() -> None:
+    budget = MemoryBudget(100)
+    first, second, small = (CallMemory(budget) for _ in range(3))
+    await first.take(60)
+    waiting = asyncio.create_task(second.take(60))
+    await begun(waiting, budget)
+    behind = asyncio.create_task(small.take(10))
+    await asyncio.sleep(0)
+    assert [task.done() for task in (waiting, behind)] == [False, False]
+    first.release()
+    await asyncio.gather(waiting, behind)
+    assert budget.taken_bytes == 70
+    assert budget.has_room
+
+
+async def test_an_answer_larger_than_the_budget_gets_all_of_it() -> None:
+    budget = MemoryBudget(100)
+    call = CallMemory(budget)
+    await call.take(1_000)
+    assert budget.taken_bytes == 100
+    call.release()
+    call.release()
+    assert budget.taken_bytes == 0
+
+
+async def test_a_call_that_takes_again_gives_back_first() -> None:
+    """Two calls that hold something while they wait for more would wait for each other."""
+    budget = MemoryBudget(100)
+    call = CallMemory(budget)
+    await call.take(80)
+    await call.take(90)
+    call.shrink(30)
+    assert budget.taken_bytes == 30
+
+
+@pytest.mark.parametrize("is_granted", [False, True])
+async def test_a_call_that_is_cancelled_while_it_waits_takes_nothing(is_granted: bool) -> None:
+    budget = MemoryBudget(100)
+    first, second, third = (CallMemory(budget) for _ in range(3))
+    await first.take(100)
+    waiting = asyncio.create_task(second.take(100))
+    await begun(waiting, budget)
+    if is_granted:
+        first.release()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    first.release()
+    assert budget.taken_bytes == 0
+    await third.take(100)
+
+
+async def test_the_timeout_of_a_call_stands_still_while_it_waits() -> None:
+    budget = MemoryBudget(100)
+    first, second = CallMemory(budget), CallMemory(budget)
+    await first.take(100)
+    timeouts: list[asyncio.Timeout] = []
+
+    async def call() -> None:
+        async with asyncio.timeout(600) as timeout:
+            timeouts.append(timeout)
+            await second.take(100, timeout)
+
+    waiting = asyncio.create_task(call())
+    await begun(waiting, budget)
+    assert timeouts[0].when() is None
+    first.release()
+    await waiting
+    assert timeouts[0].when() is not None
