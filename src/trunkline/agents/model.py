@@ -44,6 +44,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pushes: bool = False
     # A part of every request where one address serves several (A2A 1.0).
     tenant: str | None = None
+    # It was Simple A2A before, which sends the whole input, so messages carry it, too (`input_mode: json`).
+    whole_input: bool = False
     tried: tuple[DialectProbe, ...] = ()
 
 

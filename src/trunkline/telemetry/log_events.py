@@ -42,6 +42,8 @@ SHADOW_CRASHED = "shadow_crashed"
 COMPARISONS_LOST = "comparisons_lost"
 CARD_CHANGED = "card_changed"
 GRADE_CHANGED = "grade_changed"
+DIALECT_CHANGED = "dialect_changed"
+RECORDED_CALL_REPEATED = "recorded_call_repeated"
 
 # runs
 RUN_STARTED = "run_started"

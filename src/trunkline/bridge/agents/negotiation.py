@@ -8,7 +8,7 @@ known, a call costs nothing more: whether the card has changed is checked in the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Protocol, Self, TypeAlias
@@ -35,7 +35,9 @@ from trunkline.protocols import (
     negotiate,
     negotiate_pinned,
     next_card_url,
+    validate_protocol_config,
 )
+from trunkline.protocols.negotiate import WITHOUT_CARD
 from trunkline.telemetry import log_events
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import Transport, TransportError
@@ -46,6 +48,9 @@ log = structlog.stdlib.get_logger()
 _Endpoint: TypeAlias = "tuple[str, str, str | None, bool]"
 # How long a card counts as unchanged: one request in this time, whatever the load.
 CARD_FRESH_FOR = timedelta(minutes=5)
+_WHOLE_INPUT = (
+    "It answered in Simple A2A before, so it gets the whole input. Set input_mode for another form."
+)
 # Of the evidence; more of it does not help.
 _MAX_PROBES = 20
 # Dialects that one call tries; a card may name any number.
@@ -71,6 +76,19 @@ class DialectStore(Protocol):
         """False: the agent has changed meanwhile. Raises `Unavailable`."""
         ...
 
+    async def has_answered_in(self, agent: Agent, dialect: Dialect) -> bool:
+        """Whether a call has succeeded since the agent was found to speak it. Raises `Unavailable`."""
+        ...
+
+
+# Told of an agent that has answered in the first dialect and speaks the second one now.
+ChangeObserver: TypeAlias = Callable[[Agent, Dialect, Dialect], None]
+
+
+def _ignore_change(agent: Agent, before: Dialect, after: Dialect) -> None:
+    """Nothing compares the dialects."""
+    del agent, before, after
+
 
 class DialectNegotiator:
     """Used with `async with`, it cancels its background checks at the end."""
@@ -87,6 +105,10 @@ class DialectNegotiator:
         # When to ask for an agent's card again.
         self._due: dict[str, Instant] = {}
         self._background: set[asyncio.Task[None]] = set()
+        self._note_change: ChangeObserver = _ignore_change
+
+    def on_change(self, note: ChangeObserver) -> None:
+        self._note_change = note
 
     async def __aenter__(self) -> Self:
         return self
@@ -119,7 +141,8 @@ class DialectNegotiator:
         async with self._lock(agent):
             found, probes = await self._read_cards(agent, credentials, None)
             self._invalidated.discard(agent.id)
-            return await self._record(agent, _as_dialect(found, self._clock.now(), probes))
+            known = await self._stored_dialect(agent)
+            return await self._record(agent, _as_dialect(found, self._clock.now(), probes), known)
 
     def invalidate(self, agent: Agent) -> None:
         """Reads the card again before the next call: the agent may have been upgraded."""
@@ -171,7 +194,10 @@ class DialectNegotiator:
         for alternative in (*(() if known is None else (known,)), fresh, *others):
             distinct.setdefault(_endpoint(alternative), alternative)
         distinct.pop(_endpoint(refused), None)
-        return list(distinct.values())[:_MAX_ALTERNATIVES]
+        others_left = list(distinct.values())[:_MAX_ALTERNATIVES]
+        if not await self._gets_whole_input(agent, refused):
+            return others_left
+        return [_with_whole_input(each) for each in others_left]
 
     def with_refusal(self, alternative: Dialect, refused: Dialect, because: str) -> Dialect:
         """The dialect that is tried next, with the evidence that the one before it was refused as well."""
@@ -183,7 +209,7 @@ class DialectNegotiator:
         self._invalidated.discard(agent.id)
         known = await self._stored_dialect(agent)
         if known is None or _endpoint(known) != _endpoint(dialect):
-            await self._record(agent, dialect)
+            await self._record(agent, dialect, known)
 
     def _lock(self, agent: Agent) -> asyncio.Lock:
         return self._locks.setdefault(agent.id, asyncio.Lock())
@@ -212,7 +238,22 @@ class DialectNegotiator:
             # What is pinned is known without a card; what else the card says is read later.
             return _pinned(agent, self._clock.now(), f" {exc.error.message}")
         self._invalidated.discard(agent.id)
-        return await self._record(agent, _as_dialect(found, self._clock.now(), probes))
+        return await self._record(agent, _as_dialect(found, self._clock.now(), probes), known)
+
+    async def _gets_whole_input(self, agent: Agent, before: Dialect) -> bool:
+        """Whether the agent got the whole input in a dialect, and so perhaps reads nothing else."""
+        if "input_mode" in (agent.protocol_config or {}):
+            return False
+        if before.protocol != WITHOUT_CARD:
+            return before.whole_input
+        return await self._has_answered(agent, before)
+
+    async def _has_answered(self, agent: Agent, dialect: Dialect) -> bool:
+        try:
+            return await self._store.has_answered_in(agent, dialect)
+        except Unavailable as exc:
+            _note_unavailable(exc)
+            return False
 
     async def _read_cards(
         self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None
@@ -254,13 +295,15 @@ class DialectNegotiator:
                         return
                     found, probes = _negotiated(agent, [fetch], self._tokens.redaction(credentials)), (probe,)
                 if found.card_url is not None:
-                    await self._record(agent, _as_dialect(found, self._clock.now(), probes))
+                    await self._record(agent, _as_dialect(found, self._clock.now(), probes), dialect)
         except DialectUnclear as exc:
             # The calls go on as before: the agent may still take them.
             log.warning(log_events.CARD_NOT_USED, agent_name=agent.name, reason=exc.error.message)
 
-    async def _record(self, agent: Agent, dialect: Dialect) -> Dialect:
+    async def _record(self, agent: Agent, dialect: Dialect, before: Dialect | None) -> Dialect:
         self._due[agent.id] = after(self._clock.now(), CARD_FRESH_FOR)
+        if before is not None and await self._gets_whole_input(agent, before):
+            dialect = _with_whole_input(dialect)
         try:
             await self._store.record_dialect(agent, dialect)
         except Unavailable as exc:
@@ -272,7 +315,15 @@ class DialectNegotiator:
             protocol=dialect.protocol,
             evidence=dialect.evidence,
         )
+        await self._note_other_protocol(agent, before, dialect)
         return dialect
+
+    async def _note_other_protocol(self, agent: Agent, before: Dialect | None, dialect: Dialect) -> None:
+        """Without an answer in the dialect before, that was only a guess."""
+        if before is None or before.protocol == dialect.protocol or agent.protocol != AUTO:
+            return
+        if await self._has_answered(agent, before):
+            self._note_change(agent, before, dialect)
 
 
 def reads_card(agent: Agent) -> bool:
@@ -308,6 +359,14 @@ def _negotiated(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction
 
 def _endpoint(dialect: Dialect) -> _Endpoint:
     return dialect.protocol, dialect.url, dialect.tenant, dialect.streams
+
+
+def _with_whole_input(dialect: Dialect) -> Dialect:
+    if dialect.whole_input or validate_protocol_config(dialect.protocol, {"input_mode": "json"}):
+        return dialect
+    return msgspec.structs.replace(
+        dialect, whole_input=True, evidence=f"{dialect.evidence.rstrip('.')}. {_WHOLE_INPUT}"
+    )
 
 
 def _pinned(agent: Agent, at: Instant, remark: str = "") -> Dialect:

@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline.agents import AUTO, Agent, Dialect
 from trunkline.agents.authentication.auth_config import Credentials, credentials
-from trunkline.bridge.agents.negotiation import DialectNegotiator, DialectUnclear
+from trunkline.bridge.agents.negotiation import ChangeObserver, DialectNegotiator, DialectUnclear
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.wire.exchanges import AuxiliaryRecorder
 from trunkline.errors import ConfigurationError, Invalid
@@ -92,6 +92,10 @@ class AgentResolver:
         self._headers = {**_HEADERS, **headers}
         self._cache: dict[str, ResolvedAgent] = {}
 
+    def on_change(self, note: ChangeObserver) -> None:
+        """`note` learns of agents that were updated in place."""
+        self._negotiator.on_change(note)
+
     async def resolve(self, agent: Agent, note: AuxiliaryRecorder | None = None) -> ResolvedAgent | StepError:
         """`note` gets each request that had to be made to find out which dialect the agent speaks."""
         kept = self._cache.get(agent.name)
@@ -169,6 +173,8 @@ class AgentResolver:
         config = agent.protocol_config or {}
         if dialect.tenant is not None:
             config = {"tenant": dialect.tenant, **config}
+        if dialect.whole_input:
+            config = {"input_mode": "json", **config}
         try:
             adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, config)
         except Invalid as exc:

@@ -113,6 +113,11 @@ class _TargetDialectStore:
         self._agent = msgspec.structs.replace(agent, dialect=dialect)
         return True
 
+    async def has_answered_in(self, agent: Agent, dialect: Dialect) -> bool:
+        """The target's configuration says how it gets its input; its migration compares what it answers."""
+        del agent, dialect
+        return False
+
 
 def _is_outdated(agent: Agent, revision: MigrationRevision) -> bool:
     """Whether this is the agent from before its migration finished: rows are cached for two seconds."""

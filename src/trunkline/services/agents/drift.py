@@ -1,5 +1,5 @@
 """
-Drift of agents: a card that has changed, a check with another grade.
+Drift of agents: a card that has changed, a check with another grade, another dialect.
 
 Each becomes an agent event, once, in the transaction that has seen it, and is counted.
 """
@@ -11,6 +11,7 @@ import structlog
 
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.check_reports import AgentCheckReport, CheckTarget, drift_between
+from trunkline.agents.migration.comparison import AnswerComparison
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import encode
 from trunkline.stores.base import Store, Transaction
@@ -28,6 +29,7 @@ KEPT_CHECKS = 50
 _LOGGED: dict[AgentEventKind, str] = {
     "card_changed": log_events.CARD_CHANGED,
     "grade_changed": log_events.GRADE_CHANGED,
+    "dialect_changed": log_events.DIALECT_CHANGED,
 }
 _reports = msgspec.json.Decoder(AgentCheckReport)
 
@@ -38,6 +40,17 @@ class CardChange(msgspec.Struct, frozen=True, kw_only=True):
     before: str | None
     digest: str | None
     card_url: str | None = None
+
+
+class DialectChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The data of an event `dialect_changed`: the agent was updated in place."""
+
+    before: str
+    after: str
+    # How many recorded calls were sent again; None: the agent is not declared repeatable.
+    compared: int | None = None
+    # Those whose answer is not the recorded one.
+    differing: list[AnswerComparison] = []
 
 
 _card_changes = msgspec.json.Decoder(CardChange)
@@ -77,6 +90,13 @@ class DriftRecorder:
         if target is None:
             self._metrics.show_grade(agent.name, report.grade)
         return record
+
+    async def record_dialect_change(self, agent: Agent, change: DialectChange) -> None:
+        event = _event(agent, "dialect_changed", _dialect_words(change), encode(change))
+        async with self._store.transaction() as tx:
+            await tx.agent_events.lock()
+            written = await tx.agent_events.put([event])
+        self.report_events(written)
 
     def report_events(self, events: list[AgentEvent]) -> None:
         """To be called when they are committed."""
@@ -137,6 +157,28 @@ def _card_words(change: CardChange) -> str:
     if change.digest is None:
         return "The agent no longer has a card."
     return "The agent now has a card." if change.before is None else "The agent's card has changed."
+
+
+def _dialect_words(change: DialectChange) -> str:
+    changed = f"The agent was updated in place: it spoke {change.before}, and now speaks {change.after}."
+    if change.compared is None:
+        why = "because the agent is not declared repeatable"
+        return f"{changed} Its answers were not compared with recorded ones, {why}."
+    if not change.compared:
+        return f"{changed} There is no recorded call to compare its answers with."
+    if not change.differing:
+        return f"{changed} It answers {change.compared} recorded calls as before."
+    return (
+        f"{changed} Its outputs have changed: it answers {len(change.differing)} of {change.compared} recorded calls "
+        f"differently. {_first_difference(change.differing[0])}"
+    )
+
+
+def _first_difference(comparison: AnswerComparison) -> str:
+    if comparison.new_error is not None:
+        return f"First: it failed: {comparison.new_error}"
+    first = comparison.differences[0]
+    return f"First: {first.path} was {first.old or 'missing'} and is {first.new or 'missing'}."
 
 
 def _event(agent: Agent, kind: AgentEventKind, why: str, data: bytes) -> NewAgentEvent:

@@ -36,6 +36,8 @@ log = structlog.stdlib.get_logger()
 
 # Each try lost a race with another change; more in a row is not an accident.
 _MAX_TRIES = 10
+# Of an agent: among them is one that succeeded, if it answers at all.
+_LAST_CALLS = 20
 _FIXED_MEANWHILE = (
     "its url, protocol, protocol_config, transport, endpoint_override, allow_card_origin and "
     "repeatable cannot be changed"
@@ -138,6 +140,11 @@ class AgentRegistry:
         if self._drifts is not None:
             self._drifts.report_events(news)
         return written
+
+    async def has_answered_in(self, agent: Agent, dialect: Dialect) -> bool:
+        """Whether a call has succeeded since the agent was found to speak this dialect."""
+        calls = await self._store.activity.calls(agent.name, limit=_LAST_CALLS)
+        return any(call.outcome == "success" and call.ended_at >= dialect.decided_at for call in calls)
 
     def secret_of(self, agent: Agent) -> JsonObject | None:
         """The `auth_config`, for the bridge alone; `ConfigurationError` when it cannot be opened."""

@@ -16,7 +16,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 
 # `migration`: the data is the whole state of the agent's migration from then on.
-AgentEventKind = Literal["migration", "card_changed", "grade_changed"]
+AgentEventKind = Literal["migration", "card_changed", "grade_changed", "dialect_changed"]
 
 
 class NewAgentEvent(msgspec.Struct, frozen=True, kw_only=True):
