@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.resources import read_resource
 
-from trunkline.api.resources.run_logs import LogPage
+from trunkline.api.resources.runs import LogPage
 from trunkline.jsontypes import Json, decode
 from trunkline.testing import RunningSystem, ScriptedAgent, simple_error, simple_success
 

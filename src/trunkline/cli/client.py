@@ -8,14 +8,13 @@ last event seen.
 from __future__ import annotations
 
 import http.client
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.failures import ServerUnreachable
-from trunkline.cli.http_client import RestRequest, with_query
+from trunkline.cli.http_client import RestRequest, read_json, with_query
 from trunkline.cli.rest_calls import API, FLEET_SECONDS, YAML_TYPE, Page, segment
 from trunkline.cli.trigger_calls import TriggerCalls
 from trunkline.sse import SseEvent, SseParser
@@ -34,8 +33,13 @@ if TYPE_CHECKING:
         MigrationOutcome,
         MigrationStatus,
     )
-    from trunkline.api.resources.run_logs import LogLineResource
-    from trunkline.api.resources.runs import EventResource, RunResource, RunSummary, StepResource
+    from trunkline.api.resources.runs import (
+        EventResource,
+        LogLineResource,
+        RunResource,
+        RunSummary,
+        StepResource,
+    )
     from trunkline.api.resources.secrets import SecretResource
     from trunkline.api.resources.system import AuditEntryResource, SystemState
     from trunkline.api.resources.workflows import SavedWorkflow, WorkflowItem, WorkflowResource
@@ -280,7 +284,7 @@ class Client(TriggerCalls):
         with self._http.open(request, timeout=STREAM_SILENCE_SECONDS) as response:
             for line in self._http.lines(response):
                 if line.strip():
-                    yield cast("AuditEntryResource", json.loads(line))
+                    yield cast("AuditEntryResource", read_json(line))
 
     # What happens in a run
 
@@ -298,7 +302,7 @@ class Client(TriggerCalls):
                 for message in self._stream(run_id, last_id, until):
                     away_since = None
                     last_id = message.id
-                    event = cast("EventResource", json.loads(message.data.decode(errors="replace")))
+                    event = cast("EventResource", read_json(message.data.decode(errors="replace")))
                     yield event
                     if event["type"] in FINAL_EVENTS:
                         return

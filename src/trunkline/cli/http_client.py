@@ -148,11 +148,23 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+def read_json(text: str | bytes) -> Json:
+    """Raises `ValueError`. An integer with more digits than Python converts is read as its text."""
+    return cast("Json", json.loads(text, parse_int=_integer))
+
+
+def _integer(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
+
+
 def _decode(body: bytes, response: http.client.HTTPResponse) -> Json:
     if not body:
         return None
     try:
-        return cast("Json", json.loads(body))
+        return read_json(body)
     except ValueError as error:
         kind = response.getheader("Content-Type") or "no content type"
         raise CliError(
@@ -163,7 +175,7 @@ def _decode(body: bytes, response: http.client.HTTPResponse) -> Json:
 
 def _problem(response: http.client.HTTPResponse) -> Problem:
     try:
-        value = json.loads(response.read())
+        value = read_json(response.read())
     except (OSError, http.client.HTTPException, ValueError):
         value = None
     if isinstance(value, dict):

@@ -65,7 +65,8 @@ def _read(text: bytes, path: str, what: str) -> Json:
     # A dialect passes an output on as text that it has not read to the end: this may be the first who does.
     try:
         return decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:
+        # ValueError: not UTF-8, or an integer with more digits than Python converts.
         raise ExpressionError(f"{what} cannot be read as JSON: {exc}", path) from exc
 
 

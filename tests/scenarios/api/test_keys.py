@@ -234,7 +234,8 @@ async def test_a_key_opens_nothing_once_it_has_expired(tmp_path: Path) -> None:
             refused = await system.call("GET", "/runs", headers=bearer(key))
             async with asyncio.timeout(AMPLE_SECONDS):
                 await stream.content.read()
-    assert (refused.status, refused.json["detail"]) == (401, "The API key guest has expired.")
+    assert refused.status == 401
+    assert refused.json["detail"] == "The API key guest has expired."
 
 
 async def test_an_admin_creates_lists_and_revokes_keys_over_rest(tmp_path: Path) -> None:
@@ -322,7 +323,7 @@ async def test_the_last_use_of_a_key_is_kept(tmp_path: Path) -> None:
         assert refused.status == 403
     async with keys_of(tmp_path) as keys:
         found = {key.name: key.last_used_at for key in await keys.list()}
-    # The rest is written at the stop; a refused request is no use.
+    # The rest is written at the stop. A refused request does not count.
     assert found["admin"] is not None
     assert rfc3339(found["admin"]) >= used_at
     assert found["idle"] is None

@@ -78,8 +78,7 @@ _PROBLEMS = {
     412: "`If-Match` does not match the current version.",
     413: "The body is too large.",
     422: "The request is invalid. `errors` lists the invalid values.",
-    429: "Too many requests of this kind. `Retry-After` says when to try again.",
-    429: "The API key sends too many requests. `Retry-After` says when to try again.",
+    429: "Too many requests. `Retry-After` says when to try again.",
 }
 _SERVER_PROBLEM = "An internal error, or a dependency of the server is unavailable."
 _CORRELATION_HEADER = {HEADER: "The correlation id of the request, from the caller or created by the server."}

@@ -1,5 +1,5 @@
 """
-Runs, their steps and events, and the requests that control them.
+Runs, their steps, events and log lines, and the requests that control them.
 
 Payloads were encoded when they were stored. They are copied into the response without decoding.
 """
@@ -25,6 +25,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.machine.inputs import ResolvedOutcome
 from trunkline.machine.state import RunStatus, StepStatus, WaitingFor
 from trunkline.messages import ERROR_CODES, StepError
+from trunkline.services.runs.logs import RunLogLine
 from trunkline.services.runs.queries import ItemCounts, RunView, StepView
 from trunkline.services.runs.search import ListedRun
 from trunkline.stores.base import EventRecord, RunRecord
@@ -468,4 +469,37 @@ def error_codes() -> ErrorCodeList:
             }
             for code, known in ERROR_CODES.items()
         ]
+    }
+
+
+class LogLineResource(TypedDict):
+    at: Annotated[Timestamp, Meta(description="When it happened. For an exchange, when it ended.")]
+    level: Literal["info", "warning", "error"]
+    source: Annotated[
+        Literal["run", "agent", "wire"],
+        Meta(
+            description="`run`: an event of the run. `agent`: a progress message of an agent. `wire`: an "
+            "exchange with an agent."
+        ),
+    ]
+    event: Annotated[str, Meta(description="Type of the event, or purpose of the exchange.")]
+    step: str | None
+    attempt: int | None
+    text: Annotated[str, Meta(description="The message. It can have several lines.")]
+
+
+class LogPage(TypedDict):
+    items: list[LogLineResource]
+    next_cursor: NextCursor
+
+
+def log_line(line: RunLogLine) -> LogLineResource:
+    return {
+        "at": rfc3339(line.at),
+        "level": line.level,
+        "source": line.source,
+        "event": line.event,
+        "step": line.step,
+        "attempt": line.attempt,
+        "text": line.text,
     }

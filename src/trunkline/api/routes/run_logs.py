@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit
 from trunkline.api.parameters import MAX_ATTEMPT, Parameters
 from trunkline.api.resources.common import page_of
-from trunkline.api.resources.run_logs import LogPage, log_line
+from trunkline.api.resources.runs import LogPage, log_line
 from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.ids import RunId

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trunkline.api.resources.exchanges import ExchangeResource
-    from trunkline.api.resources.run_logs import LogLineResource
-    from trunkline.api.resources.runs import RunResource
+    from trunkline.api.resources.runs import LogLineResource, RunResource
     from trunkline.bridge.wire import exchanges as wire_exchanges
     from trunkline.cli.rendering import exchanges as rendered_exchanges
     from trunkline.jsontypes import JsonObject

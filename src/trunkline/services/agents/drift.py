@@ -165,7 +165,7 @@ def _dialect_words(change: DialectChange) -> str:
         why = "because the agent is not declared repeatable"
         return f"{changed} Its answers were not compared with recorded ones, {why}."
     if not change.compared:
-        return f"{changed} There is no recorded call to compare its answers with."
+        return f"{changed} Its answers could not be compared, because no call was recorded."
     if not change.differing:
         return f"{changed} It answers {change.compared} recorded calls as before."
     return (

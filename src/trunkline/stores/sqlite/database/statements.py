@@ -26,7 +26,7 @@ async def run_statements(work: Callable[[], T], size_bytes: int) -> T:
     """
     Runs statements whose values have so many bytes together, in a thread if they are many.
 
-    It ends with the statements, whatever happens to the caller: until then nobody else may use the connection.
+    It ends with the statements, whatever happens to the caller: until then the connection is in use.
     """
     if size_bytes <= LARGE_BYTES:
         return work()
