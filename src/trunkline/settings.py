@@ -308,6 +308,11 @@ class Settings(BaseSettings):
     retention: Duration = Field(
         timedelta(days=30), description="How long finished runs are kept. 0s keeps them indefinitely."
     )
+    event_retention: Duration = Field(
+        timedelta(days=7),
+        description="How long received events are kept. A step takes an event only while it is kept. "
+        "0s keeps them indefinitely.",
+    )
     audit_retention: Duration = Field(
         timedelta(days=365), description="How long audit log entries are kept. 0s keeps them indefinitely."
     )

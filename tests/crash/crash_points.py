@@ -58,6 +58,7 @@ BROKER_POINTS = ("produce.before", "produce.some", "produce.after", "arrive", "s
 TIMER_POINTS = ("timers.fire_due",)
 # A scheduled firing.
 TRIGGER_POINTS = ("triggers.claim_due", "triggers.put_firings", "triggers.update")
+EVENT_POINTS = ("received_events.put", "received_events.await_events", "received_events.stop_awaiting")
 STOP_POINTS = ("tasks.stop",)
 # Only where an agent has a breaker.
 BREAKER_POINTS = ("agents.record_calls",)
@@ -76,6 +77,7 @@ _WATCHED = frozenset(
         *TRAVEL_POINTS,
         *TIMER_POINTS,
         *TRIGGER_POINTS,
+        *EVENT_POINTS,
         *STOP_POINTS,
         *BREAKER_POINTS,
         "tasks.reclaim",
@@ -88,7 +90,8 @@ _WRITING = _WATCHED - {"input_queue.claim_runs", "triggers.claim_due", "tasks.re
 # Whose transaction it is, by what is done in it.
 _ACTORS = {
     **dict.fromkeys(
-        ("runs.insert", "input_queue.put", "runs.write_transitions", "timers.fire_due"), "executor"
+        ("runs.insert", "input_queue.put", "runs.write_transitions", "timers.fire_due", *EVENT_POINTS),
+        "executor",
     ),
     **dict.fromkeys(("tasks.put", "tasks.claim", "tasks.write_answers", "tasks.stop"), "bridge"),
     "outbox.take": "relay",

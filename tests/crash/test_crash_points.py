@@ -15,6 +15,7 @@ from tests.crash.crash_points import (
     AGENT_POINTS,
     BREAKER_POINTS,
     EDGE_POINTS,
+    EVENT_POINTS,
     IN_TRANSACTION,
     RECOVERY_POINTS,
     STOP_POINTS,
@@ -34,6 +35,9 @@ IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
 # Those that begin a run, and put something into the inbox of another.
 BEGINNING = {"nested"}
 TIMED = {"retry", "cutting"}
+# Those that wait for a time, and call nobody meanwhile.
+SLEEPING = {"sleeping"}
+AWAITING = {"awaiting"}
 FAILING = {"retry"}
 STREAMED = {"streamed"}
 STOPPED = {"cancel_call", "cancel_remote"}
@@ -62,6 +66,11 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
     yield from (
         (kind, "commit.after") for kind in MORE_KINDS if kind.name in {"nested_loop", "cancel_nested"}
     )
+    for kind in MORE_KINDS:
+        points = ("commit.before", "commit.after", "runs.write_transitions")
+        yield from ((kind, point) for point in points if kind.name in SLEEPING | AWAITING)
+        yield from ((kind, point) for point in TIMER_POINTS if kind.name in SLEEPING)
+        yield from ((kind, point) for point in EVENT_POINTS if kind.name in AWAITING)
     for kind in KINDS:
         inside = IN_TRANSACTION if kind.name in IN_DETAIL else ("runs.write_transitions",)
         yield from ((kind, point) for point in (*EDGE_POINTS, *AGENT_POINTS, *inside))

@@ -85,6 +85,15 @@ async def _resolve(watched: WatchedRun, event: RunEvent) -> None:
         await watched.client.wish(f"/runs/{watched.run_id}/steps/pay/resolve", body)
 
 
+async def _send_events(watched: WatchedRun, event: RunEvent) -> None:
+    # Sent before its step waits; the signal that lets it wait comes later.
+    if event.type == "StepStarted" and event.data["step"] == "before":
+        paid: Json = {"type": "paid", "key": watched.want.key, "id": f"paid {watched.run_id}", "data": "paid"}
+        await watched.client.wish("/events", paid)
+    elif event.type == "StepWaiting" and event.data["step"] == "go":
+        await watched.client.wish(f"/runs/{watched.run_id}/signals/go")
+
+
 async def _cancel_call(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "StepStarted":
         await watched.agents.called_for(watched.run_id)
@@ -219,6 +228,17 @@ BELOW = (
     b"{name: below, steps: {work: {agent: plain}}, output: '${ steps.work.output.text }'}",
     b"{name: held, steps: {work: {agent: holding, timeout: 10m}}}",
 )
+_SLEEPING = """
+  before: {agent: plain, input: {text: "${ input.key }"}}
+  pause: {sleep: 50ms, needs: [before]}
+  after: {set: {text: "${ steps.before.output.text }!"}, needs: [pause]}
+"""
+_AWAITING = """
+  before: {agent: plain, input: {text: "${ input.key }"}}
+  go: {wait_for: {signal: go, timeout: 10m}, needs: [before]}
+  paid: {wait_for: {event: paid, key: "${ input.key }"}, needs: [go]}
+  after: {agent: rpc, input: {text: "${ steps.before.output.text } ${ steps.paid.output.data }"}}
+"""
 _RACE = """
   quick: {agent: plain, input: {text: "${ input.key }"}}
   hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
@@ -362,6 +382,20 @@ MORE_KINDS = (
         output="steps.below.output",
         react=_cancel_nested,
         ends=_cancelled,
+    ),
+    WorkflowKind(
+        name="sleeping",
+        steps=_SLEEPING,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("plain(KEY)!"),
+    ),
+    WorkflowKind(
+        name="awaiting",
+        steps=_AWAITING,
+        output="steps.after.output.text",
+        react=_send_events,
+        ends=_completed("rpc(plain(KEY) paid)"),
     ),
     WorkflowKind(
         name="hurried",

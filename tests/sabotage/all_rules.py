@@ -19,8 +19,10 @@ from tests.sabotage.rules_by_area.calls.claims import CLAIMS
 from tests.sabotage.rules_by_area.calls.delivery import DELIVERY
 from tests.sabotage.rules_by_area.calls.messaging import MESSAGING
 from tests.sabotage.rules_by_area.calls.remote_tasks import REMOTE_TASKS
+from tests.sabotage.rules_by_area.runs.actions import ACTIONS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
+from tests.sabotage.rules_by_area.runs.received_events import RECEIVED_EVENTS
 from tests.sabotage.rules_by_area.runs.transitions import TRANSITIONS
 from tests.sabotage.rules_by_area.runs.triggers import TRIGGERS
 from tests.sabotage.rules_by_area.security.api_access import API_ACCESS
@@ -40,6 +42,8 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Branches, loops and the deadlines of steps": BRANCHES,
         "Child runs": CHILD_RUNS,
         "Triggers": TRIGGERS,
+        "Actions": ACTIONS,
+        "Received events": RECEIVED_EVENTS,
         "Claims and results": CLAIMS,
         "Agent limits": AGENT_LIMITS,
         "Messages can be lost, doubled and late": MESSAGING,

@@ -10,6 +10,7 @@ from trunkline.api.middleware.origin_check import OriginCheck
 from trunkline.api.middleware.web_ui import WebUi
 from trunkline.api.routes.activity import activity_operations
 from trunkline.api.routes.agents import agent_operations
+from trunkline.api.routes.automation.events import event_operations
 from trunkline.api.routes.automation.triggers import trigger_operations
 from trunkline.api.routes.automation.webhooks import webhook_operations
 from trunkline.api.routes.blobs import blob_operations
@@ -56,6 +57,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *secret_operations(services),
         *key_operations(services),
         *inbox_operations(services),
+        *event_operations(services),
         *blob_operations(services),
         *dead_letter_operations(services),
         *hook_operations(services),

@@ -2,8 +2,8 @@
 The minimum role of an API key for each operation.
 
     viewer    read everything
-    operator  start and control runs; fire, pause and resume triggers; test, check, reset and roll back agents;
-              replay and discard dead letters
+    operator  start and control runs; send events; fire, pause and resume triggers; test, check, reset and roll back
+              agents; replay and discard dead letters
     admin     everything
 
 A test compares the table with the OpenAPI document. An operation that is missing in the table requires admin.
@@ -108,6 +108,11 @@ ROLES: dict[str, KeyRole | None] = {
     # inbox
     "GET /api/v1/inbox": "viewer",
     "GET /api/v1/inbox/{item}": "viewer",
+    # events and signals
+    "POST /api/v1/events": "operator",
+    "GET /api/v1/events": "viewer",
+    "GET /api/v1/events/{event}": "viewer",
+    "POST /api/v1/runs/{run}/signals/{name}": "operator",
     # push notifications of agents: the URL and its token authenticate
     "POST /hooks/a2a/{token}": None,
     # webhooks of triggers: the URL, and what the trigger verifies

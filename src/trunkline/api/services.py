@@ -16,6 +16,7 @@ from trunkline.services.agents.checks import Checks
 from trunkline.services.agents.inspection import AgentTestCalls, ViewCard
 from trunkline.services.agents.push_notifications import PushNotifications
 from trunkline.services.agents.registry import AgentRegistry
+from trunkline.services.events.events import Events
 from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
@@ -100,6 +101,7 @@ class Services(Probes):
     # None: files are never stored separately from the outputs.
     blobs: BlobStore | None
     inbox: Inbox
+    events: Events
     push_notifications: PushNotifications
     checks: Checks
     agent_activity: AgentActivityReader

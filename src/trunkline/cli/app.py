@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("runs:app", "Find, inspect and control runs."),
     "inbox": ("inbox:app", "List and answer steps that wait for a person."),
     "apply": ("apply:apply", "Apply agents, workflows and triggers from files and folders."),
+    "events": ("events:app", "Send events to waiting steps, and list those that arrived."),
     "workflows": ("workflows:app", "Save, validate and show workflows."),
     "triggers": ("triggers:app", "Save, show, pause and fire triggers: what starts runs by itself."),
     "agents": ("agents:app", "Register, check and migrate agents."),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from trunkline.cli.failures import ServerUnreachable
 from trunkline.cli.http_client import RestRequest, read_json, with_query
 from trunkline.cli.rest_calls import API, FLEET_SECONDS, YAML_TYPE, Page, segment
-from trunkline.cli.trigger_calls import TriggerCalls
+from trunkline.cli.trigger_calls import EventCalls, TriggerCalls
 from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class WaitOver(Exception):
     """The time to wait is up; the run goes on."""
 
 
-class Client(TriggerCalls):
+class Client(EventCalls, TriggerCalls):
     """One server's API."""
 
     # Agents

@@ -138,6 +138,8 @@ class SettingFlags:
         How long a question waits for an answer, such as 2d, unless the step sets it. 0s: no limit.
     retention
         How long to keep finished runs, such as 12h or 30d. 0s keeps them forever.
+    event_retention
+        How long to keep received events, such as 7d. 0s keeps them forever.
     audit_retention
         How long to keep entries of the audit log, such as 365d. 0s keeps them forever.
     stop_timeout
@@ -194,6 +196,7 @@ class SettingFlags:
     ui_folder: Folder = None
     reply_timeout: DurationText = None
     retention: DurationText = None
+    event_retention: DurationText = None
     audit_retention: DurationText = None
     stop_timeout: DurationText = None
     log_level: LogLevel = None

@@ -1,13 +1,15 @@
-"""The calls of the REST API for triggers."""
+"""The calls of the REST API for triggers, events and signals."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.http_client import RestRequest
 from trunkline.cli.rest_calls import API, FLEET_SECONDS, YAML_TYPE, Page, RestCalls, segment
 
 if TYPE_CHECKING:
+    from trunkline.api.resources.automation.events import ReceivedEventResource, ReceivedResource
     from trunkline.api.resources.runs import RunResource
     from trunkline.api.resources.triggers import (
         Backfill,
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
         TriggerResource,
         TriggerSummary,
     )
-    from trunkline.jsontypes import JsonObject
+    from trunkline.jsontypes import Json, JsonObject
 
 
 class TriggerCalls(RestCalls):
@@ -58,3 +60,20 @@ class TriggerCalls(RestCalls):
 
     def preview_schedule(self, schedule: JsonObject) -> SchedulePreview:
         return cast("SchedulePreview", self._send("POST", "/schedule-preview", schedule).value)
+
+
+class EventCalls(RestCalls):
+    def send_event(self, event: JsonObject) -> ReceivedResource:
+        return cast("ReceivedResource", self._send("POST", "/events", event).value)
+
+    def signal(self, run_id: str, name: str, data: Json) -> ReceivedResource:
+        path = f"/runs/{segment(run_id)}/signals/{segment(name)}"
+        return cast("ReceivedResource", self._send("POST", path, data).value)
+
+    def received_events(
+        self, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[ReceivedEventResource]:
+        return cast("Page[ReceivedEventResource]", self._list("/events", query, limit, cursor))
+
+    def received_event(self, event_id: str) -> ReceivedEventResource:
+        return cast("ReceivedEventResource", self.get(f"{API}/events/{segment(event_id)}"))

@@ -14,17 +14,20 @@ import structlog
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
 from trunkline.executor.child_runs import ChildRuns
+from trunkline.executor.event_waits import write_event_waits
 from trunkline.executor.input_sources import Timers
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
 from trunkline.machine.effects import (
+    AwaitEvents,
     CancelTimer,
     DispatchTask,
     SendRunInput,
     StartChildRun,
     StartTimer,
+    StopAwaitingEvents,
     StopTask,
 )
 from trunkline.machine.events import encode_event
@@ -105,6 +108,8 @@ class RunDriver:
             self._timers.expect(transition.timers)
         if await self._children.write(tx, self._turns):
             # Runs that this turn has not claimed have something to take in.
+            self._more = True
+        if await write_event_waits(tx, self._turns):
             self._more = True
         triggers = {turn.state.trigger for turn in self._turns if turn.state.is_final and turn.state.trigger}
         if triggers and self._schedules is not None:
@@ -260,6 +265,13 @@ def _messages(turn: Turn) -> list[TaskMessage]:
                 messages.append(
                     CancelTask(task_id=task_id, attempt=attempt, run_id=turn.state.id, agent=agent)
                 )
-            case StartChildRun() | SendRunInput() | StartTimer() | CancelTimer():
+            case (
+                StartChildRun()
+                | SendRunInput()
+                | StartTimer()
+                | CancelTimer()
+                | AwaitEvents()
+                | StopAwaitingEvents()
+            ):
                 pass
     return messages

@@ -1,6 +1,6 @@
 """
 Retention: deletes what is old enough, in small batches: finished runs with their files, firings of
-triggers, agent activity, audit entries.
+triggers, agent activity, audit entries, received events.
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ class Retention:
         pause: timedelta = _ROUND,
         *,
         keep_audit: timedelta = timedelta(0),
+        keep_events: timedelta = timedelta(0),
     ) -> None:
         self._store = store
         self._keep = keep
         self._keep_audit = keep_audit
+        self._keep_events = keep_events
         self._blobs = blobs
         self._pause = pause.total_seconds()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until `stopping`; a period of 0 keeps everything."""
-        if not self._keep and not self._keep_audit:
+        if not self._keep and not self._keep_audit and not self._keep_events:
             return
         while not stopping.is_set():
             try:
@@ -54,6 +56,8 @@ class Retention:
                     await self._delete_old(stopping)
                 if self._keep_audit:
                     await self._delete_old_audit(stopping)
+                if self._keep_events:
+                    await self._delete_old_events(stopping)
             except Unavailable as exc:
                 log.error(log_events.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
             try:
@@ -89,6 +93,13 @@ class Retention:
         while not stopping.is_set():
             async with self._store.transaction() as tx:
                 deleted = await tx.audit.delete(after(tx.now, -self._keep_audit), _ENTRIES_A_BATCH)
+            if deleted < _ENTRIES_A_BATCH:
+                return
+
+    async def _delete_old_events(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            async with self._store.transaction() as tx:
+                deleted = await tx.received_events.delete(after(tx.now, -self._keep_events), _ENTRIES_A_BATCH)
             if deleted < _ENTRIES_A_BATCH:
                 return
 

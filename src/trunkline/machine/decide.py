@@ -43,6 +43,8 @@ from trunkline.machine.inputs import (
     ChildEnded,
     ChildRefused,
     DeadlinePassed,
+    EventArrived,
+    EventsRead,
     Input,
     OutcomeResolved,
     PauseRequested,
@@ -53,15 +55,21 @@ from trunkline.machine.inputs import (
     RetryDue,
     RunRequested,
     StepDeadlinePassed,
+    TurnContinued,
+    WaitDue,
 )
 from trunkline.machine.state import RunState, StepState
-from trunkline.machine.steps import agent, child, failure, for_each, join, kinds, timers
+from trunkline.machine.steps import agent, child, failure, for_each, join, kinds, timers, wait_for
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
 from trunkline.workflow import CompiledStep, ExpressionError, format_duration, step_of_item
 
 # An agent that does not confirm a cancellation by then is left alone; the whole cancel ends within 10 s.
 CANCEL_TIMEOUT = timedelta(seconds=8)
+
+# Of steps that are over as soon as they begin: so many steps of a loop would otherwise end in one long transaction.
+MAX_DONE_PER_TURN = 200
+MAX_DONE_BYTES_PER_TURN = 16 * 1024 * 1024
 
 DEADLINE_TIMER = "deadline"
 CANCEL_TIMER = "cancel"
@@ -123,7 +131,7 @@ def _end_too_large(turn: Turn) -> None:
     _fail(turn, error)
 
 
-def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case for each input
+def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - one case for each input
     match item:
         case RunRequested():
             _start(turn, item)
@@ -139,6 +147,15 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case f
                 child.apply_refusal(turn, *_step(turn, name), item)
         case RetryDue(name, attempt):
             _retry(turn, name, attempt)
+        case WaitDue(name, attempt):
+            kinds.end_wait(turn, *_step(turn, name), attempt)
+        case EventArrived(name):
+            wait_for.apply_event(turn, *_step(turn, name), item)
+        case EventsRead(name):
+            wait_for.read_on(turn, _step(turn, name)[1], item)
+        case TurnContinued():
+            # The steps that may begin follow by themselves.
+            pass
         case DeadlinePassed():
             _pass_deadline(turn)
         case StepDeadlinePassed(name):
@@ -291,10 +308,14 @@ def _fail(turn: Turn, error: StepError) -> None:
 def _advance(turn: Turn) -> None:
     """Begins every step that may begin, in the order in which they became ready."""
     state = turn.state
+    done = size = 0
     while True:
         while state.decided:
             _conclude(turn, *_step(turn, state.decided.popleft()))
         if not _may_begin(turn):
+            return
+        if done >= MAX_DONE_PER_TURN or size >= MAX_DONE_BYTES_PER_TURN:
+            turn.add_effect(StartTimer(f"continue/{state.version}", turn.now, TurnContinued()))
             return
         name = state.ready.popleft()
         if name not in state.workflow.steps and step_of_item(name) not in state.for_each:
@@ -303,6 +324,9 @@ def _advance(turn: Turn) -> None:
         plan, step = _step(turn, name)
         if step.status == "PENDING":
             _begin(turn, plan, step)
+            if plan.is_action and step.is_final:
+                done += 1
+                size += len(step.output or b"")
 
 
 def _conclude(turn: Turn, plan: CompiledStep, step: StepState) -> None:
@@ -377,11 +401,23 @@ def _settle(turn: Turn) -> None:
         _end(turn)
     elif state.unfinished == 0:
         _complete(turn)
-    elif state.in_flight == 0 and state.retrying == 0 and state.awaiting_person:
+    elif _waits_for_people_alone(turn):
         if state.status != "WAITING":
             turn.record(RunWaiting(tuple(s.name for s in state.steps.values() if s.waiting_for is not None)))
     elif state.status == "WAITING":
         turn.record(RunContinued())
+
+
+def _waits_for_people_alone(turn: Turn) -> bool:
+    state = turn.state
+    return (
+        state.in_flight == 0
+        and state.retrying == 0
+        and state.dormant == 0
+        and state.awaiting_person > 0
+        # What did not fit into this turn begins in the next one.
+        and not _may_begin(turn)
+    )
 
 
 def _end(turn: Turn) -> None:

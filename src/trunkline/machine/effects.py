@@ -48,8 +48,36 @@ class StartTimer(msgspec.Struct, frozen=True):
     item: Input
 
 
+class AwaitEvents(msgspec.Struct, frozen=True):
+    """
+    Bring the step the events of these types that arrive, and those that have arrived since the run was accepted.
+
+    `last`: go on behind this number with those that have arrived already.
+    """
+
+    step: str
+    attempt: int
+    types: tuple[str, ...]
+    key: str | None
+    is_signal: bool
+    last: int | None = None
+
+
+class StopAwaitingEvents(msgspec.Struct, frozen=True):
+    step: str
+
+
 class CancelTimer(msgspec.Struct, frozen=True):
     key: str
 
 
-Effect = DispatchTask | StopTask | StartChildRun | SendRunInput | StartTimer | CancelTimer
+Effect = (
+    DispatchTask
+    | StopTask
+    | StartChildRun
+    | SendRunInput
+    | StartTimer
+    | CancelTimer
+    | AwaitEvents
+    | StopAwaitingEvents
+)

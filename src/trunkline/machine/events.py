@@ -12,6 +12,7 @@ from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import Progress, StepError
+from trunkline.workflow import StepKind
 
 
 class Payload:
@@ -60,6 +61,14 @@ class StepStarted(StepEventBase, frozen=True):
     attempt: int
     task_id: str
     agent: str
+    input: Payload
+
+
+class StepBegan(StepEventBase, frozen=True):
+    """A step with an action has begun; it calls nobody."""
+
+    attempt: int
+    kind: StepKind
     input: Payload
 
 
@@ -134,13 +143,21 @@ class StepSkipped(StepEventBase, frozen=True):
 
 
 class StepWaiting(StepEventBase, frozen=True):
-    """The agent waits for a person."""
+    """The step waits for what `waiting_for` says: a person, a time, or an event."""
 
     attempt: int
     waiting_for: WaitingFor
     protocol: str | None = None
     context_id: str | None = None
     remote_task_id: str | None = None
+
+
+class StepEventTaken(StepEventBase, frozen=True):
+    """One of several events that the step waits for has arrived."""
+
+    attempt: int
+    event_id: str
+    event: Payload
 
 
 class StepReplied(StepEventBase, frozen=True):
@@ -210,6 +227,7 @@ AnyStepEvent = (
     StepKept
     | StepInputGiven
     | StepStarted
+    | StepBegan
     | StepChildStarted
     | StepFannedOut
     | StepWorking
@@ -220,6 +238,7 @@ AnyStepEvent = (
     | StepFailed
     | StepSkipped
     | StepWaiting
+    | StepEventTaken
     | StepReplied
     | StepOutcomeUnknown
     | StepOutcomeResolved
@@ -235,10 +254,22 @@ def _payload_size(value: object) -> object:
     raise NotImplementedError(f"An event cannot hold {type(value).__name__}")
 
 
+def waited_events(waiting: WaitingFor) -> dict[str, object]:
+    """For which events a step waits, in the words of the workflow language."""
+    if waiting.signal:
+        return {"signal": waiting.events[0]}
+    shown: dict[str, object] = (
+        {"event": waiting.events[0]} if len(waiting.events) == 1 else {"any": waiting.events}
+    )
+    return shown if waiting.key is None else {**shown, "key": waiting.key}
+
+
 def _shown_wait(waiting: WaitingFor) -> dict[str, object]:
     shown: dict[str, object] = {"kind": waiting.kind, "text": waiting.text}
     if waiting.until is not None:
         shown["until"] = rfc3339(waiting.until)
+    if waiting.kind == "event":
+        shown |= waited_events(waiting)
     if waiting.data is not None:
         shown["data"] = Payload(encode(waiting.data))
     return shown

@@ -13,7 +13,7 @@ from typing import assert_never
 import msgspec
 
 from trunkline.clock import Instant
-from trunkline.jsontypes import Json
+from trunkline.jsontypes import Json, decode
 from trunkline.machine.events import (
     AnyRunEvent,
     AnyStepEvent,
@@ -27,10 +27,12 @@ from trunkline.machine.events import (
     RunResumed,
     RunStarted,
     RunWaiting,
+    StepBegan,
     StepCancelled,
     StepChildStarted,
     StepCompleted,
     StepEventBase,
+    StepEventTaken,
     StepFailed,
     StepFannedOut,
     StepInputGiven,
@@ -176,6 +178,8 @@ def _count(state: RunState, step: StepState, change: int) -> None:
         case "WAITING":
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 state.retrying += change
+            elif step.waiting_for is not None and step.waiting_for.is_for_the_world:
+                state.dormant += change
             else:
                 state.awaiting_person += change
         case "OUTCOME_UNKNOWN":
@@ -315,7 +319,11 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             _finish(state, step, "COMPLETED", at)
         case StepInputGiven(_, payload):
             step.input = payload.text
-        case StepStarted(_, attempt, _, _, payload) | StepChildStarted(_, attempt, _, _, payload):
+        case (
+            StepStarted(_, attempt, _, _, payload)
+            | StepChildStarted(_, attempt, _, _, payload)
+            | StepBegan(_, attempt, _, payload)
+        ):
             if step.has_unsent_reply:
                 step.replies += 1
             _set_status(state, step, "RUNNING")
@@ -361,6 +369,11 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
         case StepWaiting(_, _, waiting_for, protocol, context, remote):
             _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
             _set_status(state, step, "WAITING", waiting_for)
+        case StepEventTaken(_, _, _, payload):
+            waiting = step.waiting_for
+            assert waiting is not None, "only a step that waits takes an event"  # noqa: S101 - an invariant
+            received = waiting.data if isinstance(waiting.data, list) else []
+            step.waiting_for = msgspec.structs.replace(waiting, data=[*received, decode(payload.text)])
         case StepReplied(_, reply):
             step.reply = reply.text
             _set_status(state, step, "PENDING")

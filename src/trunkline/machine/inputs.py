@@ -7,7 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.jsontypes import encode
+from trunkline.clock import Instant, rfc3339
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.messages import NO_OUTPUT, AgentResult, ReplyMessage, StepError
 
 ResolvedOutcome = Literal["succeeded", "failed", "call_again"]
@@ -50,6 +51,68 @@ class ChildRefused(msgspec.Struct, frozen=True, tag="child_refused"):
 class RetryDue(msgspec.Struct, frozen=True, tag="retry_due"):
     step: str
     attempt: int
+
+
+class WaitDue(msgspec.Struct, frozen=True, tag="wait_due"):
+    """The time has come for which the step waited in this attempt, or until which it would wait."""
+
+    step: str
+    attempt: int
+
+
+class ReceivedEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An event that has been stored. A signal is one, too: its type is its name, and it has no key."""
+
+    id: str
+    type: str
+    at: Instant
+    key: str | None = None
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    # Who has sent it; with the id, what makes it one event.
+    source: str = ""
+
+    def shown(self) -> JsonObject:
+        """As the output of a step has it."""
+        return {
+            "type": self.type,
+            "key": self.key,
+            "data": decode(bytes(self.data)),
+            "id": self.id,
+            "at": rfc3339(self.at),
+        }
+
+
+def event_identity(shown: Json) -> tuple[str, str] | None:
+    """
+    What two events that a run has received differ in, by the output of a step; None: something else.
+
+    Two sources may give the same id; no two events arrive at the same time.
+    """
+    match shown:
+        case {"id": str(id_), "at": str(at)}:
+            return id_, at
+        case _:
+            return None
+
+
+class EventArrived(msgspec.Struct, frozen=True, tag="event_arrived"):
+    """An event of a type and with a key for which the step waited in this attempt."""
+
+    step: str
+    attempt: int
+    event: ReceivedEvent
+
+
+class EventsRead(msgspec.Struct, frozen=True, tag="events_read"):
+    """Of the events that had arrived before the step began to wait, those up to number `last` have come; not all."""
+
+    step: str
+    attempt: int
+    last: int
+
+
+class TurnContinued(msgspec.Struct, frozen=True, tag="turn_continued"):
+    """More steps may begin than one turn begins."""
 
 
 class DeadlinePassed(msgspec.Struct, frozen=True, tag="deadline_passed"):
@@ -101,6 +164,10 @@ Input = (
     | ChildEnded
     | ChildRefused
     | RetryDue
+    | WaitDue
+    | EventArrived
+    | EventsRead
+    | TurnContinued
     | DeadlinePassed
     | StepDeadlinePassed
     | CancelRequested

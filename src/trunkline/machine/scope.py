@@ -7,7 +7,7 @@ import msgspec
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.state import RunState, StepState
 from trunkline.messages import StepError, decode_caller_message
-from trunkline.workflow import ExpressionError
+from trunkline.workflow import ExpressionError, Scope
 
 _STEPS = "steps."
 
@@ -59,6 +59,17 @@ class ItemScope:
 
     def __call__(self, name: str) -> Json:
         return self._own[name] if name in self._own else self._scope(name)
+
+
+class EventScope:
+    """The same for the condition on an event, which can be read, too."""
+
+    def __init__(self, scope: Scope, event: Json) -> None:
+        self._scope = scope
+        self._event = event
+
+    def __call__(self, name: str) -> Json:
+        return self._event if name == "event" else self._scope(name)
 
 
 def _read(text: bytes, path: str, what: str) -> Json:

@@ -34,20 +34,34 @@ FINAL_RUN_STATUSES = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 FINAL_STEP_STATUSES = frozenset({"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"})
 
 
+WaitingKind = Literal["input", "auth", "retry", "remote", "outcome", "time", "event"]
+# What the world brings by itself: a run that waits for nothing else goes on without a person.
+_WORLDLY = frozenset({"time", "event"})
+
+
 class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What a step that is not done waits for."""
 
-    kind: Literal["input", "auth", "retry", "remote", "outcome"]
+    kind: WaitingKind
     text: str
     until: Instant | None = None
-    # Of a question: what the agent sent with it that is not text.
+    # Of a question: what the agent sent with it that is not text. Of a wait for several events: those it has received.
     data: Json = None
-    # When a person began to be waited for.
+    # When the wait for a person, or for the world, began.
     since: Instant | None = None
+    # Of a wait for events: their types, or the name of a signal, and the key that they must have.
+    events: tuple[str, ...] = ()
+    signal: bool = False
+    key: str | None = None
 
     @property
     def is_question(self) -> bool:
         return self.kind in {"input", "auth"}
+
+    @property
+    def is_for_the_world(self) -> bool:
+        """For a time or an event: the run goes on without a person, and nothing is done for it meanwhile."""
+        return self.kind in _WORLDLY
 
     @property
     def is_for_a_person(self) -> bool:
@@ -94,6 +108,10 @@ class StepState(msgspec.Struct, kw_only=True):
     @property
     def is_final(self) -> bool:
         return self.status in FINAL_STEP_STATUSES
+
+    @property
+    def waits_for_events(self) -> bool:
+        return self.waiting_for is not None and self.waiting_for.kind == "event"
 
     @property
     def has_open_question(self) -> bool:
@@ -172,8 +190,12 @@ class RunState(msgspec.Struct, kw_only=True):
     decoded: dict[str, Json] = {}
     # Of the inputs and outputs of the steps. An input counts once for each attempt: its tasks have it, too.
     step_bytes: int = 0
+    # The events that its steps have taken, by id and time; None: they have not been looked up.
+    taken_events: set[tuple[str, str]] | None = None
     in_flight: int = 0
     retrying: int = 0
+    # Steps that wait for the world.
+    dormant: int = 0
     awaiting_person: int = 0
     unfinished: int = 0
     # The first failure that nothing handles, and of several at one instant that of the first step: no

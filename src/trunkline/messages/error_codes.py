@@ -210,6 +210,11 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
     "reply_timed_out": ErrorCodeInfo(
         *_ANSWERED, advice="Reply earlier (trunkline inbox list), or raise the step's reply_timeout."
     ),
+    "wait_timeout": ErrorCodeInfo(
+        *_ANSWERED,
+        advice="Send the event earlier, raise the step's timeout, or let the step continue without it "
+        "(on_timeout: continue).",
+    ),
     "internal_error": ErrorCodeInfo(
         *_NOT_SENT, advice="This is a bug in Trunkline. Report it with the server's log."
     ),

@@ -139,7 +139,7 @@ class Workflows:
     async def _load(self, text: bytes, source: str) -> LoadedWorkflow:
         loaded = await self._work.run(_load, text, source)
         steps = loaded.definition.steps.values()
-        agents = {step.agent for step in steps if step.workflow is None}
+        agents = {step.agent for step in steps if step.kind == "agent"}
         known = await self._store.agents.known(agents)
         below = await self._reachable(loaded.definition)
         if (

@@ -62,6 +62,7 @@ from trunkline.stores.port.published_tasks import (
     TaskFilter,
     TaskPlace,
 )
+from trunkline.stores.port.received_events import ReceivedEventReads, ReceivedEventWrites
 from trunkline.stores.port.runs import (
     EventRecord,
     ExistingRun,
@@ -167,6 +168,9 @@ class Transaction(Protocol):
     def timers(self) -> TimerWrites: ...
 
     @property
+    def received_events(self) -> ReceivedEventWrites: ...
+
+    @property
     def tasks(self) -> TaskWrites: ...
 
     @property
@@ -240,6 +244,9 @@ class Store(Protocol):
 
     @property
     def published_tasks(self) -> PublishedTaskReads: ...
+
+    @property
+    def received_events(self) -> ReceivedEventReads: ...
 
     @property
     def exchanges(self) -> ExchangeReads: ...

@@ -36,6 +36,7 @@ from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
 from trunkline.id_generation import new_id
 from trunkline.services.commit_loop import CommitLoop, CommitPart
+from trunkline.services.events.intake import EventIntake
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.runs.intake import Intake
 from trunkline.stores.base import InputsQueued, Notification, PollsDue, RunsChanged
@@ -174,6 +175,7 @@ class ExecutorRole:
             context.settings.retention,
             context.blobs,
             keep_audit=context.settings.audit_retention,
+            keep_events=context.settings.event_retention,
         )
 
 
@@ -186,6 +188,7 @@ class ProcessRoles:
         self.front = context.loop()
         self._back = self.front if messaging.broker.hands_over_in_transaction else context.loop()
         self.intake = Intake(self.front) if "api" in roles else None
+        self.event_intake = EventIntake(self.front) if "api" in roles else None
         self.executor = ExecutorRole(context, messaging) if "executor" in roles else None
         self.bridge = BridgeRole(context, messaging, self._back) if "bridge" in roles else None
         self.loops: list[CommitLoop] = []
@@ -201,6 +204,8 @@ class ProcessRoles:
     async def connect(self) -> None:
         """Gives the loops their parts, in the order in which one's output is the next one's input."""
         received: list[CommitPart] = [] if self.intake is None else [self.intake]
+        if self.event_intake is not None:
+            received.append(self.event_intake)
         decisions: list[CommitPart] = []
         if self.executor is not None:
             received += await self.messaging.executor_parts(self.front)

@@ -9,6 +9,8 @@ from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
 from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
 from trunkline.services.agents.inspection import AgentTestCalls
+from trunkline.services.events.events import Events
+from trunkline.services.events.intake import EventIntake
 from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
@@ -68,7 +70,11 @@ def system_monitor(
 
 
 def api_services(
-    context: ProcessContext, intake: Intake, probes: Probes, oversight: SystemMonitor
+    context: ProcessContext,
+    intake: Intake,
+    event_intake: EventIntake,
+    probes: Probes,
+    oversight: SystemMonitor,
 ) -> Services:
     run_queries = RunQueries(context.store, context.workflows, context.watchers, context.clock)
     return Services(
@@ -107,6 +113,7 @@ def api_services(
         ),
         blobs=context.blobs,
         inbox=Inbox(context.store, context.workflows),
+        events=Events(context.store, run_queries, event_intake),
         push_notifications=context.push_notifications,
         traces=context.traces,
         dead_letters=DeadLetters(context.store, can_replay=context.settings.uses_kafka),

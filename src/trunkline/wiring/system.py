@@ -89,10 +89,11 @@ async def open_system(
             stopping=context.stopping,
         )
         services = None
-        if process_roles.intake is not None:
+        if process_roles.intake is not None and process_roles.event_intake is not None:
             services = api_services(
                 context,
                 process_roles.intake,
+                process_roles.event_intake,
                 probes,
                 system_monitor(context, messaging, process_roles.process, alone=alone),
             )
@@ -168,6 +169,8 @@ async def _reading(process_roles: ProcessRoles) -> AsyncGenerator[None]:
     """Of an exported store: nothing runs, and new work is refused."""
     if process_roles.intake is not None:
         process_roles.intake.refuse_all(process_roles.context.store.transaction)
+    if process_roles.event_intake is not None:
+        process_roles.event_intake.refuse_all(process_roles.context.store.transaction)
     async with asyncio.TaskGroup() as group:
         group.create_task(process_roles.context.watchers.close_at(process_roles.context.stopping))
         try:

@@ -8,6 +8,7 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 from __future__ import annotations
 
 from trunkline.durations import format_duration, parse_duration
+from trunkline.workflow.actions.definitions import Sleep, SleepUntil, StepKind, WaitFor
 from trunkline.workflow.compile import (
     CompiledForEach,
     CompiledStep,
@@ -57,8 +58,12 @@ __all__ = [
     "LoadedWorkflow",
     "OutputRead",
     "Scope",
+    "Sleep",
+    "SleepUntil",
     "StepDefinition",
+    "StepKind",
     "Template",
+    "WaitFor",
     "WorkflowDefinition",
     "WorkflowReference",
     "canonical_form",

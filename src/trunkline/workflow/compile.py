@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
+from trunkline.workflow.actions.definitions import StepKind
 from trunkline.workflow.definition import ForEach, StepDefinition, WorkflowDefinition
 from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import (
@@ -49,8 +50,9 @@ class CompiledStep:
     # Its position in the definition.
     index: int
     definition: StepDefinition
-    # Empty where the step is a run of another workflow.
+    # Empty where the step does not call an agent.
     agent: str
+    kind: StepKind
     # What it waits for: as written, what it reads, and the steps it catches.
     needs: tuple[str, ...]
     # The steps that wait for it.
@@ -61,6 +63,9 @@ class CompiledStep:
     inside_join: bool
     for_each: CompiledForEach | None
     when: Condition | None
+    # Of a step that waits for events: whether one of them is meant.
+    match: Condition | None
+    # Of a step with an action: what it says of it.
     input: Template
     # The steps whose failure leads here (`on_error: {goto: …}`).
     catches: tuple[str, ...]
@@ -68,6 +73,11 @@ class CompiledStep:
     secrets: dict[str, str]
     # By name, all that the steps of the workflow give to this agent: it may repeat any of them.
     told_secrets: tuple[str, ...]
+
+    @property
+    def is_action(self) -> bool:
+        """Whether it neither calls an agent nor starts a run."""
+        return self.kind not in {"agent", "workflow"}
 
     @property
     def handles_failure(self) -> bool:
@@ -161,6 +171,7 @@ class _CompiledExpressions(NamedTuple):
     """What a step's expressions have become."""
 
     when: Condition | None
+    match: Condition | None
     input: Template
     loop: CompiledForEach | None
     sites: ReadSites
@@ -181,12 +192,19 @@ def _parts(step: StepDefinition, compiler: TemplateCompiler) -> _CompiledExpress
     if step.input is not UNSET:
         template, read = compiler.template(step.input, (*path, "input"))
         sites = {**read, **sites}
+    if step.action is not UNSET:
+        template, read = compiler.template(step.action, (*path, step.kind))
+        sites = {**read, **sites}
+    match = None
+    if step.wait_for is not None and step.wait_for.match is not None:
+        match, read = compiler.for_event().condition(step.wait_for.match, (*path, "wait_for", "match"))
+        sites = {**read, **sites}
     loop = None
     if step.for_each is not None and items is not None:
         loop = CompiledForEach(
             items, step.for_each, when is not None and not when.reads.isdisjoint(FOR_EACH_VARIABLES)
         )
-    return _CompiledExpressions(when, template, loop, sites)
+    return _CompiledExpressions(when, match, template, loop, sites)
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:
@@ -207,12 +225,14 @@ def _step(
         index=index,
         definition=definition,
         agent=definition.agent,
+        kind=definition.kind,
         needs=links.needs,
         dependents=tuple(links.dependents),
         join=join,
         inside_join=sheltered,
         for_each=parts.loop,
         when=parts.when,
+        match=parts.match,
         input=parts.input,
         catches=tuple(links.catches),
         secrets=_secrets(definition),

@@ -11,12 +11,13 @@ from datetime import timedelta
 from typing import Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from trunkline.durations import format_duration, parse_duration
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import PublishOptions, publish_options_to_json, read_publish_options
 from trunkline.retry_policy import RetryPolicy
+from trunkline.workflow.actions.definitions import Sleep, StepKind, WaitFor
 
 Delivery = Literal["at_least_once", "at_most_once"]
 Context = Literal["run", "step", "none", "caller"]
@@ -81,11 +82,15 @@ class ForEach(Struct, frozen=True, omit_defaults=True):
 
 class StepDefinition(Struct, frozen=True, kw_only=True):
     name: str
-    # Empty where the step is a run of another workflow.
+    # Empty where the step does not call an agent.
     agent: str
     workflow: str | None = None
     # Of that workflow; left out: the latest there is when the step begins.
     version: int | None = None
+    # Its action, if it calls neither.
+    set: dict[str, Json] | None = None
+    sleep: Sleep | None = None
+    wait_for: WaitFor | None = None
     # As written; what the expressions read comes on top of it (`step_graph`).
     needs: tuple[str, ...] = ()
     join: Join = ALL
@@ -105,6 +110,29 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     context: Context = "run"
     # `caller`: the agent gets the A2A message that started the run, unchanged.
     message: MessageSource = "new"
+
+    @property
+    def kind(self) -> StepKind:
+        if self.workflow is not None:
+            return "workflow"
+        if self.set is not None:
+            return "set"
+        if self.sleep is not None:
+            return "sleep"
+        return "agent" if self.wait_for is None else "wait_for"
+
+    @property
+    def action(self) -> Json | UnsetType:
+        """What the step does in place of a call, with the expressions in it; UNSET: it calls."""
+        match self.kind:
+            case "agent" | "workflow":
+                return UNSET
+            case "set":
+                return self.set
+            case "sleep":
+                return to_builtins(self.sleep)
+            case "wait_for":
+                return None if self.wait_for is None else self.wait_for.template
 
 
 class WorkflowDefinition(Struct, frozen=True, kw_only=True):
@@ -144,10 +172,13 @@ class _RetryForm(Struct, omit_defaults=True):
 
 
 class _StepForm(Struct, omit_defaults=True):
-    # Written where it is empty, too: a version that does not know child workflows fails the step, and calls no agent.
+    # Written where it is empty, too: a version that does not know the step's kind fails the step, and calls no agent.
     agent: str
     workflow: str | None = None
     version: int | None = None
+    set: dict[str, Json] | None = None
+    sleep: Sleep | None = None
+    wait_for: WaitFor | None = None
     needs: tuple[str, ...] = ()
     join: JoinPolicy | Join = "all"
     for_each: ForEach | None = None
@@ -223,6 +254,9 @@ def _step_form(step: StepDefinition) -> _StepForm:
             agent=step.agent,
             workflow=step.workflow,
             version=step.version,
+            set=step.set,
+            sleep=step.sleep,
+            wait_for=step.wait_for,
             needs=step.needs,
             join=step.join.policy if step.join == Join(step.join.policy) else step.join,
             for_each=step.for_each,
@@ -268,6 +302,9 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         agent=form.agent,
         workflow=form.workflow,
         version=form.version,
+        set=form.set,
+        sleep=form.sleep,
+        wait_for=form.wait_for,
         needs=form.needs,
         join=form.join if isinstance(form.join, Join) else Join(form.join),
         for_each=form.for_each,

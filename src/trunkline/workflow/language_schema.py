@@ -11,6 +11,8 @@ from trunkline.durations import DURATION_PATTERN
 from trunkline.jsontypes import JsonObject
 from trunkline.publish_options import MAX_CARD_ITEMS, MAX_CARD_TEXT
 from trunkline.retry_policy import MAX_ATTEMPTS
+from trunkline.workflow.actions.definitions import ACTION_KEYS
+from trunkline.workflow.actions.schema import action_properties, without_call
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     AFTER_ITEM,
@@ -43,7 +45,7 @@ def workflow_json_schema() -> JsonObject:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Trunkline workflow",
-        "description": "A graph of steps. Each step calls an agent or runs another workflow.",
+        "description": "A graph of steps. Each step calls an agent, runs another workflow, or does something itself.",
         "type": "object",
         "required": ["name", "steps"],
         "additionalProperties": False,
@@ -122,10 +124,22 @@ def _step() -> JsonObject:
     step_name: JsonObject = {"type": "string", "pattern": STEP_NAME_PATTERN}
     return {
         "type": "object",
-        "description": "A call to an agent, or a run of another workflow.",
+        "description": "A call to an agent, a run of another workflow, or an action.",
         "if": {"required": ["workflow"]},
-        "then": {"properties": {"agent": {"const": ""}, **dict.fromkeys(AGENT_ONLY_KEYS, False)}},
-        "else": {"required": ["agent"], "properties": {"agent": {"minLength": 1}, "version": False}},
+        "then": {
+            "properties": {
+                "agent": {"const": ""},
+                **dict.fromkeys((*AGENT_ONLY_KEYS, *ACTION_KEYS), False),
+            }
+        },
+        "else": {
+            "if": {"anyOf": [{"required": [key]} for key in ACTION_KEYS]},
+            "then": {
+                "oneOf": [{"required": [key]} for key in ACTION_KEYS],
+                "properties": without_call(),
+            },
+            "else": {"required": ["agent"], "properties": {"agent": {"minLength": 1}, "version": False}},
+        },
         "additionalProperties": False,
         "properties": {
             "agent": {
@@ -139,6 +153,7 @@ def _step() -> JsonObject:
                 MAX_VERSION,
                 "The version of that workflow. Default: the latest version when the step starts.",
             ),
+            **action_properties(),
             "needs": {
                 "type": "array",
                 "items": step_name,

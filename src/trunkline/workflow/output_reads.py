@@ -13,8 +13,9 @@ from msgspec import UNSET
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.definition import WorkflowDefinition
-from trunkline.workflow.expressions.cel_compiler import CelCompiler
+from trunkline.workflow.expressions.cel_compiler import CelCompiler, Expression
 from trunkline.workflow.expressions.interpolation import split_expressions
+from trunkline.workflow.expressions.plain_paths import EVENT_VARIABLES, FOR_EACH_VARIABLES
 
 
 class OutputRead(NamedTuple):
@@ -41,6 +42,11 @@ def output_reads(definition: WorkflowDefinition) -> Iterator[OutputRead]:
             yield from _in_source(engine, step.when, f"{place}.when", in_loop=in_loop)
         if step.input is not UNSET:
             yield from _in_value(engine, step.input, f"{place}.input", in_loop=in_loop)
+        if step.action is not UNSET:
+            yield from _in_value(engine, step.action, f"{place}.{step.kind}", in_loop=in_loop)
+        if step.wait_for is not None and step.wait_for.match is not None:
+            variables = (*(FOR_EACH_VARIABLES if in_loop else ()), *EVENT_VARIABLES)
+            yield from _reads(engine.compile(step.wait_for.match, variables), f"{place}.wait_for.match")
     if definition.output is not UNSET:
         yield from _in_value(engine, definition.output, "output")
 
@@ -59,7 +65,10 @@ def _in_value(engine: CelCompiler, value: Json, place: str, *, in_loop: bool = F
 
 
 def _in_source(engine: CelCompiler, source: str, place: str, *, in_loop: bool) -> Iterator[OutputRead]:
-    expression = engine.compile(source, in_loop=in_loop)
+    yield from _reads(engine.compile(source, FOR_EACH_VARIABLES if in_loop else ()), place)
+
+
+def _reads(expression: Expression, place: str) -> Iterator[OutputRead]:
     for reading in expression.reads_of_variables:
         step = reading.variable.removeprefix("steps.")
         if step == reading.variable or reading.keys[:1] not in {(), ("output",)}:

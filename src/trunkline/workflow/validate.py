@@ -17,6 +17,8 @@ from msgspec import UNSET, UnsetType
 from trunkline.jsontypes import Json
 from trunkline.publish_options import PublishMistake, PublishOptions, read_publish_options
 from trunkline.retry_policy import MAX_ATTEMPTS, RetryPolicy
+from trunkline.workflow.actions.definitions import ACTION_KEYS
+from trunkline.workflow.actions.reader import read_actions
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     AFTER_ITEM,
@@ -59,8 +61,8 @@ WORKFLOW_KEYS = (
 # Every workflow in litecone's format has this key. Trunkline's own format does not.
 LITECONE_KEY = "start_step"
 STEP_KEYS = (
-    "agent", "workflow", "version", "needs", "join", "for_each", "when", "input", "retry", "timeout", "deadline",
-    "reply_timeout", "on_error", "delivery", "context", "message",
+    "agent", "workflow", "version", *ACTION_KEYS, "needs", "join", "for_each", "when", "input", "retry", "timeout",
+    "deadline", "reply_timeout", "on_error", "delivery", "context", "message",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
@@ -197,20 +199,27 @@ def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -
             on_key=True,
         )
     if not isinstance(value, dict):
-        report.error(path, f"a step must be a mapping with 'agent' or 'workflow', {describe_value(value)}")
+        report.error(
+            path, f"a step must be a mapping with 'agent', 'workflow' or an action, {describe_value(value)}"
+        )
         value = {"agent": "unknown"}
     fields = FieldReader(value, path, STEP_KEYS, report)
-    workflow, version = _workflow(fields, known, report)
+    actions = read_actions(fields, report)
+    workflow, version = (None, None) if actions.are_given else _workflow(fields, known, report)
+    calls_agent = workflow is None and not actions.are_given
     return StepDefinition(
         name=name,
-        agent=_agent(fields, known, report) if workflow is None else "",
+        agent=_agent(fields, known, report) if calls_agent else "",
         workflow=workflow,
         version=version,
+        set=actions.set,
+        sleep=actions.sleep,
+        wait_for=actions.wait_for,
         needs=_needs(fields, report),
         join=_join(fields, report),
         for_each=_for_each(fields, report),
         when=_when(fields),
-        input=_input(fields, report, called=workflow is None),
+        input=_input(fields, report, called=calls_agent),
         retry=_retry(fields, known, report),
         timeout=fields.duration("timeout", positive=True),
         deadline=fields.duration("deadline", positive=True),

@@ -78,6 +78,7 @@ OF_RUNS = {
     "outcome_unknown",
     "deadline_exceeded",
     "reply_timed_out",
+    "wait_timeout",
     "join_failed",
     "workflow_unknown",
     "child_input_invalid",

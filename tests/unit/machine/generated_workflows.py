@@ -14,7 +14,10 @@ from trunkline.workflow import (
     ForEach,
     Goto,
     Join,
+    Sleep,
+    SleepUntil,
     StepDefinition,
+    WaitFor,
     WorkflowDefinition,
     compile_workflow,
 )
@@ -69,11 +72,37 @@ def _generate_step(pick: Choose, index: int, count: int) -> StepDefinition:
         delivery=pick(("at_least_once", "at_least_once", "at_most_once")),
         context=pick(("run", "step", "none")),
     )
-    if pick((False, False, False, True)):
-        return msgspec.structs.replace(
-            step, agent="", workflow="child", reply_timeout=None, delivery="at_least_once", context="run"
-        )
-    return step
+    match pick(("agent", "agent", "agent", "agent", "agent", "child", "child", "set", "sleep", "wait_for")):
+        case "agent":
+            return step
+        case "child":
+            return _without_agent(step, workflow="child")
+        case "set":
+            return _without_agent(step, input=msgspec.UNSET, set={"ok": step.input})
+        case "wait_for":
+            return _without_agent(step, input=msgspec.UNSET, wait_for=_generate_wait(pick))
+        case _:
+            until = SleepUntil("2026-01-01T00:00:00Z")
+            sleeps: tuple[Sleep, ...] = ("10s", "3m", "${ input.yes }", until)
+            return _without_agent(step, input=msgspec.UNSET, sleep=pick(sleeps))
+
+
+def _generate_wait(pick: Choose) -> WaitFor:
+    timeout = pick((None, "30s", "3m"))
+    return WaitFor(
+        event="e",
+        key=pick((None, None, "${ input.missing }")),
+        match=pick((None, None, "event.data.ok")),
+        count=pick((1, 1, 2)),
+        timeout=timeout,
+        on_timeout=pick(("fail", "continue")) if timeout is not None else "fail",
+    )
+
+
+def _without_agent(step: StepDefinition, **changes: object) -> StepDefinition:
+    return msgspec.structs.replace(
+        step, agent="", reply_timeout=None, delivery="at_least_once", context="run", **changes
+    )
 
 
 def _generate_loop(pick: Choose) -> ForEach:

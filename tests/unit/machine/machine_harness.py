@@ -19,11 +19,13 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.machine.decide import decide
 from trunkline.machine.effects import (
+    AwaitEvents,
     CancelTimer,
     DispatchTask,
     SendRunInput,
     StartChildRun,
     StartTimer,
+    StopAwaitingEvents,
     StopTask,
 )
 from trunkline.machine.events import Event
@@ -106,6 +108,8 @@ class MachineHarness:
                     self.timers[key] = effect
                 case CancelTimer(key):
                     self.timers.pop(key, None)
+                case AwaitEvents() | StopAwaitingEvents():
+                    pass
         return turn
 
     def start(self, **kept: Json) -> Turn:

@@ -13,11 +13,20 @@ from typing import Literal
 import msgspec
 from tests.unit.machine.machine_harness import MachineHarness, error, fresh_state
 
+from trunkline.clock import Instant
 from trunkline.ids import child_run_id
-from trunkline.jsontypes import Json
+from trunkline.jsontypes import Json, decode
 from trunkline.machine.decide import CANCEL_TIMER, DEADLINE_TIMER
-from trunkline.machine.effects import DispatchTask, SendRunInput, StartChildRun, StopTask
+from trunkline.machine.effects import (
+    AwaitEvents,
+    DispatchTask,
+    SendRunInput,
+    StartChildRun,
+    StopAwaitingEvents,
+    StopTask,
+)
 from trunkline.machine.events import (
+    StepBegan,
     StepChildStarted,
     StepOutcomeResolved,
     StepReplied,
@@ -30,12 +39,15 @@ from trunkline.machine.inputs import (
     ChildEnded,
     ChildRefused,
     EndStatus,
+    EventArrived,
     Input,
     OutcomeResolved,
     PauseRequested,
+    ReceivedEvent,
     ReplyGiven,
     ResultArrived,
     ResumeRequested,
+    event_identity,
 )
 from trunkline.machine.retry import was_sent
 from trunkline.machine.state import RunState, StepState
@@ -76,6 +88,9 @@ class RunSimulation:
         self.open_runs: dict[str, StartChildRun] = {}
         self.runs: dict[str, StartChildRun] = {}
         self.stopped_runs: set[str] = set()
+        # Steps that wait for events, and how many events have arrived.
+        self.waits: dict[str, AwaitEvents] = {}
+        self.arrived = 0
         self.taken: list[Input] = []
         self._seen: dict[str, str] = {}
 
@@ -122,8 +137,10 @@ class RunSimulation:
         for run in self.open_runs.values():
             return self._end(run, "CANCELLED" if run.run_id in self.stopped_runs else "COMPLETED")
         for key in self.play.timers:
-            if key.startswith("retry/"):
+            if key.startswith(("retry/", "wait/", "continue/")):
                 return self.play.timers.pop(key).item
+        for wait in self.waits.values():
+            return self._arrive(wait, is_new=True)
         for step in state.steps.values():
             if step.status == "WAITING":
                 return ReplyGiven(step.name, ReplyMessage(text="Yes."))
@@ -160,7 +177,16 @@ class RunSimulation:
         self.open_runs.pop(run.run_id, None)
         return ChildRefused(run.step, run.run_id, error("workflow_unknown"))
 
+    def _arrive(self, wait: AwaitEvents, *, is_new: bool) -> Input:
+        self.arrived += is_new
+        number, data = self.arrived, OUTPUTS[self.arrived % 2]
+        event = ReceivedEvent(f"e{number}", "e", Instant(number), None, msgspec.Raw(data))
+        return EventArrived(wait.step, wait.attempt, event)
+
     def _wishes(self) -> Iterator[Callable[[], Input]]:
+        for wait in list(self.waits.values()):
+            yield lambda wait=wait: self._arrive(wait, is_new=True)
+            yield lambda wait=wait: self._arrive(wait, is_new=False)
         for step in self.play.state.steps.values():
             name = step.name
             if step.status == "WAITING":
@@ -232,7 +258,11 @@ class RunSimulation:
         if was_final:
             assert (turn.events, turn.effects) == ([], []), "a final state was left"
         if was_paused and turn.state.paused and not any(isinstance(i, ResumeRequested) for i in inputs):
-            begun = [event for event in turn.events if isinstance(event, StepStarted | StepChildStarted)]
+            begun = [
+                event
+                for event in turn.events
+                if isinstance(event, StepStarted | StepChildStarted | StepBegan)
+            ]
             assert begun == [], "started while paused"
         # A step may have three items.
         most = 4 * len(inputs) + 9 * len(turn.state.workflow.steps) + 4
@@ -261,6 +291,10 @@ class RunSimulation:
                 ]
                 assert busy == [], "two calls in flight for one step"
                 self.open[key] = self.calls[key] = task
+            elif isinstance(effect, AwaitEvents):
+                self.waits[effect.step] = effect
+            elif isinstance(effect, StopAwaitingEvents):
+                self.waits.pop(effect.step, None)
             elif isinstance(effect, StartChildRun):
                 assert effect.run_id not in self.runs, "a run was begun twice"
                 self.open_runs[effect.run_id] = self.runs[effect.run_id] = effect
@@ -334,6 +368,10 @@ class RunSimulation:
 
     def _check_wake_reasons(self) -> None:
         state, timers = self.play.state, self.play.timers
+        waiting = {step.name: step.attempts for step in state.steps.values() if step.waits_for_events}
+        awaited = {wait.step: wait.attempt for wait in self.waits.values()}
+        assert awaited == waiting, "a step waits for events that will not come, or they come to nobody"
+        self._check_taken_events()
         if state.is_final:
             assert timers == {}, "a finished run left a timer behind"
             return
@@ -347,6 +385,8 @@ class RunSimulation:
                 else:
                     child = child_run_id(state.id, step.name, step.attempts)
                     assert child in self.open_runs, "a step runs though its child does not"
+            if step.waiting_for is not None and step.waiting_for.kind == "time":
+                assert f"wait/{step.name}/{step.attempts}" in timers, "a sleep has no timer"
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 assert f"retry/{step.name}/{step.attempts}" in timers, "a retry has no timer"
             self._check_reply_deadline(step)
@@ -354,14 +394,28 @@ class RunSimulation:
                 "a step left its deadline behind"
             )
         if state.status == "RUNNING":
-            assert state.in_flight or state.retrying, "nothing will ever wake the run"
+            assert state.in_flight or state.retrying or state.dormant, "nothing will ever wake the run"
         if state.status == "WAITING":
-            assert (state.in_flight, state.retrying) == (0, 0), "the run waits though something goes on"
+            assert (state.in_flight, state.retrying, state.dormant) == (0, 0, 0), (
+                "the run waits though something goes on"
+            )
             assert state.awaiting_person, "the run waits for nobody"
         if state.cancel_requested_at is not None:
             assert CANCEL_TIMER in timers, "a cancellation has no end"
         if state.workflow.deadline is not None and state.status != "PENDING":
             assert DEADLINE_TIMER in timers, "the deadline is forgotten"
+
+    def _check_taken_events(self) -> None:
+        taken: list[Json] = []
+        for step in self.play.state.steps.values():
+            plan = self.play.state.workflow.plan(step.name)
+            if plan.kind != "wait_for" or (plan.for_each is not None and step.name == plan.name):
+                continue
+            output = None if step.output is None else decode(step.output)
+            held = output if step.waiting_for is None else step.waiting_for.data
+            taken += held if isinstance(held, list) else [] if held is None else [held]
+        identities = [event_identity(each) for each in taken]
+        assert len({*identities}) == len(identities), "an event was taken twice"
 
     def _check_reply_deadline(self, step: StepState) -> None:
         is_timed = f"reply/{step.name}/{step.attempts}/{step.replies}" in self.play.timers
@@ -386,7 +440,7 @@ class RunSimulation:
 STORED_FIELDS = (
     "status", "version", "seq", "output", "error", "paused", "cancel_requested_at", "started_at", "finished_at",
 )  # fmt: skip
-COUNTERS = ("in_flight", "retrying", "awaiting_person", "unfinished", "failure", "contexts")
+COUNTERS = ("in_flight", "retrying", "dormant", "awaiting_person", "unfinished", "failure", "contexts")
 
 
 def _waits(state: RunState, name: str) -> int:

@@ -32,6 +32,9 @@ SAMPLES: dict[str, object] = {
     "input": PAYLOAD,
     "output": PAYLOAD,
     "reply": PAYLOAD,
+    "kind": "sleep",
+    "event_id": "e",
+    "event": PAYLOAD,
 }
 OF_STEPS = [kind for kind in get_args(Event) if "step" in kind.__struct_fields__]
 

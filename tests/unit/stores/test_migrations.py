@@ -22,7 +22,7 @@ TABLES = {
     "agents", "workflows", "workflow_versions", "runs", "steps", "events", "inbox", "timers", "tasks",
     "exchanges", "alembic_version", "leases", "outbox", "dispatches", "dead_letters", "api_keys", "moves",
     "agent_states", "secrets", "agent_events", "agent_checks", "agent_sides", "comparisons", "agent_minutes",
-    "audit", "processes", "triggers", "firings", "published_tasks", "follow_ups",
+    "audit", "processes", "triggers", "firings", "published_tasks", "follow_ups", "received_events", "event_waits",
 }  # fmt: skip
 
 
@@ -38,7 +38,9 @@ def schema(database: apsw.Connection) -> list[tuple[object, ...]]:
 
 
 def tables(database: apsw.Connection) -> set[object]:
-    return {row[0] for row in rows(database, "SELECT name FROM sqlite_master WHERE type = 'table'")}
+    # Without SQLite's own.
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    return {row[0] for row in rows(database, query)}
 
 
 def columns(database: apsw.Connection, table: str) -> dict[object, tuple[object, ...]]:

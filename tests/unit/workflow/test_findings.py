@@ -77,7 +77,11 @@ def unmarked(text: str) -> tuple[str, int | None, int | None]:
         (HEAD + "input: ▸string", "input", "'input' must be a mapping, but it is 'string'"),
         (HEAD + "input:\n  type: ▸objekt", "input.type", "not valid JSON Schema"),
         (HEAD + "input: ▸{$ref: 'http://example.com/s'}", "input", "not valid JSON Schema"),
-        (HEAD + "  b:▸", "steps.b", "a step must be a mapping with 'agent' or 'workflow', but it is empty"),
+        (
+            HEAD + "  b:▸",
+            "steps.b",
+            "a step must be a mapping with 'agent', 'workflow' or an action, but it is empty",
+        ),
         (HEAD + "  b: ▸{}", "steps.b", "'agent' is missing; add it, such as agent: MyAgent"),
         (
             HEAD + "  ▸b-c: {agent: A}",

@@ -2,7 +2,17 @@
 
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { Link } from "@tanstack/react-router";
-import { ChevronsDownUp, ChevronsUpDown, ExternalLink, Layers, Split, Workflow } from "lucide-react";
+import {
+  ChevronsDownUp,
+  ChevronsUpDown,
+  ExternalLink,
+  Layers,
+  Moon,
+  Radio,
+  Sigma,
+  Split,
+  Workflow,
+} from "lucide-react";
 import { memo } from "react";
 
 import type { components } from "../api/schema.d.ts";
@@ -11,7 +21,7 @@ import { appearanceOf } from "../app/StatusBadge.tsx";
 import type { StepModel, StepStatus } from "../runs/model.ts";
 import classes from "./graph.module.css";
 import { useGraphActions, useIsSelected, useIsStop, useStatus, useStepState } from "./graphState.ts";
-import { countOf, progressOf } from "./stepLabels.ts";
+import { countOf, KIND_WORDS, progressOf } from "./stepLabels.ts";
 
 export type GraphStep = components["schemas"]["GraphStep"];
 
@@ -71,8 +81,7 @@ function StepFace({
   const Icon = appearance?.icon;
   const progress = status === null ? null : progressOf(status, state);
   const count = countOf(state);
-  const who =
-    step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent;
+  const who = workOf(step);
   return (
     <button
       type="button"
@@ -104,11 +113,19 @@ function StepFace({
   );
 }
 
+function workOf(step: GraphStep): string | null {
+  if (step.kind === "workflow") return `${step.workflow}${step.version === null ? "" : ` v${step.version}`}`;
+  return step.kind === "agent" ? step.agent : KIND_WORDS[step.kind];
+}
+
 function Kind({ step }: { step: GraphStep }) {
   return (
     <>
       {step.for_each !== null && <Layers size={12} role="img" aria-label="For each item" />}
       {step.kind === "workflow" && <Workflow size={12} role="img" aria-label="Workflow" />}
+      {step.kind === "set" && <Sigma size={12} aria-hidden />}
+      {step.kind === "sleep" && <Moon size={12} aria-hidden />}
+      {step.kind === "wait_for" && <Radio size={12} aria-hidden />}
       {step.join !== null && (
         <Split size={12} role="img" aria-label={`Join: ${step.join.quorum} of ${step.join.of.length}`} />
       )}

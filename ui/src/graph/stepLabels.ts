@@ -1,7 +1,17 @@
 /** Short texts for the status of a step. A step in the graph fits about twenty characters per line. */
 
 import { appearanceOf } from "../app/StatusBadge.tsx";
-import type { StepModel, StepStatus } from "../runs/model.ts";
+import type { components } from "../api/schema.d.ts";
+import { isForTheWorld, type StepModel, type StepStatus, type WaitingFor } from "../runs/model.ts";
+
+type StepKind = components["schemas"]["GraphStep"]["kind"];
+
+/** What a step does that calls neither an agent nor a workflow. */
+export const KIND_WORDS: Readonly<Record<Exclude<StepKind, "agent" | "workflow">, string>> = {
+  set: "Set values",
+  sleep: "Sleep",
+  wait_for: "Wait for event",
+};
 
 export function progressOf(status: StepStatus, state: StepModel | null): string {
   const { word } = appearanceOf(status);
@@ -13,9 +23,15 @@ export function progressOf(status: StepStatus, state: StepModel | null): string 
   if (state.kept) words.push("reused");
   if (state.handled) words.push("handled");
   if (status === "WAITING" && state.waitingFor !== null) {
-    words.push(state.waitingFor.kind === "retry" ? "for retry" : "for a person");
+    words.push(waitWords(state.waitingFor.kind));
   }
   return words.join(" · ");
+}
+
+function waitWords(kind: WaitingFor["kind"]): string {
+  if (kind === "retry") return "for retry";
+  if (kind === "event") return "for an event";
+  return isForTheWorld(kind) ? "for a time" : "for a person";
 }
 
 /** The number of attempts and of completed items, or null if there is nothing to count. */

@@ -16,9 +16,11 @@ export type StepStatus =
  *
  * `queued`: ready to start, but waiting for capacity. `call`: the agent is called. `remote`: the agent works on its remote
  * task. `child`: a child run. `items`: the items of a `for_each`. `backoff`: until the next attempt. `person`: until a
- * person replies. `unknown`: until a person resolves the unknown outcome.
+ * person replies. `dormant`: until a time or an event. `unknown`: until a person resolves the unknown outcome. `action`: the step does
+ * something itself.
  */
-export type SpanKind = "queued" | "call" | "remote" | "child" | "items" | "backoff" | "person" | "unknown";
+export type SpanKind =
+  "queued" | "call" | "remote" | "child" | "items" | "action" | "backoff" | "person" | "dormant" | "unknown";
 
 export interface Span {
   readonly kind: SpanKind;
@@ -40,10 +42,13 @@ export interface Failure {
 }
 
 export interface WaitingFor {
-  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome";
+  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome" | "time" | "event";
   readonly text: string;
   readonly until: number | null;
 }
+
+/** Whether the step continues without a person, and nothing is done for it meanwhile. */
+export const isForTheWorld = (kind: WaitingFor["kind"]): boolean => kind === "time" || kind === "event";
 
 /** The number of items of a `for_each` step by status. */
 export type ItemCounts = Readonly<Record<StepStatus, number>>;
@@ -254,6 +259,8 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
   switch (event.type) {
     case "StepStarted":
       return { ...begun(step, attempt, at), agent: textOf(data["agent"]), spans: next("call") };
+    case "StepBegan":
+      return { ...begun(step, attempt, at), spans: next("action") };
     case "StepChildStarted":
       return {
         ...begun(step, attempt, at),
@@ -284,8 +291,11 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
         spans: next("backoff", attempt, true),
       };
     }
-    case "StepWaiting":
-      return { ...step, status: "WAITING", protocol, waitingFor: waitOf(data["waiting_for"]), spans: next("person") };
+    case "StepWaiting": {
+      const waitingFor = waitOf(data["waiting_for"]);
+      const spans = next(isForTheWorld(waitingFor.kind) ? "dormant" : "person");
+      return { ...step, status: "WAITING", protocol, waitingFor, spans };
+    }
     case "StepReplied":
       return { ...step, status: "PENDING", waitingFor: null, spans: next("queued") };
     case "StepRequeued":
@@ -338,7 +348,7 @@ function ended(step: StepModel, status: StepStatus, at: number, failed = false):
 }
 
 /** Whether a span of this kind can fail; waiting cannot. */
-export const WORK: ReadonlySet<SpanKind> = new Set(["call", "remote", "child", "items"]);
+export const WORK: ReadonlySet<SpanKind> = new Set(["call", "remote", "child", "items", "action"]);
 
 function closed(spans: readonly Span[], at: number, failed = false): readonly Span[] {
   const last = spans[spans.length - 1];
@@ -368,7 +378,7 @@ export function failureOf(value: unknown): Failure | null {
 function waitOf(value: unknown): WaitingFor {
   const { kind, text, until } = (value ?? {}) as Record<string, unknown>;
   return {
-    kind: kind === "auth" ? "auth" : "input",
+    kind: kind === "auth" || kind === "time" || kind === "event" ? kind : "input",
     text: textOf(text) ?? "",
     until: typeof until === "string" ? Date.parse(until) : null,
   };

@@ -42,6 +42,10 @@ TAGS: list[Json] = [
         "description": "Named, encrypted values that step inputs refer to. Values are never returned.",
     },
     {"name": "keys", "description": "API keys, which authenticate clients of this API."},
+    {
+        "name": "events",
+        "description": "Events of other systems and signals to runs, for steps that wait for them.",
+    },
     {"name": "inbox", "description": "Steps that wait for a person."},
     {"name": "hooks", "description": "Push notifications from agents, and webhooks of triggers."},
     {"name": "dead letters", "description": "Messages that could not be read or applied."},

@@ -7,7 +7,7 @@ Payloads were encoded when they were stored. They are copied into the response w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, NotRequired, TypedDict
+from typing import Annotated, ClassVar, Literal, NotRequired, TypedDict, cast
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -22,13 +22,15 @@ from trunkline.api.resources.common import (
 )
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import JsonObject
+from trunkline.machine.events import waited_events
 from trunkline.machine.inputs import ResolvedOutcome
-from trunkline.machine.state import RunStatus, StepStatus, WaitingFor
+from trunkline.machine.state import RunStatus, StepStatus, WaitingFor, WaitingKind
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.services.runs.logs import RunLogLine
 from trunkline.services.runs.queries import ItemCounts, RunView, StepView
 from trunkline.services.runs.search import ListedRun
 from trunkline.stores.base import EventRecord, RunRecord
+from trunkline.workflow import StepKind
 
 _STEP_PAYLOAD = Meta(description="Omitted if steps are requested without payloads.")
 _RUN_PAYLOAD = Meta(description="Omitted in lists with `payloads=false`.")
@@ -95,14 +97,21 @@ class ErrorCodeList(TypedDict):
 class WaitingForResource(TypedDict):
     """What an unfinished step is waiting for."""
 
-    kind: Literal["input", "auth", "retry", "remote", "outcome"]
+    kind: WaitingKind
     text: str
     until: Timestamp | None
+    event: NotRequired[Annotated[str, Meta(description="The type of the event that the step waits for.")]]
+    any: NotRequired[
+        Annotated[Sequence[str], Meta(description="The types of events of which the step waits for one.")]
+    ]
+    signal: NotRequired[Annotated[str, Meta(description="The signal that the step waits for.")]]
+    key: NotRequired[Annotated[str, Meta(description="The key that the event must have.")]]
     data: NotRequired[
         Annotated[
             JsonValue,
             Meta(
-                description="Structured data that the agent sent with its question. Omitted if there is none."
+                description="Structured data that the agent sent with its question, or the events of a "
+                "`wait_for` with `count` that have arrived. Omitted if there is none."
             ),
         ]
     ]
@@ -145,7 +154,8 @@ class ParentResource(TypedDict):
 class StepResource(TypedDict):
     name: str
     status: StepStatus
-    agent: Annotated[str, Meta(description="Empty if the step runs another workflow.")]
+    kind: Annotated[StepKind, Meta(description="What the step does.")]
+    agent: Annotated[str, Meta(description="Empty if the step does not call an agent.")]
     protocol: Annotated[str | None, Meta(description="The dialect of the call.")]
     attempts: int
     input: NotRequired[Annotated[JsonValue, _STEP_PAYLOAD]]
@@ -343,6 +353,7 @@ def step_resource(view: StepView, *, payloads: bool = True) -> StepResource:
     resource: StepResource = {
         "name": state.name,
         "status": state.status,
+        "kind": view.kind,
         "agent": view.agent,
         "protocol": state.protocol,
         "attempts": state.attempts,
@@ -374,7 +385,9 @@ def _waiting_for(waiting: WaitingFor) -> WaitingForResource:
     }
     if waiting.data is not None:
         resource["data"] = waiting.data
-    return resource
+    if waiting.kind != "event":
+        return resource
+    return cast("WaitingForResource", {**resource, **waited_events(waiting)})
 
 
 def _step_items(counts: ItemCounts) -> ItemsResource:

@@ -22,7 +22,7 @@ from trunkline.jsontypes import JsonObject, encode
 from trunkline.machine.state import RunStatus
 from trunkline.services.workflows import ValidationResult
 from trunkline.stores.base import LastRun, WorkflowVersion
-from trunkline.workflow import CompiledStep, CompiledWorkflow, write_yaml
+from trunkline.workflow import CompiledStep, CompiledWorkflow, StepKind, write_yaml
 
 # The name of the schema of the workflow language, which is not declared here.
 WORKFLOW_DEFINITION = "WorkflowDefinition"
@@ -105,9 +105,9 @@ class GraphJoin(TypedDict):
 
 class GraphStep(TypedDict):
     name: str
-    kind: Literal["agent", "workflow"]
-    agent: Annotated[str | None, Meta(description="Null if the step runs another workflow.")]
-    workflow: Annotated[str | None, Meta(description="Null if the step calls an agent.")]
+    kind: StepKind
+    agent: Annotated[str | None, Meta(description="Null if the step does not call an agent.")]
+    workflow: Annotated[str | None, Meta(description="Null if the step does not run another workflow.")]
     version: Annotated[
         int | None,
         Meta(description="Version of that workflow. Null means the latest version when the step starts."),
@@ -250,7 +250,7 @@ def _graph_step(step: CompiledStep) -> GraphStep:
     definition = step.definition
     return {
         "name": step.name,
-        "kind": "agent" if definition.workflow is None else "workflow",
+        "kind": step.kind,
         "agent": step.agent or None,
         "workflow": definition.workflow,
         "version": definition.version,

@@ -430,6 +430,28 @@ def retry(
     return _print_changed(server.client().act(run, "retry", body), server)
 
 
+@app.command(name="signal")
+def signal(
+    run: RunArgument,
+    name: Annotated[str, Parameter(name="NAME", help="Name of the signal.")],
+    /,
+    *,
+    data: DataAnswer = None,
+    server: Server = HERE,
+) -> int:
+    """
+    Send a signal to a run. It completes a step that waits for it.
+
+    Prints the ID of the signal.
+    """
+    received = server.client().signal(run, name, None if data is None else given_json(data))
+    if server.json:
+        print_json(received)
+    else:
+        print_text(received["id"])
+    return Exit.OK
+
+
 @app.command(name="reply")
 def reply(
     run: RunArgument,

@@ -268,6 +268,7 @@ def _nodes(workflow: CompiledWorkflow) -> list[Node]:
             _join(step),
             _each(step),
             _workflow(step),
+            step.kind if step.is_action else None,
         )
         for step in workflow.steps.values()
     ]

@@ -73,7 +73,9 @@ class FollowedRun:
             id=run["id"],
             workflow=f"{workflow['name']} v{workflow['version']}",
             steps={
-                step["name"]: FollowedStep(step["name"], step["agent"] or step.get("workflow") or "")
+                step["name"]: FollowedStep(
+                    step["name"], step["agent"] or step.get("workflow") or step["kind"]
+                )
                 for step in run["steps"]
             },
         )
@@ -133,6 +135,11 @@ def _child_started(step: FollowedStep, data: JsonObject, at: datetime | None) ->
     workflow, run_id = _text(data.get("workflow")), _text(data.get("run_id"))
     step.reason = f"run {run_id}"
     return _with("started", _attempt(step), f"workflow {workflow}", step.reason)
+
+
+def _began(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
+    _started(step, data, at)
+    return _with("started", _attempt(step), _text(data.get("kind")))
 
 
 def _fanned_out(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
@@ -258,6 +265,10 @@ def _waiting(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     return f"waits for {_text(waiting_for.get('kind')) or 'input'}: {step.reason}"
 
 
+def _event_taken(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    return f"received the event {_text(data.get('event_id'))}"
+
+
 def _replied(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "RUNNING", ""
     return "received its reply"
@@ -317,6 +328,7 @@ def _run_ended(status: str) -> RunTelling:
 _STEP_EVENTS: dict[str, StepTelling] = {
     "StepStarted": _started,
     "StepChildStarted": _child_started,
+    "StepBegan": _began,
     "StepFannedOut": _fanned_out,
     "StepWorking": _working,
     "StepProgress": _said,
@@ -328,6 +340,7 @@ _STEP_EVENTS: dict[str, StepTelling] = {
     "StepFailed": _failed,
     "StepSkipped": _skipped,
     "StepWaiting": _waiting,
+    "StepEventTaken": _event_taken,
     "StepReplied": _replied,
     "StepOutcomeUnknown": _outcome_unknown,
     "StepOutcomeResolved": _outcome_resolved,

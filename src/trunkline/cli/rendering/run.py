@@ -113,12 +113,20 @@ def _step_row(step: StepResource) -> list[str | Cell]:
     return [
         step["name"],
         status_cell(step["status"]),
-        step["agent"] or f"workflow {step.get('workflow', '')}",
+        _work(step),
         str(step["attempts"] or ""),
         duration_between(step["started_at"], step["finished_at"]),
         step["protocol"] or "",
         _why(step),
     ]
+
+
+def _work(step: StepResource) -> str:
+    return (
+        f"workflow {step.get('workflow', '')}"
+        if step["kind"] == "workflow"
+        else step["agent"] or step["kind"]
+    )
 
 
 def _why(step: StepResource) -> str:

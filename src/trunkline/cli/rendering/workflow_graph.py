@@ -20,10 +20,14 @@ class Node(NamedTuple):
     each: str | None = None
     # Instead of an agent: the workflow that it is a run of, "child" or "child v2".
     workflow: str | None = None
+    # Instead of both: the step's action, "sleep".
+    action: str | None = None
 
     @property
     def work(self) -> str:
-        return self.agent if self.workflow is None else f"workflow {self.workflow}"
+        if self.workflow is not None:
+            return f"workflow {self.workflow}"
+        return self.agent if self.action is None else self.action
 
 
 def levels(nodes: Sequence[Node]) -> dict[str, int]:
@@ -73,8 +77,10 @@ def as_mermaid(nodes: Sequence[Node]) -> str:
         each = f"for each {node.each}" if node.each else None
         more = [part for part in (node.join, each, f"when {node.when}" if node.when else None) if part]
         label = "<br/>".join([node.name, node.work, *more])
-        # A workflow has the shape of a subroutine.
+        # A workflow has the shape of a subroutine, and an action has round ends.
         left, right = ("[", "]") if node.workflow is None else ("[[", "]]")
+        if node.action is not None:
+            left, right = "([", "])"
         lines.append(f'    {node.name}{left}"{_escaped(label)}"{right}')
     for node in nodes:
         lines += [

@@ -23,7 +23,7 @@ from trunkline.machine.inputs import (
 from trunkline.machine.state import StepState
 from trunkline.machine.steps import failure, step_input, timers
 from trunkline.machine.turn import Turn, deadline_timer
-from trunkline.messages import AgentResult, StepError
+from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep
 
 # Of runs above a run. Circles are refused when a workflow is saved; two that are saved at the same moment end here.
@@ -37,7 +37,7 @@ CANCEL_KEY = "cancel"
 
 
 def is_child(plan: CompiledStep) -> bool:
-    return plan.definition.workflow is not None
+    return plan.kind == "workflow"
 
 
 def child_run_of(run_id: RunId, plan: CompiledStep, step: StepState) -> RunId | None:
@@ -123,14 +123,14 @@ def apply_end(turn: Turn, plan: CompiledStep, step: StepState, end: ChildEnded) 
         case "COMPLETED":
             turn.record(StepCompleted(step.name, step.attempts, Payload(bytes(end.output))))
         case "FAILED":
-            _fail(turn, plan, step, _failure(turn, plan, step, end.error))
+            failure.fail_without_call(turn, plan, step, _failure(turn, plan, step, end.error))
         case "CANCELLED":
             if turn.is_ending:
                 turn.record(StepCancelled(step.name, "The child run was cancelled with this run."))
             else:
                 child = current_child_run_id(turn, step)
                 message = f"Run {child} of workflow {plan.definition.workflow} was cancelled."
-                _fail(
+                failure.fail_without_call(
                     turn,
                     plan,
                     step,
@@ -142,7 +142,7 @@ def apply_end(turn: Turn, plan: CompiledStep, step: StepState, end: ChildEnded) 
 
 def apply_refusal(turn: Turn, plan: CompiledStep, step: StepState, refusal: ChildRefused) -> None:
     if _is_current(turn, step, refusal.run_id):
-        _fail(turn, plan, step, refusal.error)
+        failure.fail_without_call(turn, plan, step, refusal.error)
 
 
 def _is_current(turn: Turn, step: StepState, run_id: str) -> bool:
@@ -164,17 +164,3 @@ def _failure(turn: Turn, plan: CompiledStep, step: StepState, cause: StepError |
     if cause is not None:
         error.detail = {"run_id": child, "code": cause.code, "message": cause.message, "step": cause.step}
     return error
-
-
-def _fail(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
-    # The same road as the failure of a call takes.
-    result = AgentResult(
-        task_id=turn.task_id_of(step),
-        run_id=turn.state.id,
-        step=step.name,
-        attempt=step.attempts,
-        status="error",
-        at=turn.now,
-        error=error,
-    )
-    failure.fail_attempt(turn, plan, step, result, error)

@@ -52,6 +52,20 @@ def fail_attempt(
     )
 
 
+def fail_without_call(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
+    """The attempt of a step that calls no agent has failed: the same road as the failure of a call."""
+    result = AgentResult(
+        task_id=turn.task_id_of(step),
+        run_id=turn.state.id,
+        step=step.name,
+        attempt=step.attempts,
+        status="error",
+        at=turn.now,
+        error=error,
+    )
+    fail_attempt(turn, plan, step, result, error)
+
+
 def _may_retry(
     turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, error: StepError
 ) -> bool:

@@ -77,7 +77,8 @@ def conclude(turn: Turn, plan: CompiledStep, step: StepState, loop: CompiledForE
 def stop_items(turn: Turn, step: StepState, reason: str) -> None:
     """Those under way; what has not begun never will, once the step is over."""
     iteration = turn.state.for_each.get(step.name)
-    for index in range(0 if iteration is None else iteration.next_index):
+    # All of them: after a restart, `next_index` is behind those that had begun.
+    for index in range(0 if iteration is None else len(iteration.items)):
         item = turn.state.steps.get(item_name(step.name, index))
         if item is not None and not item.is_final:
             kinds.stop(turn, item)

@@ -1,9 +1,11 @@
-"""Starts and stops the work of a step or an item, whatever its kind: an agent's task or a child run."""
+"""Starts and stops the work of a step or an item, whatever its kind: an agent's task, a child run or an action."""
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import agent, child, failure
+from trunkline.machine.steps import actions, agent, child, failure, sleep, timers, wait_for
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep, format_duration
@@ -11,20 +13,50 @@ from trunkline.workflow import CompiledStep, format_duration
 
 def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """For the first time or again."""
-    if child.is_child(plan):
-        child.begin(turn, plan, step)
-    else:
-        agent.begin(turn, plan, step)
+    match plan.kind:
+        case "agent":
+            agent.begin(turn, plan, step)
+        case "workflow":
+            child.begin(turn, plan, step)
+        case "set":
+            actions.set_values(turn, plan, step)
+        case "sleep":
+            sleep.begin(turn, plan, step)
+        case "wait_for":
+            wait_for.begin(turn, plan, step)
+        case _:
+            assert_never(plan.kind)
 
 
 def stop(turn: Turn, step: StepState) -> None:
     """Stops the work and cancels its timers."""
     if step.name in turn.state.for_each:
         return
-    if child.is_child(turn.state.workflow.plan(step.name)):
-        child.stop(turn, step)
-    else:
-        agent.stop_call(turn, step)
+    plan = turn.state.workflow.plan(step.name)
+    match plan.kind:
+        case "agent":
+            agent.stop_call(turn, step)
+        case "workflow":
+            child.stop(turn, step)
+        case "set" | "sleep" | "wait_for":
+            timers.cancel_wait_timer(turn, step)
+        case _:
+            assert_never(plan.kind)
+
+
+def end_wait(turn: Turn, plan: CompiledStep, step: StepState, attempt: int) -> None:
+    """The time has come for which, or until which, the step's action waited in this attempt."""
+    if step.status != "WAITING" or step.attempts != attempt:
+        return
+    match plan.kind:
+        case "sleep":
+            sleep.end_wait(turn, step)
+        case "wait_for":
+            wait_for.end_wait(turn, plan, step)
+        case "agent" | "workflow" | "set":
+            pass
+        case _:
+            assert_never(plan.kind)
 
 
 def pass_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:

@@ -1,7 +1,8 @@
-"""The timers of a step that waits for its next attempt or for a person; its deadline is in `machine/turn.py`."""
+"""The timers of a step that waits, for its next attempt or anything else; its deadline is in `machine/turn.py`."""
 
 from __future__ import annotations
 
+from trunkline.machine.effects import StopAwaitingEvents
 from trunkline.machine.state import StepState
 from trunkline.machine.turn import Turn
 
@@ -15,8 +16,23 @@ def reply_timer(step: StepState) -> str:
     return f"reply/{step.name}/{step.attempts}/{step.replies}"
 
 
+def wait_timer(step: StepState) -> str:
+    return f"wait/{step.name}/{step.attempts}"
+
+
 def cancel_wait_timer(turn: Turn, step: StepState) -> None:
-    """Whatever ends the wait, its timer is not to ring."""
-    if step.status != "WAITING" or step.waiting_for is None or step.waiting_for.until is None:
+    """Whatever ends the wait: its timer is not to ring, and no event is to come."""
+    waiting = step.waiting_for
+    if step.status != "WAITING" or waiting is None:
         return
-    turn.cancel_timer(reply_timer(step) if step.waiting_for.is_question else retry_timer(step))
+    if waiting.kind == "event":
+        turn.add_effect(StopAwaitingEvents(step.name))
+        if waiting.data is not None:
+            # What it has received is free for the next step, or its next attempt.
+            turn.state.taken_events = None
+    if waiting.until is None:
+        return
+    if waiting.is_question:
+        turn.cancel_timer(reply_timer(step))
+    else:
+        turn.cancel_timer(retry_timer(step) if waiting.kind == "retry" else wait_timer(step))

@@ -17,7 +17,7 @@ from trunkline.services.runs.search import ListedRun, RunFinder, RunSearch
 from trunkline.services.runs.watchers import RunWatch, RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, RunRecord, Store
-from trunkline.workflow import CompiledStep, parse_item_name, step_of_item
+from trunkline.workflow import CompiledStep, StepKind, parse_item_name, step_of_item
 
 _items: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -42,7 +42,8 @@ class ChildRunView(msgspec.Struct, frozen=True):
 
 class StepView(msgspec.Struct, frozen=True):
     state: StepState
-    # Empty where the step is a run of another workflow.
+    kind: StepKind
+    # Empty where the step does not call an agent.
     agent: str
     # Of a step with `for_each` that has begun.
     items: ItemCounts | None = None
@@ -93,10 +94,12 @@ class RunQueries:
             step.input = None
         child = child_run_of(record.id, plan, step)
         if child is None:
-            return StepView(step, plan.agent, items, plan.definition.workflow)
+            return StepView(step, plan.kind, plan.agent, items, plan.definition.workflow)
         found = await self._store.runs.status(child)
         status = None if found is None else found[0]
-        return StepView(step, plan.agent, items, plan.definition.workflow, ChildRunView(child, status))
+        return StepView(
+            step, plan.kind, plan.agent, items, plan.definition.workflow, ChildRunView(child, status)
+        )
 
     async def step(self, run_id: RunId, step: str) -> StepView:
         """One step, begun or not, or one item that has begun."""
@@ -200,7 +203,12 @@ def _no_run(run_id: RunId) -> NotFound:
 def _item_view(run_id: RunId, plan: CompiledStep, step: StepState) -> StepView:
     child = child_run_of(run_id, plan, step)
     return StepView(
-        step, plan.agent, None, plan.definition.workflow, None if child is None else ChildRunView(child)
+        step,
+        plan.kind,
+        plan.agent,
+        None,
+        plan.definition.workflow,
+        None if child is None else ChildRunView(child),
     )
 
 

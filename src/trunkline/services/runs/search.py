@@ -137,7 +137,7 @@ class RunFinder:
 
 def _agents_in(canonical: bytes) -> tuple[str, ...]:
     steps = definition_from_canonical(canonical).steps.values()
-    return tuple(dict.fromkeys(step.agent for step in steps if step.workflow is None))
+    return tuple(dict.fromkeys(step.agent for step in steps if step.kind == "agent"))
 
 
 def _of_workflow(saved: Iterable[SavedVersion], name_or_id: str) -> list[SavedVersion]:

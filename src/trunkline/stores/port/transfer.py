@@ -33,7 +33,7 @@ class TransferTable(msgspec.Struct, frozen=True, kw_only=True):
     # Where a database has types of its own for ids and for JSON.
     uuids: frozenset[str] = frozenset()
     json: frozenset[str] = frozenset()
-    # The database numbers the rows of this one by itself.
+    # The database numbers the rows of this one by itself, in the first column of `order`.
     is_numbered: bool = False
 
     def place(self, column: str) -> int:
@@ -63,7 +63,7 @@ RUNS = TransferTable(
         "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
         "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent", "tracestate",
         "parent_id", "parent_step", "depth", "routes", "started_by", "trigger_name",
-        "message",
+        "message", "events_seen",
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of", "parent_id"}),
 )  # fmt: skip
@@ -106,6 +106,19 @@ TIMERS = TransferTable(
     columns=("run_id", "key", "due", "payload"),
     order=("run_id", "key"),
     uuids=frozenset({"run_id"}),
+)
+RECEIVED_EVENTS = TransferTable(
+    name="received_events",
+    columns=("number", "id", "source", "type", "key", "data", "at", "run_id", "left_over"),
+    order=("number",),
+    uuids=frozenset({"run_id"}),
+    is_numbered=True,
+)
+EVENT_WAITS = TransferTable(
+    name="event_waits",
+    columns=("id", "run_id", "step", "type", "attempt", "key", "is_signal"),
+    uuids=frozenset({"run_id"}),
+    is_numbered=True,
 )
 DISPATCHES = TransferTable(
     name="dispatches",
@@ -174,9 +187,9 @@ FIRINGS = TransferTable(
 
 # In the order in which they are copied.
 TABLES = (
-    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, EVENTS, INBOX, TIMERS, DISPATCHES,
-    TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT,
-    TRIGGERS, FIRINGS,
+    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, EVENTS, INBOX, TIMERS,
+    RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS,
+    COMPARISONS, AUDIT, TRIGGERS, FIRINGS,
 )  # fmt: skip
 
 

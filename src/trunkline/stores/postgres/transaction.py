@@ -20,6 +20,7 @@ from trunkline.stores.postgres.tables.agent_events import (
     PostgresComparisonWrites,
 )
 from trunkline.stores.postgres.tables.agents import PostgresAgentWrites
+from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventWrites
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerWrites
 from trunkline.stores.postgres.tables.credentials import PostgresKeyWrites, PostgresSecretWrites
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
@@ -78,6 +79,10 @@ class PostgresTransaction:
     @property
     def leases(self) -> PostgresLeaseWrites:
         return PostgresLeaseWrites(self._db, self.now)
+
+    @property
+    def received_events(self) -> PostgresReceivedEventWrites:
+        return PostgresReceivedEventWrites(self._db, self.now)
 
     @property
     def dead_letters(self) -> PostgresDeadLetterWrites:

@@ -24,6 +24,7 @@ from trunkline.stores.sqlite.tables.agent_events import (
     SqliteComparisonWrites,
 )
 from trunkline.stores.sqlite.tables.agents import SqliteAgentWrites
+from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventWrites
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerWrites
 from trunkline.stores.sqlite.tables.credentials import SqliteKeyWrites, SqliteSecretWrites
 from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
@@ -90,6 +91,10 @@ class SqliteTransaction:
     @property
     def dispatches(self) -> SqliteDispatchWrites:
         return SqliteDispatchWrites(self._db, self.now, self._deferred_tasks)
+
+    @property
+    def received_events(self) -> SqliteReceivedEventWrites:
+        return SqliteReceivedEventWrites(self._db, self.now)
 
     @property
     def dead_letters(self) -> SqliteDeadLetterWrites:

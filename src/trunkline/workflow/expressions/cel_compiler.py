@@ -9,7 +9,6 @@ else.
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cached_property
 from typing import TypeAlias
 
 from cel_expr_python import cel
@@ -98,17 +97,23 @@ class CelCompiler:
         self._steps = steps
         self._variables = variables
         self._total = 0
+        # One for all expressions that can read the same: making it costs far more than a compilation.
+        self._environments: dict[tuple[str, ...], cel.Env] = {}
 
-    def compile(self, source: str, *, in_loop: bool = False) -> Expression:
-        """The expression of a source; raises `CompileError`."""
+    def compile(self, source: str, more: tuple[str, ...] = ()) -> Expression:
+        """
+        The expression of a source; raises `CompileError`.
+
+        `more`: what it can read besides the run and its steps.
+        """
         check_length(source)
         path = plain_path(source)
         if (
             path is None
             or self._variables is not None
-            or (not in_loop and not path.reads.isdisjoint(FOR_EACH_VARIABLES))
+            or not path.reads.isdisjoint({*FOR_EACH_VARIABLES} - {*more})
         ):
-            return self._compile(source, in_loop=in_loop)[1]
+            return self._compile(source, more)[1]
         (root,) = path.reads
         step = root.removeprefix("steps.")
         if step != root and step not in self._steps:
@@ -116,12 +121,12 @@ class CelCompiler:
             raise unknown_step(step, self._steps, source, column=column)
         return path
 
-    def compile_condition(self, source: str, *, in_loop: bool = False) -> Expression:
+    def compile_condition(self, source: str, more: tuple[str, ...] = ()) -> Expression:
         """The expression of a source that has to decide something; raises `CompileError`."""
         check_length(source)
         if self._variables is None and plain_path(source) is not None:
-            return self.compile(source, in_loop=in_loop)
-        compiled, expression = self._compile(source, in_loop=in_loop)
+            return self.compile(source, more)
+        compiled, expression = self._compile(source, more)
         kind = compiled.return_type()
         if kind not in (cel.Type.BOOL, cel.Type.DYN):
             raise CompileError(
@@ -131,7 +136,7 @@ class CelCompiler:
             )
         return expression
 
-    def _compile(self, source: str, *, in_loop: bool) -> tuple[cel.Expression, CelExpression]:
+    def _compile(self, source: str, more: tuple[str, ...]) -> tuple[cel.Expression, CelExpression]:
         self._total += len(source) + _EACH
         if self._total > MAX_TOTAL:
             raise CompileError(
@@ -139,24 +144,18 @@ class CelCompiler:
                 source,
             )
         try:
-            compiled = (self._loop_environment if in_loop else self._environment).compile(source)
+            compiled = self._environment(more).compile(source)
         except RuntimeError as exc:
             raise compile_error(str(exc), source, self._steps, self._variables) from exc
         return compiled, CelExpression(source.strip(), compiled, read_tree(compiled.serialize()))
 
-    # One for all expressions of a workflow, or of its loops: making it costs far more than a compilation.
-    @cached_property
-    def _environment(self) -> cel.Env:
-        return self._new_environment(())
-
-    @cached_property
-    def _loop_environment(self) -> cel.Env:
-        return self._new_environment(FOR_EACH_VARIABLES)
-
-    def _new_environment(self, more: tuple[str, ...]) -> cel.Env:
-        steps = (step for step in self._steps if step.isascii() and step.isidentifier())
-        names = self._variables or ["input", "run", *more, *(f"steps.{step}" for step in steps)]
-        return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
+    def _environment(self, more: tuple[str, ...]) -> cel.Env:
+        found = self._environments.get(more)
+        if found is None:
+            steps = (step for step in self._steps if step.isascii() and step.isidentifier())
+            names = self._variables or ["input", "run", *more, *(f"steps.{step}" for step in steps)]
+            found = self._environments[more] = cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
+        return found
 
 
 def _size_of(value: Json, keys: tuple[str, ...]) -> ValueSize:

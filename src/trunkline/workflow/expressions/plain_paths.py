@@ -25,6 +25,8 @@ _PATH = re.compile(
 _KEY = re.compile(r"\.(?P<name>\w+)|\[(?P<index>[0-9]+)\]|\[(?P<quote>['\"])(?P<text>.*?)(?P=quote)\]")
 # What only a step with `for_each` can read.
 FOR_EACH_VARIABLES = ("item", "index")
+# What only the condition of a step that waits for events can read.
+EVENT_VARIABLES = ("event",)
 # CEL's keywords: after a dot they are a syntax error there, and so they are not a path here.
 KEYWORDS = frozenset({"true", "false", "null", "in"})
 _MAX_KEYS_SHOWN = 10

@@ -18,7 +18,12 @@ from trunkline.workflow.expressions.cel_compiler import CelCompiler, Expression
 from trunkline.workflow.expressions.cost_limits import BUDGET, EvaluationBudget
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.interpolation import split_expressions
-from trunkline.workflow.expressions.plain_paths import PlainPath, Scope
+from trunkline.workflow.expressions.plain_paths import (
+    EVENT_VARIABLES,
+    FOR_EACH_VARIABLES,
+    PlainPath,
+    Scope,
+)
 from trunkline.workflow.validation_report import ValidationReport
 
 
@@ -117,14 +122,21 @@ ReadSites: TypeAlias = dict[str, ReadSite]
 class TemplateCompiler:
     """Compiles templates and conditions, and reports what does not compile, each at its place."""
 
-    def __init__(self, engine: CelCompiler, report: ValidationReport, *, in_loop: bool = False) -> None:
+    def __init__(
+        self, engine: CelCompiler, report: ValidationReport, variables: tuple[str, ...] = ()
+    ) -> None:
         self._engine = engine
         self._report = report
-        self._in_loop = in_loop
+        # What can be read besides the run and its steps.
+        self._variables = variables
 
     def for_items(self) -> TemplateCompiler:
         """The same for what can read `item` and `index`."""
-        return TemplateCompiler(self._engine, self._report, in_loop=True)
+        return TemplateCompiler(self._engine, self._report, (*self._variables, *FOR_EACH_VARIABLES))
+
+    def for_event(self) -> TemplateCompiler:
+        """The same for what can read `event`."""
+        return TemplateCompiler(self._engine, self._report, (*self._variables, *EVENT_VARIABLES))
 
     def template(self, value: Json, path: Path) -> tuple[Template, ReadSites]:
         sites: ReadSites = {}
@@ -136,7 +148,7 @@ class TemplateCompiler:
         if self._report.full:
             return None, sites
         try:
-            expression = self._engine.compile_condition(source, in_loop=self._in_loop)
+            expression = self._engine.compile_condition(source, self._variables)
         except CompileError as exc:
             self._not_compiled(exc, path)
             return None, sites
@@ -170,7 +182,7 @@ class TemplateCompiler:
             return _ConstantValue(text)
         try:
             parts = [
-                part if isinstance(part, str) else self._engine.compile(part.text, in_loop=self._in_loop)
+                part if isinstance(part, str) else self._engine.compile(part.text, self._variables)
                 for part in split_expressions(text)
             ]
         except CompileError as exc:

@@ -180,7 +180,7 @@ def test_a_long_chain_is_drawn_without_recursion() -> None:
 
 def test_a_run_is_shown_with_its_parent_and_its_children(capsys: pytest.CaptureFixture[str]) -> None:
     rest = dict.fromkeys(("protocol", "started_at", "finished_at"))
-    below = a_step("below", agent="", attempts=1, warnings=[], workflow="study", **rest)
+    below = a_step("below", kind="workflow", agent="", attempts=1, warnings=[], workflow="study", **rest)
     run = a_run(
         {**below, "child": {"run_id": "r2", "status": "WAITING"}},
         {**below, "name": "gone", "child": {"run_id": "r3"}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import timedelta
 
 import msgspec
@@ -11,6 +12,7 @@ from tests.unit.machine.machine_harness import error as failure
 
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.machine.events import StepSkipped, StepStarted
+from trunkline.machine.evolve import restore
 from trunkline.machine.inputs import RunRequested, decode_input, encode_input
 
 
@@ -54,6 +56,20 @@ def test_item_and_index_can_be_read_with_everything_else() -> None:
         ", input: {what: '${ item }', at: '${ index }', text: '${ input.topic }: ${ string(index + 1) }'}"
     )
     assert play.task("s[1]").input_data == {"what": "y", "at": 1, "text": "owls: 2"}
+
+
+def test_items_that_run_are_stopped_after_a_restart_too() -> None:
+    play = each(options=", limit: 2", more=", retry: {max_attempts: 2, on: [any]}")
+    play.fail("s[0]")
+    play.fail("s[1]")
+    stored = [msgspec.structs.replace(step) for step in play.state.steps.values()]
+    play.state = msgspec.structs.replace(
+        play.state, for_each={}, ready=deque(), in_flight=0, retrying=0, dormant=0, unfinished=0
+    )
+    restore(play.state, stored)
+    play.pass_time(timedelta(seconds=2))
+    play.fail("s[0]")
+    assert [play.step(f"s[{index}]").status for index in (0, 1)] == ["FAILED", "CANCELLED"]
 
 
 def test_an_empty_list_completes_at_once_with_an_empty_list() -> None:

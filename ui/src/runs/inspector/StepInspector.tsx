@@ -176,6 +176,8 @@ const WAITING_LABELS: Readonly<Record<NonNullable<Step["waiting_for"]>["kind"], 
   retry: "Waiting for the next attempt",
   remote: "The agent is working on its remote task",
   outcome: "The outcome of the call is unknown",
+  time: "Waiting for a time",
+  event: "Waiting for an event",
 };
 
 function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {

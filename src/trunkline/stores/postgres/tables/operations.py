@@ -85,8 +85,9 @@ _QUEUES = {
 _RUNS = {status: _counted(f"runs WHERE status = '{status}'") for status in RUN_STATUSES}
 # One statement, or a run could be counted in two places.
 _COUNT_QUEUES = f"SELECT {', '.join([*_RUNS.values(), *_QUEUES.values()])}"
-# Runs that are under way though nothing will ever wake them: no input, no timer, no task that is under way or
-# will be sent again, no run that they have begun and that will tell them of its end. A task's id begins with its run's
+# Runs that are under way though nothing will ever wake them: no input, no timer, no event to wait for, no task that is
+# under way or will be sent again, no run that they have begun and that will tell them of its end. A task's id begins
+# with its run's
 # id and a slash; '0' is the character after the slash.
 _COUNT_BACKLOG = f"""
     SELECT
@@ -109,6 +110,7 @@ _COUNT_BACKLOG = f"""
         (SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING')
             AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.run_id = runs.id AND applied = 0)
             AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.run_id = runs.id)
+            AND NOT EXISTS (SELECT 1 FROM event_waits WHERE event_waits.run_id = runs.id)
             AND NOT EXISTS (SELECT 1 FROM tasks WHERE status IN ('queued', 'claimed', 'remote')
                 AND task_id >= runs.id || '/' AND task_id < runs.id || '0')
             AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0')

@@ -62,10 +62,11 @@ _COUNT_ITEMS = """
 _INSERT = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by, trigger_name, message, contexts)
+        routes, started_by, trigger_name, message, contexts, events_seen)
     SELECT id, workflow_id, workflow_name, workflow_version, 'PENDING', input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by, trigger_name, message, contexts
+        routes, started_by, trigger_name, message, contexts,
+        (SELECT coalesce(max(number), 0) FROM received_events)
     FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::bytea[], $6::text[], $7::text[], $8::bytea[],
         $9::uuid[], $10::bigint[], $11::text[], $12::text[], $13::uuid[], $14::text[], $15::int[], $16::bigint[],
         $17::text[], $18::text[], $19::bytea[], $20::bytea[])
@@ -99,6 +100,7 @@ _DELETE = (
     f"DELETE FROM dispatches {_TASKS_OF}",  # noqa: S608 - as above
     "DELETE FROM exchanges WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM timers WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM event_waits WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM inbox WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM events WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM steps WHERE run_id = ANY($1::uuid[])",

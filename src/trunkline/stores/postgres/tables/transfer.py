@@ -96,11 +96,11 @@ class PostgresTransferWrites(PostgresWrites):
         insert = f"INSERT INTO {table.name}({columns}) VALUES ({places})"  # noqa: S608 - constants only
         await self._db.execute_many(insert, (_as_here(table, row) for row in rows))
         if table.is_numbered:
-            number = table.place("id")
+            number = table.place(table.order[0])
             highest = max(value for row in rows if isinstance(value := row[number], int))
             # What comes next is numbered after these.
-            set_number = "SELECT setval(pg_get_serial_sequence($1, 'id'), $2::bigint)"
-            await self._db.rows(set_number, table.name, highest)
+            set_number = "SELECT setval(pg_get_serial_sequence($1, $2), $3::bigint)"
+            await self._db.rows(set_number, table.name, table.order[0], highest)
 
 
 def _selected(table: TransferTable, column: str) -> str:

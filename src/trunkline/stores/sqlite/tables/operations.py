@@ -46,12 +46,13 @@ _BUSY = "status IN ('claimed', 'remote')"
 _QUEUED_WITHOUT_SECRET = f"""
     SELECT count(*) FROM (SELECT agent FROM tasks WHERE status = 'queued' LIMIT ?1) AS tasks WHERE NOT {CAN_BE_CALLED}
 """  # noqa: S608 - as above
-# Runs that are under way though nothing will ever wake them: no input, no timer, no task that is under way or
-# will be sent again, no run that they have begun and that will tell them of its end.
+# Runs that are under way though nothing will ever wake them: no input, no timer, no event to wait for, no task that is
+# under way or will be sent again, no run that they have begun and that will tell them of its end.
 _WITHOUT_WAKE_REASON = """
     SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING')
         AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.run_id = runs.id AND applied = 0)
         AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.run_id = runs.id)
+        AND NOT EXISTS (SELECT 1 FROM event_waits WHERE event_waits.run_id = runs.id)
         AND NOT EXISTS (SELECT 1 FROM tasks WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'
             AND status IN ('queued', 'claimed', 'remote'))
         AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0')

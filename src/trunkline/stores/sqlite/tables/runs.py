@@ -102,8 +102,9 @@ _DROP_TIMER = "DELETE FROM timers WHERE run_id = ? AND key = ?"
 _INSERT_RUN = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
         request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
-        started_by, trigger_name, message, contexts, status, version, seq, paused)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0)
+        started_by, trigger_name, message, contexts, status, version, seq, paused, events_seen)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0,
+        (SELECT coalesce(max(number), 0) FROM received_events))
     ON CONFLICT(workflow_id, idempotency_key) DO NOTHING
 """
 _INSERT_TASK = f"INSERT INTO published_tasks({TASK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
@@ -124,6 +125,7 @@ _DELETE_RUN = (
     "DELETE FROM dispatches WHERE task_id >= ?1 || '/' AND task_id < ?1 || '0'",
     "DELETE FROM exchanges WHERE run_id = ?",
     "DELETE FROM timers WHERE run_id = ?",
+    "DELETE FROM event_waits WHERE run_id = ?",
     "DELETE FROM inbox WHERE run_id = ?",
     "DELETE FROM events WHERE run_id = ?",
     "DELETE FROM steps WHERE run_id = ?",

@@ -1,0 +1,117 @@
+"""The actions of a step in the JSON Schema of the language, for editors."""
+
+from __future__ import annotations
+
+from trunkline.durations import DURATION_PATTERN
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.workflow.actions.definitions import AFTER_TIMEOUT
+from trunkline.workflow.actions.reader import (
+    CALL_ONLY_KEYS,
+    MAX_EVENT_TYPE,
+    MAX_EVENT_TYPES,
+    MAX_EVENTS,
+    MAX_MATCH,
+    MAX_TIME,
+    MAX_VALUES,
+)
+
+# Text with an expression in it: what it yields is checked when the step begins.
+EXPRESSION_PATTERN = r"\$\{"
+
+
+_DURATION: JsonObject = {
+    "type": "string",
+    "anyOf": [{"pattern": DURATION_PATTERN}, {"pattern": EXPRESSION_PATTERN}],
+}
+_EVENT_TYPE: JsonObject = {"type": "string", "minLength": 1, "maxLength": MAX_EVENT_TYPE}
+
+
+def without_call() -> JsonObject:
+    """What a step with an action cannot have."""
+    return {"agent": {"const": ""}, "workflow": False, **dict.fromkeys(CALL_ONLY_KEYS, False)}
+
+
+def action_properties() -> dict[str, Json]:
+    return {
+        "set": {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": MAX_VALUES,
+            "description": "Computes values without a call. Strings can contain ${ … }. The output of the step "
+            "is the object of the values.",
+            "examples": [{"total": "${ input.price * input.amount }"}],
+        },
+        "sleep": {
+            "description": "Waits for a duration, or until a time in ISO 8601 with a time zone. A time in the past "
+            "completes the step immediately.",
+            "examples": ["2h", {"until": "${ input.send_at }"}],
+            "oneOf": [
+                _DURATION,
+                {
+                    "type": "object",
+                    "required": ["until"],
+                    "additionalProperties": False,
+                    "properties": {"until": {"type": "string", "minLength": 1, "maxLength": MAX_TIME}},
+                },
+            ],
+        },
+        "wait_for": {
+            "type": "object",
+            "description": "Waits for an event, for any of several types of events, or for a signal to the run. An "
+            "event counts if it arrives after the run was accepted, also before the step starts. The output is the "
+            "event (type, key, data, id, at), or the list of the events with 'count'.",
+            "examples": [
+                {
+                    "event": "payment.received",
+                    "key": "${ input.order }",
+                    "match": "event.data.amount >= input.amount",
+                    "timeout": "3d",
+                },
+                {"signal": "approved"},
+            ],
+            "oneOf": [
+                {"required": ["event"]},
+                {"required": ["any"]},
+                {"required": ["signal"], "properties": {"key": False}},
+            ],
+            "dependentRequired": {"on_timeout": ["timeout"]},
+            "additionalProperties": False,
+            "properties": {
+                "event": {**_EVENT_TYPE, "description": "The type of the event."},
+                "any": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": MAX_EVENT_TYPES,
+                    "items": _EVENT_TYPE,
+                    "description": "The types of the events. One of them is enough.",
+                },
+                "signal": {**_EVENT_TYPE, "description": "The name of a signal to this run."},
+                "key": {
+                    "type": ["string", "integer"],
+                    "minLength": 1,
+                    "maxLength": MAX_TIME,
+                    "description": "The key that the event must have. Without it, events with any key count.",
+                },
+                "match": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": MAX_MATCH,
+                    "description": "A CEL condition that can read 'event'. An event for which it cannot be "
+                    "evaluated does not match.",
+                },
+                "count": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MAX_EVENTS,
+                    "default": 1,
+                    "description": "How many events complete the step.",
+                },
+                "timeout": {**_DURATION, "description": "How long the step waits."},
+                "on_timeout": {
+                    "enum": [*AFTER_TIMEOUT],
+                    "default": AFTER_TIMEOUT[0],
+                    "description": "After the timeout, the step fails with wait_timeout, or completes with null.",
+                },
+            },
+        },
+    }
