@@ -55,10 +55,10 @@ def start(kind: str, folder: Path) -> tuple[Service, dict[str, str | int]]:
     if kind == "kafka":
         kafka = start_kafka(folder / "kafka", heap="384m", properties=_LONG_SESSION)
         return kafka, {"servers": kafka.servers}
-    # Its log is never read again, and may lie in memory.
+    # Its log is read by few tests, and may lie in memory.
     settings = {"max_connections": "300", "max_wal_size": "256MB"}
     cluster = start_postgres(folder / "postgres", fsync=False, settings=settings)
-    return cluster, {"port": cluster.port}
+    return cluster, {"port": cluster.port, "log": str(cluster.log)}
 
 
 def main(kind: str, folder: Path) -> None:

@@ -41,17 +41,65 @@ async def test_an_agent_never_has_more_calls_than_it_allows_over_all_bridges(one
 async def test_a_bridge_that_finds_an_agent_locked_looks_again_at_once(
     one: Store, two: Store, clock: FakeClock
 ) -> None:
-    await register(one, "A", 10)
+    await register(one, "A", 1)
     await queue(one, task(1), task(2))
     await hold(one, ME)
     await hold(one, OTHER)
     async with one.transaction() as first, two.transaction() as second:
-        assert len(await first.tasks.claim(ME, 1)) == 1
+        claimed = await first.tasks.claim(ME, 1)
+        assert len(claimed) == 1
         assert await second.tasks.claim(OTHER, 10) == []
         again = await second.tasks.next_poll()
     assert again is not None
     assert clock.now() <= again <= clock.now() + 100_000
+    await answer(one, *map(done, claimed))
     assert numbers(await claim(two, OTHER)) == {run_id(2)}
+
+
+async def test_bridges_claim_from_an_agent_with_free_slots_at_the_same_moment(one: Store, two: Store) -> None:
+    await register(one, "A", 100)
+    await queue(one, *(task(number) for number in range(1, 101)))
+    await hold(one, ME)
+    await hold(one, OTHER)
+    async with one.transaction() as first, two.transaction() as second:
+        mine = await first.tasks.claim(ME, 100)
+        others = await second.tasks.claim(OTHER, 100)
+        again = await second.tasks.next_poll()
+    assert mine
+    assert others
+    assert numbers(mine).isdisjoint(numbers(others))
+    # Each has had its share, and there is more.
+    assert again is not None
+
+
+async def test_a_bridge_looks_again_for_no_agent_that_has_no_slot(one: Store, two: Store) -> None:
+    await register(one, "A", 1)
+    await queue(one, task(1), task(2))
+    await claim(one, ME)
+    await hold(two, OTHER)
+    async with one.transaction() as first, two.transaction() as second:
+        assert await first.tasks.claim(ME, 10) == []
+        assert await second.tasks.claim(OTHER, 10) == []
+        assert await second.tasks.next_poll() is None
+
+
+async def test_the_last_slots_are_for_one_bridge_alone(one: Store, two: Store) -> None:
+    # Of two bridges each may claim one without a wait while two slots are free.
+    await register(one, "A", 3)
+    await queue(one, *(task(number) for number in range(1, 11)))
+    await hold(one, ME)
+    await hold(one, OTHER)
+    async with one.transaction() as slow:
+        assert len(await slow.tasks.claim(ME, 10)) == 1
+        async with two.transaction() as quick:
+            assert len(await quick.tasks.claim(OTHER, 10)) == 1
+        async with two.transaction() as quick:
+            assert len(await quick.tasks.claim(OTHER, 10)) == 1
+        async with two.transaction() as last:
+            # One slot is free, and who has looked earlier may be using it.
+            assert await last.tasks.claim(OTHER, 10) == []
+            assert await last.tasks.next_poll() is not None
+    assert len(await claim(two, OTHER)) == 0
 
 
 async def test_a_claim_needs_a_lease_that_lasts(one: Store, clock: FakeClock) -> None:

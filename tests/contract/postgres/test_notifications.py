@@ -50,9 +50,21 @@ async def test_a_notification_reaches_every_process_once_it_is_committed(one: St
         assert ended == set(many[:400])
         before = len(heard)
         async with one.transaction() as tx:
-            await tx.notify(InputsQueued())
+            await tx.notify(InputsQueued(7))
+            await tx.notify(InputsQueued(2**32 - 1))
             await tx.notify(PollsDue())
-        await eventually(lambda: InputsQueued() in heard[before:] and PollsDue() in heard[before:])
+        announced = {InputsQueued(7), InputsQueued(2**32 - 1), PollsDue()}
+        await eventually(lambda: all(each in heard[before:] for each in announced))
+
+
+async def test_with_many_batches_at_once_all_executors_look(one: Store, two: Store) -> None:
+    heard: list[Notification] = []
+    async with two.listen(heard.append):
+        await eventually(lambda: heard == [InputsQueued()])
+        async with one.transaction() as tx:
+            for number in range(100):
+                await tx.notify(InputsQueued(number))
+        await eventually(lambda: heard[1:] == [InputsQueued()])
 
 
 async def test_a_listener_that_lost_its_connection_listens_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
 import msgspec
@@ -132,6 +133,58 @@ async def test_the_outbox_is_there_after_a_restart(open_store: OpenStore) -> Non
         await send(store, message(1))
     async with open_store() as store:
         assert await take(store) == [message(1)]
+
+
+async def test_what_its_transaction_reserves_is_taken_by_no_other_for_a_while(
+    store: Store, clock: FakeClock
+) -> None:
+    await send(store, message(1))
+    async with store.transaction() as tx:
+        await tx.outbox.put([message(2)])
+        await tx.outbox.put([message(3)])
+        batch = await tx.outbox.reserve(timedelta(seconds=2))
+        # What comes later is for everyone.
+        await tx.outbox.put([message(4)])
+    assert batch.messages == [message(2), message(3)]
+    assert await take(store) == [message(1), message(4)]
+    clock.advance(timedelta(seconds=2))
+    assert await take(store) == [message(2), message(3)]
+
+
+async def test_what_has_arrived_is_deleted_whether_it_is_still_there_or_not(
+    store: Store, clock: FakeClock
+) -> None:
+    async with store.transaction() as tx:
+        await tx.outbox.put([message(1)])
+        batch = await tx.outbox.reserve(timedelta(seconds=2))
+    await send(store, message(2))
+    for _ in range(2):
+        async with store.transaction() as tx:
+            await tx.outbox.delete(batch.rows)
+    clock.advance(timedelta(seconds=2))
+    assert await take(store) == [message(2)]
+
+
+async def test_a_transaction_that_puts_nothing_reserves_nothing(store: Store) -> None:
+    await send(store, message(1))
+    async with store.transaction() as tx:
+        batch = await tx.outbox.reserve(timedelta(seconds=2))
+    assert (list(batch.rows), list(batch.messages)) == ([], [])
+    assert await take(store) == [message(1)]
+
+
+async def test_what_a_savepoint_undid_is_not_reserved(store: Store) -> None:
+    async with store.transaction() as tx:
+        await tx.outbox.put([message(1)])
+        with suppress(ZeroDivisionError):
+            async with tx.savepoint():
+                await tx.outbox.put([message(2)])
+                # It is written before the savepoint is undone.
+                await tx.dispatches.payloads([])
+                raise ZeroDivisionError
+        batch = await tx.outbox.reserve(timedelta(seconds=2))
+    assert batch.messages == [message(1)]
+    assert len(batch.rows) == 1
 
 
 # --- dispatches

@@ -23,7 +23,13 @@ class RunsChanged(msgspec.Struct, frozen=True):
 
 
 class InputsQueued(msgspec.Struct, frozen=True):
-    """Some run has queued inputs."""
+    """
+    Some run has queued inputs.
+
+    `wakes`: one of many executors takes them, chosen by this number; None: whoever hears of it looks.
+    """
+
+    wakes: int | None = None
 
 
 class PollsDue(msgspec.Struct, frozen=True):
@@ -75,12 +81,31 @@ class ExchangeWrites(Protocol):
     async def put(self, exchanges: Sequence[ExchangeRecord]) -> None: ...
 
 
+class OutboxBatch(msgspec.Struct, frozen=True):
+    """What one transaction has put into the outbox."""
+
+    rows: Sequence[int] = ()
+    messages: Sequence[OutgoingMessage] = ()
+
+
 class OutboxWrites(Protocol):
     async def put(self, messages: Sequence[OutgoingMessage]) -> None: ...
 
+    async def reserve(self, lasts: timedelta) -> OutboxBatch:
+        """
+        All that this transaction has put: nobody takes it before `lasts` has passed.
+
+        Its caller sends it after the commit, and deletes the rows when it has arrived.
+        """
+        ...
+
+    async def delete(self, rows: Collection[int]) -> None:
+        """What has arrived. A row that another transaction is taking is left to it."""
+        ...
+
     async def take(self, limit: int) -> list[OutgoingMessage]:
         """
-        Delete and return about `limit` messages, none that another transaction has taken.
+        Delete and return about `limit` messages, none that another transaction has taken or reserved.
 
         Roll back to keep them.
         """

@@ -22,7 +22,9 @@ from trunkline.stores.postgres.database.session import Session
 
 _CHANNEL = "trunkline"
 
-_INPUTS_QUEUED = "i"
+_INPUTS_QUEUED = re.compile(r"i([0-9]{0,10})")
+# With more than that at once, all may look.
+_MOST_WOKEN = 16
 _POLLS_DUE = "t"
 _RUNS_CHANGED = re.compile(r"r([0-9]+):((?:[0-9A-Za-z_-]{22})+)")
 # A payload of NOTIFY has less than 8,000 bytes; an id takes 22.
@@ -141,13 +143,14 @@ async def listening(url: str, on_notification: Callable[[Notification], None]) -
 
 def encode_notifications(notifications: Iterable[Notification]) -> list[str]:
     """All of them in few texts."""
-    inputs_queued = polls_due = False
+    polls_due = False
+    woken: set[int | None] = set()
     changed: set[RunId] = set()
     ended: set[RunId] = set()
     for notification in notifications:
         match notification:
-            case InputsQueued():
-                inputs_queued = True
+            case InputsQueued(wakes):
+                woken.add(wakes)
             case PollsDue():
                 polls_due = True
             case RunsChanged():
@@ -155,9 +158,10 @@ def encode_notifications(notifications: Iterable[Notification]) -> list[str]:
                 ended.update(notification.ended)
     # Those that have ended come first, and their number before them.
     ids = [*(_short(run_id) for run_id in ended), *(_short(run_id) for run_id in changed - ended)]
-    texts = [
-        text for text, is_meant in ((_INPUTS_QUEUED, inputs_queued), (_POLLS_DUE, polls_due)) if is_meant
-    ]
+    if None in woken or len(woken) > _MOST_WOKEN:
+        woken = {None}
+    texts = [f"i{'' if wakes is None else wakes}" for wakes in woken]
+    texts += [_POLLS_DUE] if polls_due else []
     for start in range(0, len(ids), _MOST_IDS):
         chunk = ids[start : start + _MOST_IDS]
         texts.append(f"r{min(max(len(ended) - start, 0), len(chunk))}:{''.join(chunk)}")
@@ -166,8 +170,9 @@ def encode_notifications(notifications: Iterable[Notification]) -> list[str]:
 
 def decode_notification(text: str) -> Notification | None:
     """None for a text that is not ours."""
-    if text == _INPUTS_QUEUED:
-        return InputsQueued()
+    inputs_queued = _INPUTS_QUEUED.fullmatch(text)
+    if inputs_queued is not None:
+        return InputsQueued(int(inputs_queued[1]) if inputs_queued[1] else None)
     if text == _POLLS_DUE:
         return PollsDue()
     match = _RUNS_CHANGED.fullmatch(text)

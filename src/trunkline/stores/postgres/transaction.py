@@ -126,6 +126,7 @@ class PostgresTransaction:
         # With nothing held back, the database alone knows what is to be undone.
         await self.write_held()
         notifications = self.notifications.copy()
+        messages = self._deferred.written_messages.copy()
         await self._db.command("SAVEPOINT block")
         try:
             yield
@@ -137,6 +138,7 @@ class PostgresTransaction:
             self.notifications = notifications
             self.input_queue.reset()
             self._deferred.reset()
+            self._deferred.written_messages = messages
             raise
         await self._db.command("RELEASE block")
 

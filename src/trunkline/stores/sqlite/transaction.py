@@ -51,6 +51,7 @@ class SqliteTransaction:
         self.now = now
         self.changes = changes
         self._deferred_tasks = deferred_tasks = DeferredTasks(db)
+        self._outbox: SqliteOutboxWrites | None = None
         self.input_queue = SqliteInputQueue(db)
         self.runs = SqliteRunWrites(db, now, changes, self.input_queue, deferred_tasks)
         self.timers = SqliteTimerWrites(db, now, self.input_queue)
@@ -86,7 +87,9 @@ class SqliteTransaction:
 
     @property
     def outbox(self) -> SqliteOutboxWrites:
-        return SqliteOutboxWrites(self._db, self.now)
+        if self._outbox is None:
+            self._outbox = SqliteOutboxWrites(self._db, self.now)
+        return self._outbox
 
     @property
     def dispatches(self) -> SqliteDispatchWrites:

@@ -221,15 +221,24 @@ CLAIMS: Sequence[Rule] = (
         name="slots-postgres",
         breaks="An agent gets more concurrent calls than its limit allows.",
         symbol="trunkline.stores.postgres.tables.task_claims:_CLAIM_QUEUED",
-        change=ReplaceText("share.slots - coalesce(busy.number, 0)", "share.slots"),
+        change=ReplaceText("least(share.number, share.slots - busy.number)", "share.number"),
         caught_by=(f"{_TASKS}::test_an_agent_is_called_by_no_more_tasks_at_a_time_than_it_allows[postgres]",),
     ),
     Rule(
         name="slots-over-all-bridges",
         breaks="Two bridges use the same slot of an agent.",
         symbol="trunkline.stores.postgres.tables.task_claims:_LOOK",
-        change=ReplaceText("name FOR NO KEY UPDATE SKIP LOCKED", "name"),
+        change=ReplaceText("ELSE pg_try_advisory_xact_lock(", "ELSE pg_try_advisory_xact_lock_shared("),
         caught_by=(f"{_POSTGRES}::test_a_bridge_that_finds_an_agent_locked_looks_again_at_once",),
+    ),
+    Rule(
+        name="last-slots-for-one-bridge",
+        breaks="A bridge gives away the last slots of an agent while another one is claiming from it.",
+        symbol="trunkline.stores.postgres.tables.task_claims:_LOOK",
+        change=ReplaceText(
+            "THEN pg_try_advisory_xact_lock_shared(", "THEN pg_try_advisory_xact_lock_shared(1 + "
+        ),
+        caught_by=(f"{_POSTGRES}::test_the_last_slots_are_for_one_bridge_alone",),
     ),
     Rule(
         name="early-push-notification-kept-sqlite",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from trunkline.clock import Instant
 from trunkline.messages import OutgoingMessage, TaskKey
 from trunkline.stores.postgres.database.combined_statements import StatementPart, combined
 from trunkline.stores.postgres.database.session import Session, columns
@@ -15,7 +16,14 @@ from trunkline.stores.postgres.tables.task_claims import key_columns
 from trunkline.stores.rows import Value
 from trunkline.stores.rows.messaging import pack_messages
 
-_PUT_OUTBOX = "INSERT INTO outbox(messages) SELECT unnest($1::bytea[])"
+_PUT_OUTBOX = """
+    INSERT INTO outbox(messages, reserved_until) SELECT * FROM unnest($1::bytea[], $2::bigint[]) RETURNING id
+"""
+# One that another relay is taking is left to it: a turn does not wait until that has been sent.
+_DELETE_OUTBOX = """
+    DELETE FROM outbox WHERE id = ANY(ARRAY(
+        SELECT id FROM outbox WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE SKIP LOCKED))
+"""
 _PUT_EXCHANGES = """
     INSERT INTO exchanges(run_id, step, attempt, record)
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::int[], $4::bytea[])
@@ -48,15 +56,30 @@ _RECORD_MINUTES = """
 
 
 class DeferredWrites:
-    __slots__ = ("_db", "_dispatches", "_settled", "exchanges", "messages", "minutes")
+    __slots__ = (
+        "_db",
+        "_dispatches",
+        "_settled",
+        "arrived",
+        "exchanges",
+        "messages",
+        "minutes",
+        "reserved_until",
+        "written_messages",
+    )
 
     def __init__(self, db: Session) -> None:
         self._db = db
+        # Those that this transaction has put, with their rows.
+        self.written_messages: list[tuple[int, Sequence[OutgoingMessage]]] = []
+        self.reserved_until = Instant(0)
         self.reset()
 
     def reset(self) -> None:
         """Also when the database has gone back to a savepoint, before which nothing was deferred."""
         self.messages: list[OutgoingMessage] = []
+        # Rows of the outbox.
+        self.arrived: list[int] = []
         # Run id, step, attempt, record.
         self.exchanges: list[tuple[Value, ...]] = []
         # As `agent_minute_values` has them.
@@ -84,11 +107,17 @@ class DeferredWrites:
             parts.append(StatementPart(_PUT_DISPATCHES, columns(sorted(self._dispatches), 6)))
         if self.exchanges:
             parts.append(StatementPart(_PUT_EXCHANGES, columns(self.exchanges, 4)))
-        if self.messages:
-            parts.append(StatementPart(_PUT_OUTBOX, [[pack_messages(self.messages)]]))
         if self.minutes:
             parts.append(StatementPart(_RECORD_MINUTES, columns(self.minutes, 7)))
+        if self.arrived:
+            parts.append(StatementPart(_DELETE_OUTBOX, [self.arrived]))
+        messages = self.messages
+        if messages:
+            # Last: it is what the statement returns.
+            parts.append(StatementPart(_PUT_OUTBOX, [[pack_messages(messages)], [self.reserved_until]]))
         if parts:
             self.reset()
             sql, values = combined(parts)
-            await self._db.execute(sql, *values)
+            rows = await self._db.rows(sql, *values)
+            if messages:
+                self.written_messages.append((rows[0][0], messages))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
-from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord
+from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord, OutboxBatch
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session, columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, escaped, restored_row
@@ -27,13 +27,16 @@ from trunkline.stores.rows.messaging import (
 _ROWS_AT_ONCE = 16
 
 _TAKE_OUTBOX = """
-    DELETE FROM outbox WHERE id = ANY(ARRAY(SELECT id FROM outbox ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED))
+    DELETE FROM outbox WHERE id = ANY(ARRAY(
+        SELECT id FROM outbox WHERE reserved_until <= $2 ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED))
     RETURNING id, messages
 """
+_RESERVE = "UPDATE outbox SET reserved_until = $2 WHERE id = ANY($1::bigint[])"
+# Not an EXISTS: PostgreSQL may answer many of those by reading every run that goes on.
 _TAKE_DUE = f"""
     WITH due AS MATERIALIZED (
-        SELECT task_id, attempt,
-            EXISTS (SELECT 1 FROM runs WHERE runs.id = dispatches.run_id AND status NOT IN {FINAL}) AS goes_on
+        SELECT task_id, attempt, coalesce(
+            (SELECT runs.status NOT IN {FINAL} FROM runs WHERE runs.id = dispatches.run_id), false) AS goes_on
         FROM dispatches WHERE resend_at <= $1 ORDER BY resend_at LIMIT $2 FOR UPDATE SKIP LOCKED
     ), forgotten AS (
         DELETE FROM dispatches USING due
@@ -76,12 +79,30 @@ class PostgresOutboxWrites(_DeferringWrites):
     async def put(self, messages: Sequence[OutgoingMessage]) -> None:
         self._deferred.messages += messages
 
+    async def reserve(self, lasts: timedelta) -> OutboxBatch:
+        deferred, until = self._deferred, after(self._now, lasts)
+        before = [row for row, _ in deferred.written_messages]
+        if before:
+            # Written already, because something had to see what was deferred with it.
+            await self._db.execute(_RESERVE, before, until)
+        if deferred.messages:
+            deferred.reserved_until = until
+            await deferred.write()
+            deferred.reserved_until = Instant(0)
+        return OutboxBatch(
+            rows=[row for row, _ in deferred.written_messages],
+            messages=[message for _, messages in deferred.written_messages for message in messages],
+        )
+
+    async def delete(self, rows: Collection[int]) -> None:
+        self._deferred.arrived += rows
+
     async def take(self, limit: int) -> list[OutgoingMessage]:
         await self._deferred.write()
         taken: list[OutgoingMessage] = []
         while len(taken) < limit:
             most = min(_ROWS_AT_ONCE, limit - len(taken))
-            rows = await self._db.rows(_TAKE_OUTBOX, most)
+            rows = await self._db.rows(_TAKE_OUTBOX, most, self._now)
             for _, packed in sorted(rows, key=lambda row: row[0]):
                 taken += unpack_messages(packed)
             if len(rows) < most:

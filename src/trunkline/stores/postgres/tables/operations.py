@@ -31,7 +31,7 @@ from trunkline.stores.postgres.database.text_encoding import (
     restored,
     restored_row,
 )
-from trunkline.stores.postgres.tables.task_claims import CANNOT_BE_CALLED
+from trunkline.stores.postgres.tables.task_claims import CANNOT_BE_CALLED, IS_CLAIMED, IS_REMOTE
 from trunkline.stores.rows.operations import audit_entry, audit_values, process_record, process_values
 
 _ENTRY = "id::text, at, who, kind, action, subject, detail"
@@ -64,8 +64,6 @@ def _counted(what: str) -> str:
     return f"(SELECT count(*) FROM (SELECT 1 FROM {what} LIMIT $1) AS counted)"  # noqa: S608 - constants of this module
 
 
-# In the words of the index of busy tasks.
-_BUSY = "status IN ('claimed', 'remote')"
 _WITHOUT_SECRET = f"""
     (SELECT count(*) FROM (SELECT agent FROM tasks WHERE status = 'queued' LIMIT $1) AS waiting
         JOIN agents ON agents.name = waiting.agent WHERE {CANNOT_BE_CALLED})
@@ -77,8 +75,8 @@ _QUEUES = {
     "outbox": _counted("outbox"),
     "dispatches": _counted("dispatches"),
     "tasks_queued": _counted("tasks WHERE status = 'queued'"),
-    "tasks_claimed": _counted(f"tasks WHERE status = 'claimed' AND {_BUSY}"),
-    "tasks_remote": _counted("tasks WHERE status = 'remote'"),
+    "tasks_claimed": _counted(f"tasks WHERE {IS_CLAIMED}"),
+    "tasks_remote": _counted(f"tasks WHERE {IS_REMOTE}"),
     "tasks_without_secret": _WITHOUT_SECRET,
     "dead_letters": _counted("dead_letters"),
 }
@@ -97,8 +95,8 @@ _COUNT_BACKLOG = f"""
         ARRAY(SELECT (agent, count(*)) FROM tasks WHERE status = 'queued' GROUP BY agent),
         ARRAY(SELECT (name, options, coalesce(breaker, 'closed'))
             FROM agents LEFT JOIN agent_states ON agent = name WHERE options IS NOT NULL),
-        (SELECT count(*) FROM tasks WHERE status = 'claimed'),
-        (SELECT count(*) FROM tasks WHERE status = 'remote'),
+        (SELECT count(*) FROM tasks WHERE {IS_CLAIMED}),
+        (SELECT count(*) FROM tasks WHERE {IS_REMOTE}),
         (SELECT count(*) FROM inbox WHERE applied = 0),
         (SELECT count(*) FROM timers),
         (SELECT count(*) FROM outbox),
@@ -106,7 +104,7 @@ _COUNT_BACKLOG = f"""
         (SELECT count(*) FROM tasks JOIN agents ON agents.name = tasks.agent
             WHERE tasks.status = 'queued' AND {CANNOT_BE_CALLED})
         + (SELECT count(*) FROM tasks JOIN agents ON agents.name = tasks.agent
-            WHERE tasks.status = 'remote' AND {CANNOT_BE_CALLED}),
+            WHERE {IS_REMOTE} AND {CANNOT_BE_CALLED}),
         (SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING')
             AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.run_id = runs.id AND applied = 0)
             AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.run_id = runs.id)

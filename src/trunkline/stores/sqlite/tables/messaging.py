@@ -10,7 +10,7 @@ import apsw
 from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
-from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord
+from trunkline.stores.port.messaging import DeadLetter, ExchangeRecord, OutboxBatch
 from trunkline.stores.rows.messaging import (
     dead_letter,
     dead_letter_values,
@@ -48,17 +48,42 @@ _EXCHANGES = """
 
 
 class SqliteOutboxWrites(SqliteWrites):
-    __slots__ = ()
+    __slots__ = ("_first_row",)
+
+    def __init__(self, db: apsw.Connection, now: Instant) -> None:
+        super().__init__(db, now)
+        # From there on all rows are this transaction's own.
+        self._first_row: int | None = None
 
     async def put(self, messages: Sequence[OutgoingMessage]) -> None:
         if messages:
             execute(self._db, "INSERT INTO outbox(messages) VALUES (?)", (pack_messages(messages),))
+            self._first_row = self._first_row or self._db.last_insert_rowid()
+
+    async def reserve(self, lasts: timedelta) -> OutboxBatch:
+        if self._first_row is None:
+            return OutboxBatch()
+        own = (self._first_row,)
+        found = list(rows(self._db, "SELECT id, messages FROM outbox WHERE id >= ? ORDER BY id", own))
+        until = after(self._now, lasts)
+        execute(self._db, "UPDATE outbox SET reserved_until = ? WHERE id >= ?", (until, *own))
+        return OutboxBatch(
+            rows=[row for row, _ in found],
+            messages=[message for _, packed in found for message in unpack_messages(packed)],
+        )
+
+    async def delete(self, rows: Collection[int]) -> None:
+        execute_many(self._db, "DELETE FROM outbox WHERE id = ?", [(row,) for row in rows])
 
     async def take(self, limit: int) -> list[OutgoingMessage]:
         taken: list[OutgoingMessage] = []
         # Row by row: how many messages the next one has, and how long they are, is not known before.
         while len(taken) < limit:
-            row = first(self._db, "SELECT id, messages FROM outbox ORDER BY id LIMIT 1")
+            row = first(
+                self._db,
+                "SELECT id, messages FROM outbox WHERE reserved_until <= ? ORDER BY id LIMIT 1",
+                (self._now,),
+            )
             if row is None:
                 break
             execute(self._db, "DELETE FROM outbox WHERE id = ?", (row[0],))
