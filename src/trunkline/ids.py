@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from typing import NewType
+from zlib import crc32
 
 from trunkline.clock import Instant
 
@@ -43,6 +44,11 @@ def child_run_id(parent: RunId, step: str, attempt: int) -> RunId:
     digest = hashlib.sha256(f"{parent}/{step}/{attempt}".encode()).hexdigest()
     variant = "89ab"[int(digest[3], 16) % 4]
     return RunId(f"{parent[:13]}-7{digest[:3]}-{variant}{digest[4:7]}-{digest[7:19]}")
+
+
+def number_of(id_: str) -> int:
+    """The same for the same id everywhere; different ids are spread evenly."""
+    return crc32(id_.encode(errors="replace"))
 
 
 def task_id(run: RunId, step: str, answered_failures: int, replies: int = 0) -> TaskId:

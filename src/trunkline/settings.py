@@ -192,7 +192,8 @@ class Settings(BaseSettings):
     )
     results_topic: str = Field("trunkline.results", description="Kafka topic for results from agents.")
     events_topic: str = Field(
-        "trunkline.events", description="Kafka topic for run events. If empty, no events are published."
+        "",
+        description="Kafka topic for run events, for other systems. If empty, no events are published.",
     )
     commands_topic: str = Field(
         "", description="Kafka topic whose messages start runs. If empty, none is read."

@@ -42,12 +42,15 @@ IN_TRANSACTION = (
 # The same, where messages travel: the outbox and its relay, sent tasks that are remembered, leases.
 TRAVEL_POINTS = (
     "outbox.put",
+    "outbox.reserve",
+    "outbox.delete",
     "dispatches.put",
-    "outbox.take",
     "dispatches.settle",
     "dispatches.take_due",
     "leases.hold",
 )
+# Where a process takes what another one has not sent before it died.
+TAKEOVER_POINTS = ("outbox.take",)
 # Who commits what, and where it can end: inside, after, or with a commit that nobody is told of.
 COMMITS = ("executor", "bridge", "relay", "lease")
 COMMIT_POINTS = tuple(
@@ -75,6 +78,7 @@ _WATCHED = frozenset(
     {
         *IN_TRANSACTION,
         *TRAVEL_POINTS,
+        *TAKEOVER_POINTS,
         *TIMER_POINTS,
         *TRIGGER_POINTS,
         *EVENT_POINTS,
@@ -94,7 +98,8 @@ _ACTORS = {
         "executor",
     ),
     **dict.fromkeys(("tasks.put", "tasks.claim", "tasks.write_answers", "tasks.stop"), "bridge"),
-    "outbox.take": "relay",
+    # In a turn of the others it comes last.
+    **dict.fromkeys(("outbox.take", "outbox.delete"), "relay"),
     "leases.hold": "lease",
 }
 

@@ -32,6 +32,7 @@ from tests.crash.crash_points import (
     RECOVERY_POINTS,
     STOP_POINTS,
     STREAM_POINTS,
+    TAKEOVER_POINTS,
     TIMER_POINTS,
     TRAVEL_POINTS,
 )
@@ -162,6 +163,19 @@ async def test_runs_survive_the_end_of_the_process(
         await starter.end()
         assert found == [], f"ended at occurrence {occurrence} of {point}"
     assert ended or point in UNCERTAIN or point.endswith(".doubted"), f"{point} was never reached"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("point", [*TAKEOVER_POINTS, "relay.commit.before", "relay.commit.after"])
+async def test_what_was_committed_and_not_sent_survives_another_end(
+    point: str, scenario_of: TellStory, starter: ProcessStarter
+) -> None:
+    story = scenario_of(KINDS, "sent")
+    assert await story.live("produce.before", 3) is None
+    assert await story.live(point, 1) is None
+    found = await story.live()
+    await starter.end()
+    assert found == []
 
 
 @pytest.mark.timeout(300 * OCCURRENCES)

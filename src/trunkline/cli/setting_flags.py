@@ -75,7 +75,7 @@ class SettingFlags:
     results_topic
         Topic of the results. Default: trunkline.results.
     events_topic
-        Topic of the events of runs, as CloudEvents. Empty: none. Default: trunkline.events.
+        Topic of the events of runs, as CloudEvents, such as trunkline.events. Default: none.
     commands_topic
         Topic whose messages start runs, such as trunkline.commands. Default: none.
     topic_partitions

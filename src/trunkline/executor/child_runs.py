@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from trunkline.errors import Finding, Invalid, NotFound
-from trunkline.ids import RunId
+from trunkline.ids import RunId, number_of
 from trunkline.jsontypes import decode
 from trunkline.machine.effects import SendRunInput, StartChildRun
 from trunkline.machine.inputs import ChildEnded, ChildRefused, EndStatus, RunRequested, encode_input
@@ -64,7 +64,7 @@ class ChildRuns:
             await tx.runs.insert(self._begun)
         if items:
             await tx.input_queue.put(items)
-            await tx.notify(InputsQueued())
+            await tx.notify(InputsQueued(wakes=number_of(items[0].run_id)))
         return bool(items)
 
     async def _find(self, name: str, version: int | None) -> _Found:

@@ -13,10 +13,18 @@ from trunkline.messages.model import (
     ResultStatus,
     StepError,
 )
-from trunkline.messages.records import BrokerRecord, Dispatch, OutgoingMessage, TaskKey, TopicNames
+from trunkline.messages.records import (
+    ANY_PARTITION,
+    BrokerRecord,
+    Dispatch,
+    OutgoingMessage,
+    TaskKey,
+    TopicNames,
+)
 from trunkline.messages.trace import TraceContext
 
 __all__ = [
+    "ANY_PARTITION",
     "ERROR_CODES",
     "NO_OUTPUT",
     "AgentResult",

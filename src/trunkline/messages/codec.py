@@ -17,7 +17,7 @@ import msgspec
 
 from trunkline.jsontypes import encode
 from trunkline.messages.model import AgentResult, AgentTask, CancelTask
-from trunkline.messages.records import BrokerRecord, OutgoingMessage, TaskKey
+from trunkline.messages.records import ANY_PARTITION, BrokerRecord, OutgoingMessage, TaskKey
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE, TraceContext
 
 VERSION = 1
@@ -87,11 +87,12 @@ def encode_task(message: AgentTask | CancelTask, topic: str, payload: bytes | No
     value = encode(message) if payload is None else payload
     if isinstance(message, CancelTask):
         return OutgoingMessage(topic, message.run_id, value, _CANCEL)
-    return _outgoing(topic, message, value, _TASK + _trace_headers(message.trace))
+    # Whatever bridge takes it in, any may call the agent.
+    return _outgoing(topic, message, value, _TASK + _trace_headers(message.trace), ANY_PARTITION)
 
 
 def encode_result(result: AgentResult, topic: str) -> OutgoingMessage:
-    return _outgoing(topic, result, encode(result), _RESULT)
+    return _outgoing(topic, result, encode(result), _RESULT, result.reply_partition)
 
 
 def _trace_headers(trace: TraceContext | None) -> Headers:
@@ -102,12 +103,14 @@ def _trace_headers(trace: TraceContext | None) -> Headers:
 
 
 def _outgoing(
-    topic: str, message: AgentTask | AgentResult, value: bytes, headers: Headers
+    topic: str, message: AgentTask | AgentResult, value: bytes, headers: Headers, partition: int | None
 ) -> OutgoingMessage:
-    if len(value) <= MAX_VALUE_BYTES:
-        return OutgoingMessage(topic, message.run_id, value, headers)
-    reference = MessageReference(task_id=message.task_id, attempt=message.attempt, run_id=message.run_id)
-    return OutgoingMessage(topic, message.run_id, encode(reference), (*headers, _BY_REFERENCE))
+    if len(value) > MAX_VALUE_BYTES:
+        value = encode(
+            MessageReference(task_id=message.task_id, attempt=message.attempt, run_id=message.run_id)
+        )
+        headers = (*headers, _BY_REFERENCE)
+    return OutgoingMessage(topic, message.run_id, value, headers, partition=partition)
 
 
 def read_task(record: BrokerRecord) -> AgentTask | CancelTask | TaskReference:

@@ -55,6 +55,8 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     polls: int = 0
     # The A2A message that the agent gets, unchanged, in place of one made of the input.
     message: CallerMessage | None = None
+    # Of the topic of results: there the executor listens that has the run in its memory.
+    reply_partition: int | None = None
 
 
 class CancelTask(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -146,6 +148,8 @@ class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     # Of `progress`: what is new, and its number among the task's news.
     progress: list[Progress] = []
     number: str = ""
+    # That of the task.
+    reply_partition: int | None = None
 
 
 class ReplyMessage(msgspec.Struct, kw_only=True, omit_defaults=True):

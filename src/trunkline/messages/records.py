@@ -6,9 +6,17 @@ import msgspec
 
 from trunkline.ids import RunId
 
+# Whichever partition, and the same for all such messages of a topic that are sent at once: each partition that is
+# written to costs a request.
+ANY_PARTITION = -1
+
 
 class OutgoingMessage(msgspec.Struct, frozen=True, array_like=True):
-    """One message for one topic. Messages with the same key keep their order; an empty one is none."""
+    """
+    One message for one topic. Messages with the same key keep their order; an empty one is none.
+
+    With a partition they go there instead of where their key leads, if there is one with that number.
+    """
 
     topic: str
     key: str
@@ -16,6 +24,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, array_like=True):
     headers: tuple[tuple[str, bytes], ...] = ()
     # The key of a replayed record from another system, if it is not text; `key` is empty then.
     raw_key: bytes | None = None
+    partition: int | None = None
 
     @property
     def record_key(self) -> bytes | None:

@@ -20,6 +20,7 @@ from trunkline.brokers.kafka import (
     KafkaBroker,
     KafkaConnection,
     KafkaLag,
+    KafkaSource,
     open_producer,
     open_source,
 )
@@ -29,7 +30,7 @@ from trunkline.executor.task_resending import TaskResender
 from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.messaging.deliveries import result_deliveries, task_deliveries
 from trunkline.services.messaging.orphan_messages import OrphanMessages
-from trunkline.services.messaging.relay import OutboxNotifier, Relay
+from trunkline.services.messaging.relay import OutboxSender, Relay
 from trunkline.settings import Settings
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import log_events
@@ -69,8 +70,14 @@ class KafkaMessaging:
         self._warnings: list[str] = []
         timeouts = context.interceptors.timeouts
         self._kafka = KafkaBroker(
-            context.settings.topics, self._pool_of, resend_after=timeouts.resend_after or RESEND_AFTER
+            context.settings.topics,
+            self._pool_of,
+            resend_after=timeouts.resend_after or RESEND_AFTER,
+            reply_partition=self._reply_partition,
         )
+        self._results: KafkaSource | None = None
+        # Counts the batches of tasks: their results are spread over our partitions.
+        self._published = 0
         self._session = timeouts.session or SESSION
         self.broker: Broker[Transaction] = context.interceptors.broker(self._kafka)
 
@@ -78,12 +85,21 @@ class KafkaMessaging:
         found = await self._context.agent_cache.get(agent)
         return None if found is None else found.pool
 
+    def _reply_partition(self) -> int | None:
+        """One of those that we read ourselves: we have the runs of these tasks in memory."""
+        assigned = () if self._results is None else self._results.assigned
+        if not assigned:
+            return None
+        self._published += 1
+        return assigned[self._published % len(assigned)]
+
     async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[CommitPart]:
         source = await self._open(self._bridge_group(self._context.settings.pool), loop.wake)
         return [task_deliveries(source, take, self._context.metrics, self._strangers())]
 
     async def executor_parts(self, loop: CommitLoop) -> Sequence[CommitPart]:
-        source = await self._open(self._executor_group(), loop.wake)
+        self._results = await self._enter(self._executor_group())
+        source = self._listen(self._results, loop.wake)
         results = result_deliveries(source, queue_delivered_results, self._context.metrics, self._strangers())
         return [results, TaskResender(self._kafka)]
 
@@ -110,10 +126,16 @@ class KafkaMessaging:
         return ConsumerGroup(f"{settings.kafka_group}.commands", settings.commands_topic, "api")
 
     async def _open(self, group: ConsumerGroup, ring: Callable[[], None] | None = None) -> RecordSource:
+        return self._listen(await self._enter(group), ring)
+
+    async def _enter(self, group: ConsumerGroup) -> KafkaSource:
         opened = await self._stack.enter_async_context(
             open_source(self._connection, group=group.name, topics=[group.topic], session=self._session)
         )
         self._request_leave.append(opened.request_leave)
+        return opened
+
+    def _listen(self, opened: KafkaSource, ring: Callable[[], None] | None) -> RecordSource:
         source = self._context.interceptors.source(opened)
         if ring is not None:
             source.on_arrival(ring)
@@ -121,7 +143,7 @@ class KafkaMessaging:
         return source
 
     async def last_parts(self) -> Sequence[CommitPart]:
-        return [] if not self._sources else [OutboxNotifier((await self._opened_relay()).wake)]
+        return [] if not self._sources else [OutboxSender(await self._opened_relay())]
 
     async def _opened_relay(self) -> Relay:
         if self._relay is None:

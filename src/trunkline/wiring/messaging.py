@@ -36,7 +36,7 @@ class Messaging(Protocol):
         ...
 
     async def last_parts(self) -> Sequence[CommitPart]:
-        """What has to come last in every turn."""
+        """What has to come last in every turn of one loop; another loop needs parts of its own."""
         ...
 
     def publishing(self) -> AbstractAsyncContextManager[None]:

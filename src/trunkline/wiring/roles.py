@@ -37,7 +37,7 @@ from trunkline.executor.schedules import Schedules
 from trunkline.id_generation import new_id
 from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.events.intake import EventIntake
-from trunkline.services.operations.process_heartbeat import PROCESS_NAME
+from trunkline.services.operations.process_heartbeat import PROCESS_NAME, WakeShare
 from trunkline.services.runs.intake import Intake
 from trunkline.stores.base import InputsQueued, Notification, PollsDue, RunsChanged
 from trunkline.stores.port.operations import Process
@@ -200,6 +200,7 @@ class ProcessRoles:
             version=__version__,
             started_at=context.clock.now(),
         )
+        self.wake_share = WakeShare(self.process.id)
 
     async def connect(self) -> None:
         """Gives the loops their parts, in the order in which one's output is the next one's input."""
@@ -216,24 +217,24 @@ class ProcessRoles:
             tasks = [*await self.messaging.bridge_parts(self.bridge.claims.take_tasks, self._back)]
             tasks.append(self.bridge.answers)
             claims = [self.bridge.claims]
-        last = await self.messaging.last_parts()
         if self._back is self.front:
-            self._carry(self.front, [*received, *tasks, *decisions, *claims], last)
+            await self._carry(self.front, [*received, *tasks, *decisions, *claims])
         else:
-            self._carry(self.front, [*received, *decisions], last)
-            self._carry(self._back, [*tasks, *claims], last)
+            await self._carry(self.front, [*received, *decisions])
+            await self._carry(self._back, [*tasks, *claims])
 
-    def _carry(self, loop: CommitLoop, parts: Sequence[CommitPart], last: Sequence[CommitPart]) -> None:
+    async def _carry(self, loop: CommitLoop, parts: Sequence[CommitPart]) -> None:
         if parts:
-            loop.set_parts([*parts, *last])
+            # Its own: a part that two loops had would take the turn of one for that of the other.
+            loop.set_parts([*parts, *await self.messaging.last_parts()])
             self.loops.append(loop)
 
     def on_notification(self, notification: Notification) -> None:
         match notification:
-            case InputsQueued():
+            case InputsQueued(wakes):
                 # Perhaps a run that was begun, which has not moved yet.
                 self.context.watchers.notify_all()
-                if self.executor is not None:
+                if self.executor is not None and self.wake_share.is_ours(wakes):
                     self.front.wake()
             case PollsDue():
                 if self.bridge is not None:

@@ -7,7 +7,7 @@ It has what runs next to the commit loops, and the order in which everything end
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -54,18 +54,19 @@ async def open_system(
     alone: bool = True,
     clock: Clock | None = None,
     interceptors: Interceptors | None = None,
+    messaging_of: Callable[[ProcessContext], Messaging] | None = None,
 ) -> AsyncGenerator[System]:
     """
     Runs everything but the HTTP server while the block runs. At its end calls under way may end first.
 
-    `alone`: this process is the whole system (`trunkline up`).
+    `alone`: this process is the whole system (`trunkline up`). `messaging_of` replaces the broker of the settings.
     """
     interceptors = interceptors or Interceptors()
     async with AsyncExitStack() as stack:
         context = await stack.enter_async_context(
             open_process_context(settings, clock, interceptors, alone=alone)
         )
-        messaging = _messaging(context, stack)
+        messaging = _messaging(context, stack) if messaging_of is None else messaging_of(context)
         process_roles = ProcessRoles(context, messaging, roles)
         await process_roles.connect()
         keys = await keys_for_listener(
@@ -187,11 +188,16 @@ async def _present(process_roles: ProcessRoles) -> AsyncGenerator[None]:
         yield
         return
     async with asyncio.TaskGroup() as group:
-        presence = group.create_task(ProcessHeartbeat(context.store, process_roles.process).run())
+        presence = group.create_task(_heartbeat(process_roles).run())
         try:
             yield
         finally:
             presence.cancel()
+
+
+def _heartbeat(process_roles: ProcessRoles) -> ProcessHeartbeat:
+    on_seen = None if process_roles.executor is None else process_roles.wake_share.see
+    return ProcessHeartbeat(process_roles.context.store, process_roles.process, on_seen=on_seen)
 
 
 @asynccontextmanager

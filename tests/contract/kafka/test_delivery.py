@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
@@ -12,10 +13,10 @@ from tests.contract.kafka.kafka_harness import kafka_harness
 from tests.contract.samples import NOW, insert, key_of, new_run, run_id, task, woken
 
 from trunkline.brokers.base import TaskMessage
-from trunkline.brokers.kafka import KafkaBroker, KafkaConnection
+from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
 from trunkline.executor.input_sources import queue_delivered_results
 from trunkline.jsontypes import encode
-from trunkline.messages import AgentResult, AgentTask, OutgoingMessage, TopicNames
+from trunkline.messages import ANY_PARTITION, AgentResult, AgentTask, OutgoingMessage, TopicNames
 from trunkline.messages.codec import MAX_VALUE_BYTES, encode_task
 from trunkline.stores.base import QueuedTask, Store, TaskAnswer, Transaction
 
@@ -85,6 +86,38 @@ async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
     await arrive()
     assert [len(each.items) for each in await woken(store)] == [1]
     assert await store.dead_letters.page(limit=10) == []
+
+
+async def test_tasks_of_a_batch_go_to_one_partition_and_results_to_the_one_that_is_asked_for(
+    connection: KafkaConnection, topics: TopicNames
+) -> None:
+    def outgoing(topic: str, number: int, partition: int | None) -> OutgoingMessage:
+        return OutgoingMessage(topic, f"run-{number}", b"{}", partition=partition)
+
+    async with (
+        open_source(connection, group=topics.tasks, topics=[topics.tasks, topics.results]) as source,
+        open_producer(connection) as producer,
+    ):
+        for _ in range(2):
+            messages = [outgoing(topics.tasks, number, ANY_PARTITION) for number in range(20)]
+            assert await producer.send(messages) == []
+        by_key = [outgoing(topics.results, number, None) for number in range(20)]
+        asked = [outgoing(topics.results, number, 2) for number in range(20, 40)]
+        # There is none with that number.
+        wrong = [outgoing(topics.results, number, 1_000) for number in range(40, 60)]
+        assert await producer.send([*by_key, *asked, *wrong]) == []
+        while len(records := source.waiting(1_000)) < 100:
+            await asyncio.sleep(0.01)
+    tasks = Counter(record.partition for record in records if record.topic == topics.tasks)
+    assert sorted(tasks.values()) == [20, 20]
+    partitions: dict[int, set[int]] = {0: set(), 1: set(), 2: set()}
+    for record in records:
+        if record.topic == topics.results:
+            number = int((record.key or b"").removeprefix(b"run-"))
+            partitions[number // 20].add(record.partition)
+    assert partitions[1] == {2}
+    assert len(partitions[0]) > 1
+    assert len(partitions[2]) > 1
 
 
 async def test_what_the_broker_delivers_twice_is_called_once(

@@ -75,6 +75,7 @@ class ResultIds(TypedDict):
     step: str
     attempt: int
     correlation_id: str
+    reply_partition: int | None
 
 
 def ids_of(claim: ClaimedTask) -> ResultIds:
@@ -86,6 +87,7 @@ def ids_of(claim: ClaimedTask) -> ResultIds:
         "step": task.step,
         "attempt": task.attempt,
         "correlation_id": task.correlation_id,
+        "reply_partition": task.reply_partition,
     }
 
 

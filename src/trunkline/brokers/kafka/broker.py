@@ -22,6 +22,7 @@ from trunkline.messages.codec import encode_result, encode_task
 RESEND_AFTER = timedelta(seconds=30)
 
 PoolOf: TypeAlias = Callable[[str], Awaitable[str | None]]
+ReplyPartition: TypeAlias = Callable[[], int | None]
 
 
 class OutboxPut(Protocol):
@@ -43,11 +44,23 @@ class OutboxTransaction(Protocol):
 
 
 class KafkaBroker:
-    """A `Broker`. `pool_of` says which pool of bridges calls an agent."""
+    """
+    A `Broker`. `pool_of` says which pool of bridges calls an agent.
+
+    `reply_partition` is where the results of tasks should come that are published now; None: where their keys lead.
+    """
 
     hands_over_in_transaction = False
 
-    def __init__(self, names: TopicNames, pool_of: PoolOf, *, resend_after: timedelta = RESEND_AFTER) -> None:
+    def __init__(
+        self,
+        names: TopicNames,
+        pool_of: PoolOf,
+        *,
+        resend_after: timedelta = RESEND_AFTER,
+        reply_partition: ReplyPartition = lambda: None,
+    ) -> None:
+        self._reply_partition = reply_partition
         self._names = names
         self._pool_of = pool_of
         self._resend_after = resend_after
@@ -55,9 +68,10 @@ class KafkaBroker:
     async def publish_tasks(self, tx: OutboxTransaction, messages: Sequence[TaskMessage]) -> None:
         outgoing: list[OutgoingMessage] = []
         dispatches: list[Dispatch] = []
+        partition = self._reply_partition()
         for message, pool in zip(messages, await self._pools(messages), strict=True):
             if isinstance(message, AgentTask):
-                task = msgspec.structs.replace(message, pool=pool)
+                task = msgspec.structs.replace(message, pool=pool, reply_partition=partition)
                 payload = encode(task)
                 key = TaskKey(task.task_id, task.attempt)
                 dispatches.append(Dispatch(key, RunId(task.run_id), payload))
@@ -72,9 +86,13 @@ class KafkaBroker:
     async def resend_tasks(self, tx: OutboxTransaction, tasks: Sequence[AgentTask]) -> None:
         """Sends tasks again that are among the dispatches already. An agent may have moved to another pool since."""
         pools = await self._pools(tasks)
+        partition = self._reply_partition()
         await tx.outbox.put(
             [
-                encode_task(msgspec.structs.replace(task, pool=pool), self._names.tasks_of(pool))
+                encode_task(
+                    msgspec.structs.replace(task, pool=pool, reply_partition=partition),
+                    self._names.tasks_of(pool),
+                )
                 for task, pool in zip(tasks, pools, strict=True)
             ]
         )

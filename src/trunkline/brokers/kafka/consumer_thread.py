@@ -75,6 +75,8 @@ class ConsumerThread(threading.Thread):
         self._health = ConsumerHealth(connection.servers, topics, callbacks.tell)
         self._stopping = threading.Event()
         self._partitions: dict[tuple[str, int], AssignedPartition] = {}
+        # The numbers of the partitions that are assigned. Replaced as a whole: the event loop reads it.
+        self.assigned: Sequence[int] = ()
         # Written by the event loop, emptied here.
         self._settled: dict[AssignedPartition, int] = {}
         self._settled_lock = threading.Lock()
@@ -183,6 +185,7 @@ class ConsumerThread(threading.Thread):
         self._health.report_success()
         for each in partitions:
             self._partitions[each.topic, each.partition] = AssignedPartition(each.topic, each.partition)
+        self.assigned = sorted(number for _, number in self._partitions)
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._commit_at = 0.0
@@ -205,6 +208,7 @@ class ConsumerThread(threading.Thread):
             if partition is not None:
                 self._paused.discard(partition)
                 self._callbacks.lose(partition)
+        self.assigned = sorted(number for _, number in self._partitions)
 
     # --- offsets
 

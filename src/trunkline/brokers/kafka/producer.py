@@ -24,6 +24,7 @@ from trunkline.brokers.kafka.error_messages import (
     is_unreachable,
     more_specific,
 )
+from trunkline.brokers.kafka.topic_partitions import TopicPartitions
 from trunkline.errors import Unavailable
 from trunkline.messages import OutgoingMessage
 
@@ -42,6 +43,7 @@ class KafkaProducer:
         self._connection = connection
         self._thread = thread
         self._client: Producer | None = None
+        self._partitions = TopicPartitions()
         # The last that was heard of the connection as a whole, unless a message has gone through since.
         self._heard: KafkaError | None = None
 
@@ -66,6 +68,7 @@ class KafkaProducer:
     def _send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         batch = _DeliveryReports(len(messages))
         client = self.ready()
+        self._partitions.begin_batch()
         for number, message in enumerate(messages):
             self._produce(client, message, number, batch)
         fatal = _flush(client, _FLUSH_SECONDS)
@@ -103,6 +106,7 @@ class KafkaProducer:
                 message.value,
                 message.record_key,
                 headers=list(message.headers),
+                partition=self._partitions.of(client, message),
                 on_delivery=partial(batch.report, number),
             )
         except BufferError:
@@ -115,6 +119,9 @@ class KafkaProducer:
 
     def _outcome(self, messages: Sequence[OutgoingMessage], batch: _DeliveryReports) -> list[Undelivered]:
         failures = batch.failures()
+        if failures:
+            # A topic that was deleted and made again may have fewer.
+            self._partitions.forget()
         if len(failures) < len(messages):
             self._heard = None
         if any(is_unreachable(error) or error.fatal() for error in failures.values()):

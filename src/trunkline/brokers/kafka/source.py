@@ -60,6 +60,11 @@ class KafkaSource:
     def on_arrival(self, ring: Callable[[], None]) -> None:
         self._ring = ring
 
+    @property
+    def assigned(self) -> Sequence[int]:
+        """The numbers of the partitions whose records come here at present."""
+        return self._thread.assigned
+
     def start(self) -> None:
         self._thread.start()
 

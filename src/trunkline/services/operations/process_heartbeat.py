@@ -1,7 +1,8 @@
 """
 The heartbeat of this process in a store that several processes share, so that operators can see which are alive.
 
-Nothing is decided by it: whose calls other bridges may take over depends on leases (`bridge.heartbeat`).
+It decides only which executor a notification wakes. Whose calls other bridges may take over depends on leases
+(`bridge.lease_heartbeat`).
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import structlog
 
 from trunkline.errors import Unavailable
 from trunkline.stores.base import Store
-from trunkline.stores.port.operations import Process
+from trunkline.stores.port.operations import Process, SeenProcess
 from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
@@ -29,8 +31,21 @@ _BEAT_EVERY = timedelta(seconds=5)
 _KEPT = timedelta(hours=1)
 
 
+# More than any system has at a time.
+_MOST_PROCESSES = 1_000
+
+
 class ProcessHeartbeat:
-    def __init__(self, store: Store, process: Process, beat_every: timedelta = _BEAT_EVERY) -> None:
+    def __init__(
+        self,
+        store: Store,
+        process: Process,
+        beat_every: timedelta = _BEAT_EVERY,
+        *,
+        on_seen: Callable[[Sequence[SeenProcess]], None] | None = None,
+    ) -> None:
+        """`on_seen` gets all processes after each beat."""
+        self._on_seen = on_seen
         self._store = store
         self._process = process
         self._beat_every = beat_every.total_seconds()
@@ -49,6 +64,8 @@ class ProcessHeartbeat:
         try:
             async with self._store.transaction(durable=False) as tx:
                 await tx.processes.heartbeat(self._process, LASTS, _KEPT)
+            if self._on_seen is not None:
+                self._on_seen(await self._store.processes.page(limit=_MOST_PROCESSES))
         except Unavailable as exc:
             # Once for each change: it is tried again all the time.
             if self._trouble != exc.message:
@@ -64,3 +81,27 @@ class ProcessHeartbeat:
         except Unavailable as exc:
             # It counts as gone soon anyway.
             log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+
+
+class WakeShare:
+    """
+    Which notifications of queued inputs an executor acts on: a batch of them wakes one process, not all that there are.
+
+    The others look once a second anyway. So it does no harm if two executors count differently for a moment, because
+    one of them has just started or died: a batch then wakes both of them, or waits for that look.
+    """
+
+    def __init__(self, process_id: str) -> None:
+        self._process_id = process_id
+        # Among the executors that are alive, in the order of their ids, and how many they are.
+        self._place, self._number = 0, 1
+
+    def see(self, processes: Sequence[SeenProcess]) -> None:
+        executors = sorted(seen.id for seen in processes if seen.alive and "executor" in seen.roles)
+        if self._process_id in executors:
+            self._place, self._number = executors.index(self._process_id), len(executors)
+        else:
+            self._place, self._number = 0, 1
+
+    def is_ours(self, wakes: int | None) -> bool:
+        return wakes is None or wakes % self._number == self._place

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
+from trunkline.ids import number_of
 from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.stores.base import ExistingRun, FollowUp, InputsQueued, NewRun, QueuedInput, Transaction
@@ -124,7 +125,7 @@ class Intake:
                 await tx.triggers.put_firings(firings)
         if items:
             await tx.input_queue.put(items)
-            await tx.notify(InputsQueued())
+            await tx.notify(InputsQueued(wakes=number_of(items[0].run_id)))
         if follow_ups:
             await tx.published_tasks.add_follow_ups(follow_ups)
         if audit:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.sabotage.mutation import Change, Drop
+from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _DELIVERIES = "tests/unit/services/messaging/test_deliveries.py"
+_OUTBOX = "tests/contract/stores/test_outbox.py"
 _RELAY = "tests/unit/services/messaging/test_relay.py"
 _WORKER = "tests/unit/bridge/test_task_claimer.py"
 _ARRIVED = "tests/unit/executor/test_input_sources.py"
@@ -47,11 +48,30 @@ MESSAGING: Sequence[Rule] = (
         symbol="trunkline.services.messaging.relay:Relay._publish_all",
         change=Change(
             "with statement",
-            becomes="async with it.items[0].context_expr as it.items[0].optional_vars:\n    it.body[0]\nit.body[1]",
+            becomes="async with it.items[0].context_expr as it.items[0].optional_vars:\n"
+            "    it.body[0]\n    it.body[1]\nit.body[2]",
         ),
         caught_by=(
             f"{_RELAY}::test_a_stop_does_not_wait_for_a_broker_that_is_away",
             f"{_RELAY}::test_a_relay_that_is_cancelled_while_it_sends_forgets_nothing",
+        ),
+    ),
+    Rule(
+        name="reservations-pass",
+        breaks="Messages that a process had reserved when it died are never sent.",
+        symbol="trunkline.stores.postgres.tables.messaging:_TAKE_OUTBOX",
+        change=ReplaceText("reserved_until <= $2", "reserved_until <= $2::bigint - 1000000000000000"),
+        caught_by=(
+            f"{_OUTBOX}::test_what_its_transaction_reserves_is_taken_by_no_other_for_a_while[postgres]",
+        ),
+    ),
+    Rule(
+        name="undelivered-from-memory-stays-in-the-outbox",
+        breaks="A message that the broker rejects is lost when it is sent from memory.",
+        symbol="trunkline.services.messaging.relay:Relay._send_offered",
+        change=Drop("call statement", 5, of=6),
+        caught_by=(
+            f"{_RELAY}::test_what_could_not_be_sent_from_memory_stays_in_the_outbox_and_the_rest_goes",
         ),
     ),
     Rule(

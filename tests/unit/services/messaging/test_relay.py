@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 from trunkline.brokers.base import Producer, Undelivered
 from trunkline.errors import Unavailable
 from trunkline.messages import OutgoingMessage
-from trunkline.services.messaging.relay import OutboxNotifier, Relay
+from trunkline.services.messaging.relay import RESERVED, OutboxSender, Relay
 from trunkline.stores.base import Store
+from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
 
@@ -248,13 +249,108 @@ async def test_a_producer_with_a_bug_is_tried_again(store: Store) -> None:
     assert await left(store) == []
 
 
-async def test_watchers_are_woken_when_a_turn_is_committed(store: Store) -> None:
-    rings: list[str] = []
-    bell = OutboxNotifier(lambda: rings.append("ring"))
+async def turn(store: Store, part: OutboxSender, *messages: OutgoingMessage) -> None:
+    """One turn of a commit loop that publishes these."""
     async with store.transaction() as tx:
-        await bell.work(tx)
-    bell.rolled_back()
-    assert rings == []
-    bell.committed()
-    assert rings == ["ring"]
-    assert bell.next_wake() is None
+        await tx.outbox.put(messages)
+        await part.work(tx)
+    part.committed()
+
+
+async def rows(store: Store) -> int:
+    return (await store.backlog.count()).outbox
+
+
+async def test_what_a_turn_has_put_is_sent_from_memory_and_deleted_with_the_next_turn(store: Store) -> None:
+    postman = FakeProducer()
+    relay = relay_of(store, postman)
+    part = OutboxSender(relay)
+    async with running(relay):
+        await turn(store, part, message(1), message(2))
+        await postman.until(2)
+        # It stays until then.
+        assert await rows(store) == 1
+        await turn(store, part, message(3))
+        await postman.until(3)
+    assert postman.delivered == [message(1), message(2), message(3)]
+    assert await rows(store) == 0
+    assert part.next_wake() is None
+
+
+async def test_what_is_being_sent_from_memory_is_not_taken_by_another_relay(store: Store) -> None:
+    part = OutboxSender(relay_of(store, FakeProducer()))
+    await turn(store, part, message(1))
+    other = FakeProducer()
+    await send_once(relay_of(store, other))
+    assert other.rounds == 0
+    assert await rows(store) == 1
+
+
+async def test_what_a_process_that_died_had_reserved_is_sent_by_another_relay(
+    store: Store, clock: FakeClock
+) -> None:
+    await turn(store, OutboxSender(relay_of(store, FakeProducer())), message(1))
+    clock.advance(RESERVED)
+    other = FakeProducer()
+    await send_once(relay_of(store, other))
+    assert other.delivered == [message(1)]
+    assert await rows(store) == 0
+
+
+async def test_what_could_not_be_sent_from_memory_stays_in_the_outbox_and_the_rest_goes(store: Store) -> None:
+    postman = FakeProducer()
+    postman.refused = {"events"}
+    relay = relay_of(store, postman)
+    part = OutboxSender(relay)
+    await turn(store, part, message(1), message(2, "events"))
+    await send_once(relay)
+    assert postman.delivered == [message(1)]
+    assert relay.trouble == "no topic events"
+    assert await left(store) == [message(2, "events")]
+
+
+async def test_while_the_broker_is_away_nothing_of_a_turn_is_lost(store: Store, clock: FakeClock) -> None:
+    postman = FakeProducer()
+    postman.away = True
+    relay = relay_of(store, postman)
+    await turn(store, OutboxSender(relay), message(1))
+    await send_once(relay)
+    assert relay.trouble == "The post is on strike."
+    clock.advance(RESERVED)
+    assert await left(store) == [message(1)]
+
+
+async def test_a_turn_that_is_rolled_back_sends_nothing_and_forgets_nothing(store: Store) -> None:
+    postman = FakeProducer()
+    relay = relay_of(store, postman)
+    part = OutboxSender(relay)
+    async with running(relay):
+        await turn(store, part, message(1))
+        await postman.until(1)
+        with suppress(ZeroDivisionError):
+            async with store.transaction() as tx:
+                await tx.outbox.put([message(2)])
+                await part.work(tx)
+                raise ZeroDivisionError
+        part.rolled_back()
+    assert postman.delivered == [message(1)]
+    # What had arrived is deleted all the same, a moment later.
+    assert await rows(store) == 0
+
+
+async def test_a_part_of_two_loops_sends_nothing_that_is_not_committed(store: Store) -> None:
+    relay = relay_of(store, FakeProducer())
+    part = OutboxSender(relay)
+    async with store.transaction() as tx:
+        await tx.outbox.put([message(1)])
+        await part.work(tx)
+        with pytest.raises(RuntimeError, match="one commit loop"):
+            await part.work(tx)
+        assert relay.take_offered() == []
+
+
+async def test_a_turn_without_messages_wakes_no_relay(store: Store) -> None:
+    postman = FakeProducer()
+    relay = relay_of(store, postman)
+    await turn(store, OutboxSender(relay))
+    assert relay.take_offered() == []
