@@ -22,6 +22,7 @@ from tests.sabotage.rules_by_area.calls.remote_tasks import REMOTE_TASKS
 from tests.sabotage.rules_by_area.runs.actions import ACTIONS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
+from tests.sabotage.rules_by_area.runs.published_tasks import PUBLISHED_TASKS
 from tests.sabotage.rules_by_area.runs.received_events import RECEIVED_EVENTS
 from tests.sabotage.rules_by_area.runs.transitions import TRANSITIONS
 from tests.sabotage.rules_by_area.runs.triggers import TRIGGERS
@@ -41,6 +42,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "One transition, one transaction": TRANSITIONS,
         "Branches, loops and the deadlines of steps": BRANCHES,
         "Child runs": CHILD_RUNS,
+        "Published tasks": PUBLISHED_TASKS,
         "Triggers": TRIGGERS,
         "Actions": ACTIONS,
         "Received events": RECEIVED_EVENTS,

@@ -25,7 +25,7 @@ from trunkline.errors import NotFound, TrunklineError
 from trunkline.messages import TraceContext
 from trunkline.publishing.bindings.http_json import HttpJsonBinding
 from trunkline.publishing.bindings.json_rpc import JsonRpcBinding
-from trunkline.publishing.bindings.requests import CallerRequests
+from trunkline.publishing.bindings.requests import CallerRequests, active_extensions
 from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH, card_response, card_v03, card_v1
 from trunkline.publishing.operations import Caller, PublishedOperations
 from trunkline.publishing.publications import Publication, Publications
@@ -101,8 +101,13 @@ class PublishingApp:
         with begin_request_span(self._traces, request.scope, f"{PREFIX}{address.kind}/{{name}}") as segment:
             caller = self._caller(request, segment.trace)
             if is_rpc:
-                return await self._rpc.respond(request, publication, caller)
-            return await self._http.respond(request, publication, caller, address.rest)
+                response = await self._rpc.respond(request, publication, caller)
+            else:
+                response = await self._http.respond(request, publication, caller, address.rest)
+        active = active_extensions(request)
+        if active:
+            response.headers["A2A-Extensions"] = ", ".join(active)
+        return response
 
     def _card(self, request: Request, publication: Publication, address: _Address) -> Response:
         if request.method not in ("GET", "HEAD"):

@@ -21,6 +21,11 @@ OLD_CARD_PATH = "/.well-known/agent.json"
 # A card changes with its workflow; a caller that keeps it asks again with its ETag.
 _CACHE_CONTROL = "public, max-age=60"
 _SCHEME = "bearer"
+# Some clients use the same message id for several messages, so a caller has to ask for it.
+IDEMPOTENCY = "urn:trunkline:a2a:idempotency:1"
+_IDEMPOTENCY_TEXT = (
+    "A message that is sent again with the same messageId and content has started the same task."
+)
 # Clients take the first one that they know.
 _INTERFACES = (("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"))
 
@@ -36,11 +41,7 @@ def card_v1(publication: Publication, url: str, *, needs_key: bool) -> JsonObjec
         "description": publication.description,
         "version": publication.version,
         "supportedInterfaces": interfaces,
-        "capabilities": {
-            "streaming": publication.options.streaming,
-            "pushNotifications": False,
-            "extendedAgentCard": False,
-        },
+        "capabilities": {**_capabilities(publication), "extendedAgentCard": False},
         "defaultInputModes": list(publication.input_modes),
         "defaultOutputModes": list(publication.output_modes),
         "skills": [_skill(skill) for skill in publication.skills],
@@ -61,7 +62,7 @@ def card_v03(publication: Publication, url: str, *, needs_key: bool) -> JsonObje
         "url": url,
         "preferredTransport": "JSONRPC",
         "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
-        "capabilities": {"streaming": publication.options.streaming, "pushNotifications": False},
+        "capabilities": _capabilities(publication),
         "defaultInputModes": list(publication.input_modes),
         "defaultOutputModes": list(publication.output_modes),
         "skills": [_skill(skill) for skill in publication.skills],
@@ -71,6 +72,15 @@ def card_v03(publication: Publication, url: str, *, needs_key: bool) -> JsonObje
         card["securitySchemes"] = {_SCHEME: {"type": "http", "scheme": "bearer"}}
         card["security"] = [{_SCHEME: []}]
     return card
+
+
+def _capabilities(publication: Publication) -> JsonObject:
+    extension: JsonObject = {"uri": IDEMPOTENCY, "description": _IDEMPOTENCY_TEXT, "required": False}
+    return {
+        "streaming": publication.options.streaming,
+        "pushNotifications": False,
+        "extensions": [extension],
+    }
 
 
 def _links(publication: Publication) -> JsonObject:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trunkline.errors import Conflict, NotFound
+from trunkline.errors import Conflict, Invalid, NotFound
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.machine.state import StepState
@@ -76,20 +76,40 @@ class PublishedOperations:
         self._tasks = tasks
         self._stopping = stopping
 
-    async def send(self, publication: Publication, received: ReceivedMessage, caller: Caller) -> SentMessage:
-        """Starts a task, or continues the one that the message names. Durable when it returns."""
+    async def send(
+        self, publication: Publication, received: ReceivedMessage, caller: Caller, *, once: bool = False
+    ) -> SentMessage:
+        """
+        Starts a task, or continues the one that the message names. Durable when it returns.
+
+        `once`: a message with the same id and content has started the same task.
+        """
         with acting(caller.name):
             if received.task_id is not None:
                 return await self._answer(publication, received, received.task_id, caller)
+            return SentMessage(await self._start(publication, received.message, caller, once=once), None)
+
+    async def _start(
+        self, publication: Publication, message: CallerMessage, caller: Caller, *, once: bool
+    ) -> RunId:
+        try:
             started = await self._runs.execute_message(
                 publication.saved,
-                run_input_of(received.message, publication.workflow),
-                received.message,
-                contexts={},
+                run_input_of(message, publication.workflow),
+                message,
+                contexts=await self._tasks.conversations(message) if message.chose_context else {},
                 correlation_id=caller.correlation_id,
+                idempotency_key=f"a2a/{message.caller}/{message.message_id}" if once else None,
                 trace=caller.trace,
             )
-        return SentMessage(started.run_id, None)
+        except Invalid as exc:
+            if once and not exc.findings:
+                raise A2AError(
+                    ErrorKind.INVALID_PARAMS,
+                    "A message with this messageId and another content has started a task before.",
+                ) from exc
+            raise
+        return started.run_id
 
     async def _answer(
         self, publication: Publication, received: ReceivedMessage, task_id: str, caller: Caller

@@ -35,6 +35,8 @@ from trunkline.stores.base import PublishedTask, RunRecord, Store, TaskFilter, T
 TERMINAL_STATES: frozenset[TaskState] = frozenset({"completed", "failed", "canceled", "rejected"})
 # Counting more would take too long; a caller with as many tasks pages through them.
 MAX_COUNTED = 10_000
+# Of a context: the last one may not have called its agents yet.
+_RECENT_TASKS = 5
 INTERRUPTED_STATES: frozenset[TaskState] = frozenset({"input-required", "auth-required"})
 
 
@@ -88,6 +90,17 @@ class TaskReader:
         if record.message is None:
             raise task_not_found(task_id)
         return CallerTask(record, steps, decode_caller_message(record.message), stored)
+
+    async def conversations(self, message: CallerMessage) -> dict[str, str]:
+        """Those with agents that earlier tasks of the message's context have had: agent to context id."""
+        where = TaskFilter(
+            publication=message.publication, caller=message.caller, context_id=message.context_id
+        )
+        contexts: dict[str, str] = {}
+        for task in reversed(await self._store.published_tasks.page(where, limit=_RECENT_TASKS)):
+            found = await self._store.runs.get(task.run_id)
+            contexts |= {} if found is None else found[0].contexts
+        return contexts
 
     async def page(self, where: TaskFilter, *, limit: int, before: TaskPlace | None) -> list[PublishedTask]:
         return await self._store.published_tasks.page(where, limit=limit, before=before)

@@ -142,7 +142,19 @@ async def test_the_card_is_strictly_1_0_unless_0_3_is_asked_for(server: RunningS
             {"url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
             {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
         ],
-        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": False},
+        "capabilities": {
+            "streaming": True,
+            "pushNotifications": False,
+            "extensions": [
+                {
+                    "uri": "urn:trunkline:a2a:idempotency:1",
+                    "description": "A message that is sent again with the same messageId and content has started the "
+                    "same task.",
+                    "required": False,
+                }
+            ],
+            "extendedAgentCard": False,
+        },
         "defaultInputModes": ["text/plain", "application/json"],
         "defaultOutputModes": ["text/plain", "application/json"],
         "provider": {"organization": "O", "url": "https://o.example"},

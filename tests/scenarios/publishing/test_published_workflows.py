@@ -174,3 +174,40 @@ async def test_what_is_not_published_does_not_exist(system: RunningSystem) -> No
     caller = await publish(system, "front")
     started = await system.start("inner")
     assert await caller.refused("GetTask", {"id": started}) == -32001
+
+
+async def test_a_message_that_is_sent_twice_starts_one_task_if_the_caller_asks_for_that(
+    system: RunningSystem, kit: A2ACaller
+) -> None:
+    active = {"A2A-Extensions": "urn:other, urn:trunkline:a2a:idempotency:1"}
+
+    async def sent(words: str, headers: dict[str, str]) -> JsonObject:
+        params: JsonObject = {"message": text(words, "same-id")}
+        return await kit.post({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}, headers)
+
+    responses = await asyncio.gather(*(sent("tides", active) for _ in range(10)))
+    assert len({str(response["result"]) for response in responses}) == 1
+    other = (await sent("boats", active))["error"]
+    assert isinstance(other, dict)
+    assert other["code"] == -32602
+    assert "result" in await sent("boats", {})
+    assert len(await system.items("/runs")) == 2
+
+
+async def test_tasks_of_one_context_are_one_conversation_with_the_agent(system: RunningSystem) -> None:
+    contexts: list[str | None] = []
+    agent = Agent("Kit", description="Remembers.")
+
+    @agent
+    def answer(task: Task) -> str:
+        contexts.append(task.context_id)
+        return "noted"
+
+    async with served(agent) as url:
+        await system.register("A", url)
+        step: JsonObject = {"agent": "A", "message": "caller", "context": "caller"}
+        caller = await publish(system, "front", steps={"only": step})
+        first = await caller.send(text("one"))
+        await caller.send(text("two", "m-2", contextId=first["contextId"]))
+        await caller.send(text("three", "m-3"))
+    assert contexts[0] == contexts[1] != contexts[2]

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from trunkline.jsontypes import JsonObject
 from trunkline.publishing.bindings.task_lists import TaskLists
 from trunkline.publishing.bindings.v03 import event_v03, task_v03
+from trunkline.publishing.cards import IDEMPOTENCY
 from trunkline.publishing.errors import A2AError, ErrorKind, invalid_params
 from trunkline.publishing.messages import (
     flag,
@@ -38,6 +39,7 @@ OperationName = Literal["send", "stream", "get", "list", "cancel", "subscribe", 
 T = TypeVar("T")
 
 LAST_EVENT_ID = "last-event-id"
+_EXTENSION_HEADERS = ("A2A-Extensions", "X-A2A-Extensions")
 VERSION_HEADER = "A2A-Version"
 _SUPPORTED = ("0.3", "1.0")
 # For metrics, which must not grow with what callers make up.
@@ -57,6 +59,10 @@ class CallerRequest(NamedTuple):
     @property
     def is_old(self) -> bool:
         return self.version == "0.3"
+
+    @property
+    def is_idempotent(self) -> bool:
+        return IDEMPOTENCY in active_extensions(self.http)
 
 
 Operation: TypeAlias = Callable[[CallerRequest], Awaitable[JsonObject]]
@@ -147,7 +153,9 @@ class CallerRequests:
             version=asked.version,
         )
         try:
-            return await self._operations.send(asked.publication, received, asked.caller)
+            return await self._operations.send(
+                asked.publication, received, asked.caller, once=asked.is_idempotent
+            )
         except TaskFinished as exc:
             raise invalid_params(exc.message) if asked.is_old else exc from exc
 
@@ -206,6 +214,13 @@ class CallerRequests:
             streams=self._streams,
             stopping=self._stopping,
         )
+
+
+def active_extensions(request: Request) -> list[str]:
+    """Those that the caller has activated, of those that there are."""
+    given = [value for name in _EXTENSION_HEADERS for value in request.headers.getlist(name)]
+    named = {uri.strip() for value in given for uri in value.split(",")}
+    return [uri for uri in (IDEMPOTENCY,) if uri in named]
 
 
 def task_id_in(params: JsonObject) -> str:

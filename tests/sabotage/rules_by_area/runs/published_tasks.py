@@ -1,0 +1,38 @@
+"""Rules of published workflows: a caller sees its own tasks, all of them, and each update once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.sabotage.mutation import Change
+from tests.sabotage.rule import Rule
+
+_TASKS = "tests/scenarios/publishing/test_published_workflows.py"
+_TWICE = f"{_TASKS}::test_a_message_that_is_sent_twice_starts_one_task_if_the_caller_asks_for_that"
+_STREAMS = "tests/scenarios/publishing/test_streams.py"
+_CALLERS = "tests/scenarios/publishing/test_callers.py"
+
+PUBLISHED_TASKS: Sequence[Rule] = (
+    Rule(
+        name="task-of-another-caller",
+        breaks="A caller reads and cancels the tasks of another one.",
+        symbol="trunkline.publishing.tasks:TaskReader.find",
+        change=Change("operand", 3, of=3, becomes="False"),
+        caught_by=(f"{_CALLERS}::test_a_task_of_another_caller_does_not_exist[embedded]",),
+        shows="KeyError: 'error'",
+    ),
+    Rule(
+        name="message-sent-twice",
+        breaks="A message that is sent again because no answer came starts a second task.",
+        symbol="trunkline.publishing.operations:PublishedOperations._start",
+        change=Change("keyword", 3, of=4, becomes="None"),
+        caught_by=(f"{_TWICE}[embedded]",),
+    ),
+    Rule(
+        name="update-after-a-resumption",
+        breaks="A stream that is resumed repeats updates that its caller has seen.",
+        symbol="trunkline.publishing.updates:TaskUpdates.after",
+        change=Change("keyword", 1, of=2, becomes="0"),
+        caught_by=(f"{_STREAMS}::test_a_stream_is_resumed_exactly_after_any_update[embedded]",),
+    ),
+)
