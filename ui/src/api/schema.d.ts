@@ -401,6 +401,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the events that have arrived, newest first
+         * @description List the events that have arrived, newest first. They are kept for `event_retention`.
+         */
+        get: operations["list_events"];
+        put?: never;
+        /**
+         * Send an event
+         * @description Send an event.
+         *
+         *     The body is an event, or a CloudEvent 1.0: structured, binary (with `ce-` headers) or a batch. The event is
+         *     stored, and completes the steps that wait for it. An event with the source and the id of an earlier one changes
+         *     nothing.
+         */
+        post: operations["send_event"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events/{event}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an event
+         * @description Get an event. If several sources have sent one with this id, it is the latest.
+         */
+        get: operations["get_event"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/inbox": {
         parameters: {
             query?: never;
@@ -436,6 +484,55 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List API keys, oldest first, including revoked ones
+         * @description List API keys, oldest first, including revoked ones. The keys themselves are never returned.
+         */
+        get: operations["list_keys"];
+        put?: never;
+        /**
+         * Create an API key
+         * @description Create an API key. The response contains the key, which is shown only once.
+         *
+         *     To replace a key, create another one, use it everywhere, and revoke the old one. `last_used_at` shows whether
+         *     the old one is still in use.
+         */
+        post: operations["create_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/keys/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key
+         * @description Revoke an API key. It is rejected within two seconds, and stays in the list.
+         *
+         *     The key that authenticates the request cannot be revoked by it.
+         */
+        delete: operations["revoke_key"];
         options?: never;
         head?: never;
         patch?: never;
@@ -959,6 +1056,28 @@ export interface paths {
          * @description Retry a finished run: start a new run that reuses the outputs of completed steps.
          */
         post: operations["retry_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/signals/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a signal to a run: an event for this run alone
+         * @description Send a signal to a run: an event for this run alone.
+         *
+         *     The body is any JSON. It completes a step with `wait_for: {signal: NAME}`, also if that starts later.
+         */
+        post: operations["signal_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1857,7 +1976,7 @@ export interface components {
             } | components["schemas"]["MigrationState"] | Record<string, never>;
             id: number;
             /** @enum {string} */
-            kind: "card_changed" | "grade_changed" | "migration";
+            kind: "card_changed" | "dialect_changed" | "grade_changed" | "migration";
             who: string;
             why: string;
         };
@@ -2038,6 +2157,33 @@ export interface components {
             /** @enum {string} */
             kind: "auth" | "input";
             text: string;
+        };
+        /**
+         * ApiKey
+         * @description An API key, without the key itself.
+         */
+        ApiKey: {
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            created_at: string;
+            /** @description When the key expires. Null: never. */
+            expires_at: string | null;
+            id: string;
+            /** @description When the key was last used, at most a minute late. Null: never. */
+            last_used_at: string | null;
+            name: string;
+            revoked_at: string | null;
+            /** @enum {string} */
+            role: "admin" | "operator" | "viewer";
+        };
+        /** ApiKeyPage */
+        ApiKeyPage: {
+            items: components["schemas"]["ApiKey"][];
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
+            next_cursor: string | null;
         };
         /** AuditEntry */
         AuditEntry: {
@@ -2408,6 +2554,29 @@ export interface components {
             exact: boolean;
             name: string;
         };
+        /**
+         * CreatedApiKey
+         * @description A new API key. This is the only response that contains the key itself.
+         */
+        CreatedApiKey: {
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            created_at: string;
+            /** @description When the key expires. Null: never. */
+            expires_at: string | null;
+            id: string;
+            /** @description Send it as `Authorization: Bearer KEY`. It is not stored. */
+            key: string;
+            /** @description When the key was last used, at most a minute late. Null: never. */
+            last_used_at: string | null;
+            name: string;
+            revoked_at: string | null;
+            /** @enum {string} */
+            role: "admin" | "operator" | "viewer";
+        };
         /** CutoverRequest */
         CutoverRequest: {
             /**
@@ -2576,6 +2745,31 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * EventRequest
+         * @description An event.
+         */
+        EventRequest: {
+            /**
+             * @description Any JSON.
+             * @default null
+             */
+            data: unknown;
+            /** @default null */
+            id: string | null;
+            /**
+             * @description What it has happened to.
+             * @example order-42
+             */
+            key?: string | number | null;
+            /** @default null */
+            source: string | null;
+            /**
+             * @description What has happened.
+             * @example payment.received
+             */
+            type: string;
+        };
+        /**
          * Exchange
          * @description One HTTP exchange with an agent, redacted and truncated.
          */
@@ -2702,19 +2896,19 @@ export interface components {
         };
         /** GraphStep */
         GraphStep: {
-            /** @description Null if the step runs another workflow. */
+            /** @description Null if the step does not call an agent. */
             agent: string | null;
             for_each: components["schemas"]["GraphLoop"] | null;
             /** @description Null if the step waits for all steps that it needs. */
             join: components["schemas"]["GraphJoin"] | null;
             /** @enum {string} */
-            kind: "agent" | "workflow";
+            kind: "agent" | "set" | "sleep" | "wait_for" | "workflow";
             name: string;
             /** @description Version of that workflow. Null means the latest version when the step starts. */
             version: number | null;
             /** @description The condition, in CEL. Null if the step has none. */
             when: string | null;
-            /** @description Null if the step calls an agent. */
+            /** @description Null if the step does not run another workflow. */
             workflow: string | null;
         };
         /**
@@ -3093,6 +3287,18 @@ export interface components {
             } | null;
             url: string;
         };
+        /** NewApiKey */
+        NewApiKey: {
+            /** @default null */
+            expires_at: string | null;
+            /** @description Who or what the key is for. No other active key can have this name. */
+            name: string;
+            /**
+             * @description What the key can do.
+             * @enum {string}
+             */
+            role: "admin" | "operator" | "viewer";
+        };
         /** Offer */
         Offer: {
             evidence: string;
@@ -3218,6 +3424,42 @@ export interface components {
              * @default
              */
             why: string;
+        };
+        /**
+         * Received
+         * @description What was accepted.
+         */
+        Received: {
+            /** @description Id of the event. Of a batch: of its first event. */
+            id: string;
+            /** @description Only for a batch: the ids, in its order. */
+            ids?: string[];
+        };
+        /**
+         * ReceivedEvent
+         * @description An event that has arrived.
+         */
+        ReceivedEvent: {
+            /**
+             * Format: date-time
+             * @description When it arrived.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            at: string;
+            data: components["schemas"]["JsonValue"];
+            id: string;
+            key: string | null;
+            /** @description Of a signal: the run that it is for. Otherwise null. */
+            run_id: string | null;
+            source: string;
+            /** @description Of a signal: its name. */
+            type: string;
+        };
+        /** ReceivedEventPage */
+        ReceivedEventPage: {
+            items: components["schemas"]["ReceivedEvent"][];
+            /** @description Pass it as `cursor` to get the next page. Null on the last page. */
+            next_cursor: string | null;
         };
         /**
          * ReplyRequest
@@ -3557,7 +3799,7 @@ export interface components {
         };
         /** Step */
         Step: {
-            /** @description Empty if the step runs another workflow. */
+            /** @description Empty if the step does not call an agent. */
             agent: string;
             attempts: number;
             /** @description Only for a step that runs another workflow and has started. */
@@ -3568,6 +3810,11 @@ export interface components {
             input?: components["schemas"]["JsonValue"];
             /** @description Only for a `for_each` step that has started. Its `input` is null. */
             items?: components["schemas"]["Items"] | null;
+            /**
+             * @description What the step does.
+             * @enum {string}
+             */
+            kind: "agent" | "set" | "sleep" | "wait_for" | "workflow";
             name: string;
             /** @description Omitted if steps are requested without payloads. */
             output?: components["schemas"]["JsonValue"];
@@ -3803,10 +4050,18 @@ export interface components {
          * @description What an unfinished step is waiting for.
          */
         WaitingFor: {
-            /** @description Structured data that the agent sent with its question. Omitted if there is none. */
+            /** @description The types of events of which the step waits for one. */
+            any?: string[];
+            /** @description Structured data that the agent sent with its question, or the events of a `wait_for` with `count` that have arrived. Omitted if there is none. */
             data?: components["schemas"]["JsonValue"];
+            /** @description The type of the event that the step waits for. */
+            event?: string;
+            /** @description The key that the event must have. */
+            key?: string;
             /** @enum {string} */
-            kind: "auth" | "input" | "outcome" | "remote" | "retry";
+            kind: "auth" | "event" | "input" | "outcome" | "remote" | "retry" | "time";
+            /** @description The signal that the step waits for. */
+            signal?: string;
             text: string;
             until: string | null;
         };
@@ -3976,7 +4231,7 @@ export interface components {
         "Workflow-secret": {
             $secret: string;
         };
-        /** @description A call to an agent, or a run of another workflow. */
+        /** @description A call to an agent, a run of another workflow, or an action. */
         "Workflow-step": {
             /** @description The name under which the agent is registered. */
             agent?: string;
@@ -4071,10 +4326,66 @@ export interface components {
             /** @description How long a question of the agent waits for a reply before the step fails. Default: the server's setting. */
             reply_timeout?: components["schemas"]["Workflow-duration"];
             retry?: components["schemas"]["Workflow-retry"];
+            /**
+             * @description Computes values without a call. Strings can contain ${ … }. The output of the step is the object of the values.
+             * @example {
+             *       "total": "${ input.price * input.amount }"
+             *     }
+             */
+            set?: Record<string, never>;
+            /**
+             * @description Waits for a duration, or until a time in ISO 8601 with a time zone. A time in the past completes the step immediately.
+             * @example 2h
+             * @example {
+             *       "until": "${ input.send_at }"
+             *     }
+             */
+            sleep?: (string | unknown | unknown) | {
+                until: string;
+            };
             /** @description Timeout of one attempt. Overrides the agent's timeout. */
             timeout?: components["schemas"]["Workflow-duration"];
             /** @description The version of that workflow. Default: the latest version when the step starts. */
             version?: number;
+            /**
+             * @description Waits for an event, for any of several types of events, or for a signal to the run. An event counts if it arrives after the run was accepted, also before the step starts. The output is the event (type, key, data, id, at), or the list of the events with 'count'.
+             * @example {
+             *       "event": "payment.received",
+             *       "key": "${ input.order }",
+             *       "match": "event.data.amount >= input.amount",
+             *       "timeout": "3d"
+             *     }
+             * @example {
+             *       "signal": "approved"
+             *     }
+             */
+            wait_for?: {
+                /** @description The types of the events. One of them is enough. */
+                any?: string[];
+                /**
+                 * @description How many events complete the step.
+                 * @default 1
+                 */
+                count: number;
+                /** @description The type of the event. */
+                event?: string;
+                /** @description The key that the event must have. Without it, events with any key count. */
+                key?: string | number;
+                /** @description A CEL condition that can read 'event'. An event for which it cannot be evaluated does not match. */
+                match?: string;
+                /**
+                 * @description After the timeout, the step fails with wait_timeout, or completes with null.
+                 * @default fail
+                 * @enum {unknown}
+                 */
+                on_timeout: "fail" | "continue";
+                /** @description The name of a signal to this run. */
+                signal?: string;
+                /** @description How long the step waits. */
+                timeout?: string | unknown | unknown;
+            } & (unknown | unknown | {
+                key?: never;
+            });
             /**
              * @description A CEL condition, with or without ${ }. If it is false, the step is skipped.
              * @example steps.research.output.data.score < 0.8
@@ -4086,7 +4397,7 @@ export interface components {
         "Workflow-template": unknown;
         /**
          * Trunkline workflow
-         * @description A graph of steps. Each step calls an agent or runs another workflow.
+         * @description A graph of steps. Each step calls an agent, runs another workflow, or does something itself.
          */
         WorkflowDefinition: {
             /** @description For editors. Trunkline ignores it. */
@@ -4249,7 +4560,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4273,6 +4584,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -4337,7 +4659,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4392,6 +4714,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -4433,7 +4766,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4457,6 +4790,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -4524,7 +4868,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4601,6 +4945,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -4640,7 +4995,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4686,6 +5041,17 @@ export interface operations {
             };
             /** @description `If-Match` does not match the current version. */
             412: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -4754,7 +5120,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4831,6 +5197,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -4873,7 +5250,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentActivity"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4908,6 +5285,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -4961,7 +5349,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentCallPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -4996,6 +5384,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5044,7 +5443,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentCardView"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5068,6 +5467,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5131,7 +5541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5197,6 +5607,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -5241,7 +5662,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5276,6 +5697,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5326,7 +5758,7 @@ export interface operations {
                     "application/json": components["schemas"]["CheckReport"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5350,6 +5782,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5398,7 +5841,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentHealth"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5422,6 +5865,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5472,7 +5926,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5496,6 +5950,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5546,7 +6011,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentMetadata"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5570,6 +6035,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5633,7 +6109,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5679,6 +6155,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5735,7 +6222,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5759,6 +6246,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5815,7 +6313,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5839,6 +6337,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5889,7 +6398,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetterPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5913,6 +6422,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -5961,7 +6481,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetter"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -5985,6 +6505,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6031,7 +6562,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6055,6 +6586,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6103,7 +6645,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeadLetter"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6138,6 +6680,17 @@ export interface operations {
             };
             /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6183,7 +6736,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorCodeList"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6196,6 +6749,299 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_events: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: string;
+                /** @description Only events of this type. For signals: their name. */
+                type?: string;
+                /** @description Only events with this key. Requires `type`. */
+                key?: string;
+                /** @description Only signals to this run. */
+                run?: string;
+            };
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of events. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceivedEventPage"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    send_event: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": components["schemas"]["EventRequest"];
+                "application/cloudevents-batch+json": components["schemas"]["EventRequest"];
+                "application/json": components["schemas"]["EventRequest"];
+            };
+        };
+        responses: {
+            /** @description The event, or the event with the same source and id that arrived before. */
+            202: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Received"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_event: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The event's id. */
+                event: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceivedEvent"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6250,7 +7096,7 @@ export interface operations {
                     "application/json": components["schemas"]["InboxPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6274,6 +7120,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6322,7 +7179,7 @@ export interface operations {
                     "application/json": components["schemas"]["InboxItem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6346,6 +7203,311 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_keys: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items. */
+                limit?: number;
+                /** @description `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of API keys. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyPage"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_key: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewApiKey"];
+            };
+        };
+        responses: {
+            /** @description The new API key. */
+            201: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_key: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The key's name or id. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The API key was revoked. */
+            204: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6391,7 +7553,7 @@ export interface operations {
                     "application/json": components["schemas"]["Caller"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6404,6 +7566,17 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6454,7 +7627,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6478,6 +7651,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6526,7 +7710,7 @@ export interface operations {
                     "application/json": components["schemas"]["MigrationStatus"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6550,6 +7734,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6613,7 +7808,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6670,6 +7865,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6733,7 +7939,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6799,6 +8005,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -6845,7 +8062,7 @@ export interface operations {
                     "application/json": components["schemas"]["ComparisonPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -6880,6 +8097,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -6943,7 +8171,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7000,6 +8228,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -7063,7 +8302,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7120,6 +8359,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -7183,7 +8433,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7240,6 +8490,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -7303,7 +8564,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7360,6 +8621,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -7423,7 +8695,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7480,6 +8752,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -7540,7 +8823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7595,6 +8878,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -7638,7 +8932,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentEventPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7673,6 +8967,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -7733,7 +9038,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7779,6 +9084,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -7839,7 +9155,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7885,6 +9201,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -7953,7 +9280,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -7977,6 +9304,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8022,7 +9360,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8035,6 +9373,17 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8086,7 +9435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8121,6 +9470,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8171,7 +9531,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8195,6 +9555,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8245,7 +9616,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8280,6 +9651,17 @@ export interface operations {
             };
             /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8340,7 +9722,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8375,6 +9757,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8435,7 +9828,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8470,6 +9863,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8520,7 +9924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8555,6 +9959,17 @@ export interface operations {
             };
             /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8605,7 +10020,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8640,6 +10055,17 @@ export interface operations {
             };
             /** @description The current state does not allow this operation. `detail` gives the reason. */
             409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8707,7 +10133,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8773,6 +10199,152 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    signal_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated signal with the same key counts once. */
+                "Idempotency-Key"?: string;
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The run's id. */
+                run: string;
+                /** @description The signal's name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The signal was accepted. */
+            202: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Received"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The current state does not allow this operation. `detail` gives the reason. */
+            409: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -8823,7 +10395,7 @@ export interface operations {
                     "application/json": components["schemas"]["StepPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8858,6 +10430,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8908,7 +10491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Step"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -8932,6 +10515,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -8999,7 +10593,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9056,6 +10650,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -9123,7 +10728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9189,6 +10794,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -9242,7 +10858,7 @@ export interface operations {
                     "application/json": components["schemas"]["WirePage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9277,6 +10893,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -9340,7 +10967,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9375,6 +11002,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -9425,7 +11063,7 @@ export interface operations {
                     "application/json": components["schemas"]["SecretPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9449,6 +11087,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -9523,7 +11172,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9578,6 +11227,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -9615,7 +11275,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9639,6 +11299,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -9684,7 +11355,7 @@ export interface operations {
                     "application/json": components["schemas"]["SystemState"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9697,6 +11368,17 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -9747,7 +11429,7 @@ export interface operations {
                     "application/json": components["schemas"]["TriggerPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9771,6 +11453,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -9836,7 +11529,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9891,6 +11584,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -9930,7 +11634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Trigger"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -9954,6 +11658,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10031,7 +11746,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10086,6 +11801,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -10123,7 +11849,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10147,6 +11873,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10210,7 +11947,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10267,6 +12004,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10334,7 +12082,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10389,6 +12137,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -10433,7 +12192,7 @@ export interface operations {
                     "application/json": components["schemas"]["FiringPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10468,6 +12227,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10516,7 +12286,7 @@ export interface operations {
                     "application/json": components["schemas"]["Trigger"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10540,6 +12310,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10588,7 +12369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Trigger"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10612,6 +12393,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10657,7 +12449,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10670,6 +12462,17 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10733,7 +12536,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10757,6 +12560,17 @@ export interface operations {
             };
             /** @description The body is too large. */
             413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10811,7 +12625,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10835,6 +12649,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10913,7 +12738,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -10948,6 +12773,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -10996,7 +12832,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11020,6 +12856,17 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -11105,7 +12952,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11160,6 +13007,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An internal error, or a dependency of the server is unavailable. */
             "5XX": {
                 headers: {
@@ -11202,7 +13060,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowGraph"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11237,6 +13095,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -11290,7 +13159,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11325,6 +13194,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -11375,7 +13255,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11410,6 +13290,17 @@ export interface operations {
             };
             /** @description The request is invalid. `errors` lists the invalid values. */
             422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -11491,7 +13382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11504,6 +13395,17 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -11632,7 +13534,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookAnswer"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11687,7 +13589,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests of this kind. `Retry-After` says when to try again. */
+            /** @description Too many requests. `Retry-After` says when to try again. */
             429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11770,7 +13672,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11783,6 +13685,17 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -11828,7 +13741,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description The API key is missing, unknown or revoked, or the signature of a webhook is refused. */
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
             401: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
@@ -11841,6 +13754,17 @@ export interface operations {
             };
             /** @description The role of the API key does not allow this operation. */
             403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;

@@ -41,6 +41,8 @@ REVISIONS = (
     "0012",
     "0013",
     "0014",
+    "0015",
+    "0016",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.
