@@ -64,7 +64,7 @@ class Relay:
         return self._unavailable or next((hold.reason for hold in self._holds.values()), None)
 
     def wake(self) -> None:
-        """Something is in the outbox that nobody has reserved."""
+        """Something is in the outbox without a reservation."""
         self._look_at = 0.0
         self._wake_event.set()
 
@@ -241,7 +241,7 @@ class SentBatches(NamedTuple):
     left: list[OutgoingMessage]
 
     async def apply(self, tx: Transaction) -> None:
-        """What is left is for whoever takes it, in rows of its own."""
+        """What is left is for another relay, in rows of its own."""
         if self.rows:
             await tx.outbox.delete(self.rows)
         if self.left:

@@ -85,7 +85,7 @@ class ProcessHeartbeat:
 
 class WakeShare:
     """
-    Which notifications of queued inputs an executor acts on: a batch of them wakes one process, not all that there are.
+    Which notifications of queued inputs an executor acts on: a batch of them wakes one process, not all.
 
     The others look once a second anyway. So it does no harm if two executors count differently for a moment, because
     one of them has just started or died: a batch then wakes both of them, or waits for that look.

@@ -26,7 +26,7 @@ class InputsQueued(msgspec.Struct, frozen=True):
     """
     Some run has queued inputs.
 
-    `wakes`: one of many executors takes them, chosen by this number; None: whoever hears of it looks.
+    `wakes`: one of many executors takes them, chosen by this number; None: all of them look.
     """
 
     wakes: int | None = None
