@@ -54,7 +54,8 @@ expected-statuses = [400, 404, 405, 409, 412, 413, 422]
 include-operation-id = [
   "create_agent", "replace_agent", "patch_agent", "save_workflow", "execute_workflow", "retry_run",
   "migration_ready", "migration_shadow", "migration_canary", "migration_cutover", "migration_cutover_all",
-  "check_migration", "check_agent"
+  "check_migration", "check_agent", "create_trigger", "save_trigger", "fire_trigger", "backfill_trigger",
+  "preview_schedule"
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 412, 422]
 
