@@ -217,7 +217,7 @@ class CallerRequests:
 
 
 def active_extensions(request: Request) -> list[str]:
-    """Those that the caller has activated, of those that there are."""
+    """The supported extensions that the caller has activated."""
     given = [value for name in _EXTENSION_HEADERS for value in request.headers.getlist(name)]
     named = {uri.strip() for value in given for uri in value.split(",")}
     return [uri for uri in (IDEMPOTENCY,) if uri in named]
