@@ -132,6 +132,7 @@ ROLES: dict[str, KeyRole | None] = {
 _HOOKS = (f"{PUSH_PATH}/", f"{HOOK_PATH}/")
 # Published workflows, which are not in the OpenAPI document.
 _PUBLISHED = "/a2a/"
+_CATALOG = "/a2a/catalog"
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _RANKS: dict[KeyRole, int] = {"viewer": 0, "operator": 1, "admin": 2}
 _PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
@@ -164,8 +165,10 @@ def role_for(method: str, path: str) -> KeyRole | None:
 
 
 def _published_role(path: str) -> KeyRole | None:
-    """Anyone may read the cards of what is published; they say that a key is needed for the rest."""
-    return None if path.endswith(_CARDS) else "operator"
+    """Anyone may read the card of what is published; it says that a key is needed for the rest."""
+    if path.endswith(_CARDS):
+        return None
+    return "viewer" if path.rstrip("/") == _CATALOG else "operator"
 
 
 def allows(given: KeyRole, needed: KeyRole) -> bool:

@@ -4,6 +4,7 @@ The ASGI application of published workflows and agents.
     POST /a2a/workflows/{name}                                 JSON-RPC, with and without a slash at the end
     …    /a2a/workflows/{name}/message:send, /tasks, …         HTTP+JSON
     GET  /a2a/workflows/{name}/.well-known/agent-card.json     the card
+    GET  /a2a/catalog                                          the cards of everything that is published
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from trunkline.api.problems import method_not_allowed, problem_of, unexpected
 from trunkline.api.routes.run_control import begin_request_span
 from trunkline.api.services import Services
 from trunkline.errors import NotFound, TrunklineError
+from trunkline.jsontypes import encode
 from trunkline.messages import TraceContext
 from trunkline.publishing.bindings.http_json import HttpJsonBinding
 from trunkline.publishing.bindings.json_rpc import JsonRpcBinding
 from trunkline.publishing.bindings.requests import CallerRequests, active_extensions
 from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH, card_response, card_v03, card_v1
+from trunkline.publishing.catalog import CATALOG_PATH, Catalog
 from trunkline.publishing.operations import Caller, PublishedOperations
 from trunkline.publishing.publications import Publication, Publications
 from trunkline.publishing.streams import OpenStreams
@@ -62,6 +65,7 @@ class PublishingApp:
         public_url: str | None,
     ) -> None:
         self._publications = Publications(services.workflows)
+        self._catalog = Catalog(services.workflows, self._publications)
         operations = PublishedOperations(
             services.runs,
             services.run_queries,
@@ -86,6 +90,8 @@ class PublishingApp:
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
+        if request.scope["path"].rstrip("/") == PREFIX + CATALOG_PATH:
+            return await self._list_cards(request)
         address = _address(request.scope["path"])
         publication = None if address is None else await self._publications.find(address.kind, address.name)
         if address is None or publication is None:
@@ -114,10 +120,26 @@ class PublishingApp:
             return method_not_allowed(request, ["GET"])
         is_old = address.rest == OLD_CARD_PATH or request.headers.get("a2a-version", "").startswith("0.3")
         write = card_v03 if is_old else card_v1
-        needs_key = self._has_keys and publication.options.security == "key"
         return card_response(
-            request, write(publication, self._url(request, publication), needs_key=needs_key)
+            request,
+            write(publication, self._url(request, publication), needs_key=self._needs_key(publication)),
         )
+
+    async def _list_cards(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return method_not_allowed(request, ["GET"])
+        # Which routing sets for the operations of the API.
+        request.scope.setdefault("path_params", {})
+        page = await self._catalog.read(request)
+        cards = [
+            card_v1(publication, self._url(request, publication), needs_key=self._needs_key(publication))
+            for publication in page.publications
+        ]
+        body = encode({"items": [*cards], "next_cursor": page.next_cursor})
+        return Response(body, media_type="application/json")
+
+    def _needs_key(self, publication: Publication) -> bool:
+        return self._has_keys and publication.options.security == "key"
 
     def _url(self, request: Request, publication: Publication) -> str:
         base = self._public_url or str(request.base_url).rstrip("/")

@@ -242,3 +242,32 @@ async def test_a_finished_task_cannot_be_canceled_or_followed_over_http_json(ser
         assert (status, objects_in(error_in(body)["details"])[0]["reason"]) == (400, reason)
     unknown, body = await http(server, "POST", "/message:unknown", {})
     assert (unknown, error_in(body)["status"]) == (404, "NOT_FOUND")
+
+
+async def test_the_catalog_lists_cards_and_finds_them_by_skill_and_tag(server: RunningSystem) -> None:
+    path = "//a2a/workflows/front/.well-known/agent-card.json"
+    card = (await server.call("GET", path)).json
+    for query in ("", "?skill=s", "?skill=S", "?tag=t", "?skill=s&tag=t"):
+        assert card in objects_in((await server.call("GET", f"//a2a/catalog{query}")).json["items"])
+    for query in ("?skill=other", "?tag=s", "?skill=s&tag=other"):
+        page = await server.call("GET", f"//a2a/catalog{query}")
+        assert page.json == {"items": [], "next_cursor": None}
+    assert (await server.call("GET", "//a2a/catalog?limit=0")).status == 422
+    assert (await server.call("POST", "//a2a/catalog")).status == 405
+
+
+async def test_the_pages_of_the_catalog_have_every_card_once(server: RunningSystem) -> None:
+    step: JsonObject = {"agent": "A"}
+    for number in range(3):
+        await server.save({"name": f"listed-{number}", "publish": True, "steps": {"only": step}})
+        await server.save({"name": f"private-{number}", "steps": {"only": step}})
+    names: list[object] = []
+    cursor: Json = ""
+    while cursor is not None:
+        query = f"&cursor={cursor}" if cursor else ""
+        page = (await server.call("GET", f"//a2a/catalog?limit=2{query}")).json
+        items = objects_in(page["items"])
+        assert len(items) <= 2
+        names += [card["name"] for card in items]
+        cursor = page["next_cursor"]
+    assert sorted(map(str, names)) == ["Front", "listed-0", "listed-1", "listed-2"]
