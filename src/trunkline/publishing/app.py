@@ -30,6 +30,7 @@ from trunkline.publishing.bindings.json_rpc import JsonRpcBinding
 from trunkline.publishing.bindings.requests import CallerRequests, active_extensions
 from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH, card_response, card_v03, card_v1
 from trunkline.publishing.catalog import CATALOG_PATH, Catalog
+from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.operations import Caller, PublishedOperations
 from trunkline.publishing.publications import Publication, Publications
 from trunkline.publishing.streams import OpenStreams
@@ -66,10 +67,12 @@ class PublishingApp:
     ) -> None:
         self._publications = Publications(services.workflows)
         self._catalog = Catalog(services.workflows, self._publications)
+        files = StoredFiles(services.blobs, store.runs)
         operations = PublishedOperations(
             services.runs,
             services.run_queries,
-            TaskReader(store, services.run_queries),
+            TaskReader(store, services.run_queries, files),
+            files,
             services.stopping,
         )
         requests = CallerRequests(operations, services.run_queries, OpenStreams(), services.stopping)

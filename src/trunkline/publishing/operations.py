@@ -16,6 +16,7 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.machine.state import StepState
 from trunkline.messages import CallerMessage, ReplyMessage, TraceContext
 from trunkline.publishing.errors import A2AError, ErrorKind, task_not_found
+from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.messages import ReceivedMessage, continued
 from trunkline.publishing.publications import Publication, run_input_of
 from trunkline.publishing.tasks import CallerTask, TaskReader, status_message
@@ -70,10 +71,18 @@ class SentMessage(NamedTuple):
 
 
 class PublishedOperations:
-    def __init__(self, runs: Runs, queries: RunQueries, tasks: TaskReader, stopping: asyncio.Event) -> None:
+    def __init__(
+        self,
+        runs: Runs,
+        queries: RunQueries,
+        tasks: TaskReader,
+        files: StoredFiles,
+        stopping: asyncio.Event,
+    ) -> None:
         self._runs = runs
         self._queries = queries
         self._tasks = tasks
+        self._files = files
         self._stopping = stopping
 
     async def send(
@@ -184,7 +193,7 @@ class PublishedOperations:
         return TaskPage(tasks, None if last is None else TaskPlace(last.updated_at, last.run_id), total)
 
     def updates(self, publication: Publication, task: CallerTask) -> TaskUpdates:
-        return TaskUpdates(self._queries, task.record.id, task.message, publication.workflow)
+        return TaskUpdates(self._queries, self._files, task.record.id, task.message, publication.workflow)
 
     async def shown(
         self,

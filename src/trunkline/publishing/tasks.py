@@ -28,6 +28,7 @@ from trunkline.machine.state import (
 from trunkline.messages import CallerMessage, decode_caller_message
 from trunkline.publishing.artifacts import artifacts_of
 from trunkline.publishing.errors import A2AError, task_not_found
+from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.messages import message_json
 from trunkline.services.runs.queries import RunQueries
 from trunkline.stores.base import PublishedTask, RunRecord, Store, TaskFilter, TaskPlace
@@ -72,9 +73,14 @@ class CallerTask(NamedTuple):
 
 
 class TaskReader:
-    def __init__(self, store: Store, queries: RunQueries) -> None:
+    def __init__(self, store: Store, queries: RunQueries, files: StoredFiles) -> None:
+        self._files = files
         self._store = store
         self._queries = queries
+
+    async def artifacts(self, run_id: RunId, output: Json) -> list[JsonObject]:
+        """A run's output as artifacts, with their files."""
+        return artifacts_of(await self._files.load(run_id, output))
 
     async def find(self, task_id: str, publication: str, caller: str) -> CallerTask:
         """Raises `A2AError` where there is no such task for this caller."""
@@ -131,7 +137,7 @@ class TaskReader:
         }
         if artifacts:
             output = task.record.output
-            found = partial if output is None else artifacts_of(decode(output))
+            found = partial if output is None else await self.artifacts(task.record.id, decode(output))
             if found:
                 shown["artifacts"] = list(found)
         if history != 0:

@@ -25,6 +25,7 @@ from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.machine.state import FINAL_RUN_STATUSES, TaskState
 from trunkline.messages import CallerMessage
 from trunkline.publishing.artifacts import artifacts_of, part_v1
+from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.tasks import TERMINAL_STATES, failure_text, state_v1, timestamp
 from trunkline.services.runs.queries import RunQueries
 from trunkline.stores.base import EventRecord
@@ -120,9 +121,15 @@ class TaskUpdates:
     """Reads the updates of one task."""
 
     def __init__(
-        self, queries: RunQueries, run_id: RunId, message: CallerMessage, workflow: CompiledWorkflow
+        self,
+        queries: RunQueries,
+        files: StoredFiles,
+        run_id: RunId,
+        message: CallerMessage,
+        workflow: CompiledWorkflow,
     ) -> None:
         self._queries = queries
+        self._files = files
         self._run_id = run_id
         self._about: JsonObject = {"taskId": run_id, "contextId": message.context_id}
         self._speaking = speaking_step(workflow)
@@ -222,7 +229,8 @@ class TaskUpdates:
         except NotFound:
             return []
         told = (await self._told(event.seq - 1)).whole()
-        found = artifacts_of(None if record.output is None else decode(record.output))
+        output = None if record.output is None else decode(record.output)
+        found = artifacts_of(await self._files.load(self._run_id, output))
         return [
             (self._artifact(artifact, append=False, last=True), None)
             for artifact in found

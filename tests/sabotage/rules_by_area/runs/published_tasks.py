@@ -9,6 +9,7 @@ from tests.sabotage.rule import Rule
 
 _TASKS = "tests/scenarios/publishing/test_published_workflows.py"
 _TWICE = f"{_TASKS}::test_a_message_that_is_sent_twice_starts_one_task_if_the_caller_asks_for_that"
+_FILES = "tests/scenarios/publishing/test_files.py"
 _STREAMS = "tests/scenarios/publishing/test_streams.py"
 _CALLERS = "tests/scenarios/publishing/test_callers.py"
 
@@ -20,6 +21,13 @@ PUBLISHED_TASKS: Sequence[Rule] = (
         change=Change("operand", 3, of=3, becomes="False"),
         caught_by=(f"{_CALLERS}::test_a_task_of_another_caller_does_not_exist[embedded]",),
         shows="KeyError: 'error'",
+    ),
+    Rule(
+        name="files-of-other-runs",
+        breaks="A caller reads the files of other runs through a workflow that repeats its input.",
+        symbol="trunkline.publishing.files:StoredFiles._content",
+        change=Change("operand", 2, of=4, becomes="False"),
+        caught_by=(f"{_FILES}::test_a_caller_cannot_read_the_files_of_other_runs[embedded]",),
     ),
     Rule(
         name="message-sent-twice",
