@@ -76,15 +76,10 @@ class CallMemory:
         self._budget = budget
         self._held = 0
 
-    async def take(self, size_bytes: int, timeout: asyncio.Timeout | None = None) -> None:  # noqa: ASYNC109 - it is held
-        """`timeout` stands still meanwhile. What an answer before this one has taken is given back first."""
+    async def take(self, size_bytes: int) -> None:
+        """What an answer before this one has taken is given back first."""
         self.release()
-        left = None if timeout is None else _pause(timeout)
-        try:
-            self._held = await self._budget.take(size_bytes)
-        finally:
-            if timeout is not None and left is not None:
-                timeout.reschedule(asyncio.get_running_loop().time() + left)
+        self._held = await self._budget.take(size_bytes)
 
     def shrink(self, size_bytes: int) -> None:
         """The answer is only as large as this."""
@@ -101,11 +96,3 @@ class CallMemory:
 
 # Of the call that the current asyncio task makes. None: nothing is kept of an answer once it has been read.
 CALL_MEMORY: ContextVar[CallMemory | None] = ContextVar("call_memory", default=None)
-
-
-def _pause(timeout: asyncio.Timeout) -> float | None:
-    when = timeout.when()
-    if when is None:
-        return None
-    timeout.reschedule(None)
-    return when - asyncio.get_running_loop().time()

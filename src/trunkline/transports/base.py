@@ -6,7 +6,7 @@ A transport knows nothing of dialects and keeps nothing of what it carries.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from typing import Protocol
@@ -89,22 +89,23 @@ class Transport(Protocol):
     is cancelled.
     """
 
-    async def post(
+    def post(
         self,
         url: str,
         body: bytes,
         headers: Mapping[str, str],
-        timeout: float,  # noqa: ASYNC109 - only the transport can tell which part of the exchange was cut
+        # Only the transport can tell which part of the exchange was cut.
+        timeout: float,
         tls: TlsConfig | None = None,
-    ) -> AgentAnswer: ...
+    ) -> Awaitable[AgentAnswer]: ...
 
-    async def get(
+    def get(
         self,
         url: str,
         headers: Mapping[str, str],
-        timeout: float,  # noqa: ASYNC109 - as above
+        timeout: float,
         tls: TlsConfig | None = None,
-    ) -> AgentAnswer: ...
+    ) -> Awaitable[AgentAnswer]: ...
 
     def stream(
         self,

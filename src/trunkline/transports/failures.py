@@ -1,4 +1,4 @@
-"""Translates aiohttp's errors into `TransportError`, here and nowhere else."""
+"""Translates the errors of sockets, TLS and the HTTP parser into `TransportError`, here and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,14 +9,9 @@ import socket
 import ssl
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-import aiohttp
-from aiohttp.http_exceptions import HttpProcessingError
-
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import OUT_OF_RESOURCES, TransportError
 
-# What an exchange can end with, other than an answer and a cancellation.
-EXCHANGE_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
 _CERTIFICATE_ALERT = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)")
 # OpenSSL's reasons for bytes that are not TLS.
 _NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
@@ -25,7 +20,28 @@ _NO_PORT = errno.EADDRNOTAVAIL
 _OUR_LACKS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 _LOOPBACK_V4 = IPv4Address("127.0.0.1")
 _LOOPBACK_V6 = IPv6Address("::1")
-_QUOTED_BYTES = re.compile(r"\bb['\"]")
+
+
+class ConnectFailed(Exception):
+    """Connecting to the host failed, for the reason in `error`: nothing was sent."""
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        super().__init__(str(error))
+        self.host = host
+        self.port = port
+        self.error = error
+
+
+class LookupFailed(ConnectFailed):
+    """The host has no address."""
+
+
+class AnswerMalformed(Exception):
+    """What an agent answered is not HTTP. The text says why, without the agent's bytes."""
+
+
+# What an exchange can end with, other than an answer and a cancellation.
+EXCHANGE_ERRORS = (AnswerMalformed, ConnectFailed, OSError)
 
 
 def too_large(limit: int) -> TransportError:
@@ -47,29 +63,31 @@ def out_of_resources(error: OSError) -> TransportError:
 
 
 def not_sent(exc: Exception) -> TransportError:
+    error = exc.error if isinstance(exc, ConnectFailed) else exc
     shortage = _resource_shortage(exc)
     if shortage is not None:
         return out_of_resources(shortage)
     match exc:
-        case aiohttp.ClientConnectorDNSError():
+        case LookupFailed():
             return TransportError(
-                "agent_dns_failed", f"The agent's host name cannot be resolved: {_why(exc.os_error)}."
+                "agent_dns_failed", f"The agent's host name cannot be resolved: {_why(exc.error)}."
             )
-        case aiohttp.ClientConnectorCertificateError():
-            return TransportError("agent_tls_failed", f"TLS failed: {exc.certificate_error}.")
-        case aiohttp.ClientSSLError() if getattr(exc.os_error, "reason", None) in _NOT_TLS:
+        case ConnectFailed(error=ssl.SSLError(reason=reason)) if reason in _NOT_TLS:
             return TransportError(
                 "agent_tls_failed",
                 "TLS failed: the server does not use TLS. Should the URL start with http://?",
             )
-        case aiohttp.ClientSSLError():
-            return TransportError("agent_tls_failed", f"TLS failed: {exc.os_error}.")
+        case ConnectFailed() if alert := _refused_certificate(exc.error):
+            return TransportError(
+                "agent_tls_failed", f"TLS failed: the agent rejected our certificate: {alert}."
+            )
+        case ConnectFailed(error=ssl.SSLError()):
+            return TransportError("agent_tls_failed", f"TLS failed: {exc.error}.")
         case TimeoutError():
             return TransportError("agent_unreachable", "The agent cannot be reached: connect timed out.")
-        case aiohttp.ClientConnectorError():
-            return TransportError("agent_unreachable", f"The agent cannot be reached: {_why(exc.os_error)}.")
         case _:
-            return TransportError("agent_unreachable", f"The agent cannot be reached: {exc}.")
+            why = _why(error) if isinstance(error, OSError) else str(error)
+            return TransportError("agent_unreachable", f"The agent cannot be reached: {why}.")
 
 
 def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, size: int) -> TransportError:
@@ -77,10 +95,8 @@ def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, si
     match exc:
         case TimeoutError():
             return timed_out(seconds, partial)
-        case HttpProcessingError():
-            return TransportError(
-                "agent_answer_malformed", f"The agent's answer is not HTTP: {_symptom(exc)}."
-            )
+        case AnswerMalformed():
+            return TransportError("agent_answer_malformed", f"The agent's answer is not HTTP: {exc}.")
         case _ if partial is None and (alert := _refused_certificate(exc)):
             return TransportError(
                 "agent_tls_failed", f"TLS failed: the agent rejected our certificate: {alert}."
@@ -98,15 +114,15 @@ def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, si
 
 
 def _resource_shortage(exc: Exception) -> OSError | None:
-    error = exc.os_error if isinstance(exc, aiohttp.ClientConnectorError) else exc
+    error = exc.error if isinstance(exc, ConnectFailed) else exc
     if not isinstance(error, OSError):
         return None
-    if error.errno == _NO_PORT and isinstance(exc, aiohttp.ClientConnectorError):
+    if error.errno == _NO_PORT and isinstance(exc, ConnectFailed):
         return error if _has_source_address(exc.host, exc.port) else None
     return error if lacks_resources(error) else None
 
 
-def _has_source_address(host: str, port: int | None) -> bool:
+def _has_source_address(host: str, port: int) -> bool:
     """
     Whether this machine could call an address if it had a port.
 
@@ -117,7 +133,7 @@ def _has_source_address(host: str, port: int | None) -> bool:
     except ValueError:
         # A name: which of its addresses were tried is not known, so both families must be there.
         addresses = [_LOOPBACK_V4, _LOOPBACK_V6]
-    return all(_can_reach(address, port or 1) for address in addresses)
+    return all(_can_reach(address, port) for address in addresses)
 
 
 def _can_reach(address: IPv4Address | IPv6Address, port: int) -> bool:
@@ -132,16 +148,10 @@ def _can_reach(address: IPv4Address | IPv6Address, port: int) -> bool:
 
 def _refused_certificate(exc: Exception) -> str | None:
     # From TLS 1.3 on the agent looks at our certificate after the handshake has ended for us. It reads nothing before.
-    cause = exc.__cause__
-    alert = _CERTIFICATE_ALERT.search(cause.reason or "") if isinstance(cause, ssl.SSLError) else None
+    alert = _CERTIFICATE_ALERT.search(exc.reason or "") if isinstance(exc, ssl.SSLError) else None
     return None if alert is None else alert[1].replace("_", " ").lower()
 
 
 def _why(error: OSError) -> str:
-    # The connector's own text names the call that failed, not what happened.
+    # Its own text may name the call that failed, not what happened.
     return os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
-
-
-def _symptom(error: HttpProcessingError) -> str:
-    """What the parser found, without the agent's bytes: they may repeat a secret."""
-    return " ".join(_QUOTED_BYTES.split(error.message)[0].split()).rstrip(":")

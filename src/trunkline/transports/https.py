@@ -1,61 +1,44 @@
 """
 HTTP and HTTPS: the only module that sends HTTP requests to agents.
 
-Of aiohttp it uses the connection pool and the C parser, not the session. What a session would do in addition
-must not happen here (redirects, cookies, proxies from the environment, decompression, a second sending), and
-without it the moment when the request is handed to the socket is known exactly: an error before it means
-"never sent", one after it "sent, no answer". It also costs less than half.
+The client is our own, over httptools' parser (`http1/`). What others do in addition must not happen here
+(redirects, cookies, proxies from the environment, decompression, a second sending), and with our own the moment
+when the request is handed to the socket is known exactly: an error before it means "never sent", one after it
+"sent, no answer".
 """
 
 from __future__ import annotations
 
 import asyncio
-import select
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
-from time import monotonic
+from time import monotonic, perf_counter
 from types import TracebackType
 from typing import NamedTuple, Self
-
-import aiohttp
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.connector import Connection
-from yarl import URL
 
 from trunkline.agents.authentication.auth_config import RESERVED_HEADERS
 from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.agents.http_urls import UrlError, parse_url
-from trunkline.protocols.base import AgentAnswer
+from trunkline.protocols.base import AgentAnswer, AnswerTiming
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.answer_memory import CALL_MEMORY, COPIES, CallMemory, MemoryBudget
 from trunkline.transports.base import FIXED_HEADERS, StreamedAnswer, StreamLimits, TransportError
-from trunkline.transports.dns_resolver import GuardedResolver, Lookup, system_lookup
 from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, not_sent
-from trunkline.transports.http_response import (
-    BufferedResponse,
-    StreamedResponse,
-    read_head,
-    watch_for_disconnect,
-)
-from trunkline.transports.tls_contexts import TlsContexts
+from trunkline.transports.http1.connection import AgentConnection
+from trunkline.transports.http1.dns_resolver import GuardedResolver, Lookup, system_lookup
+from trunkline.transports.http1.pool import AgentConnectionPool, Origin
+from trunkline.transports.http1.streamed_response import StreamedResponse
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-# Of one agent's answer: lines and fields longer than this, or more of them, are not an agent's.
-_MAX_HEADER_BYTES = 16 * 1024
-_MAX_HEADERS = 128
-# Under the 5 s after which uvicorn and Node close an idle connection: a request that crosses the close
-# is lost, and it is not known whether it was read.
-_KEEP_ALIVE_SECONDS = 4.0
-_NAMES_SECONDS = 5
 _MAX_TEMPLATES = 4_096
 
 
 class _RequestTemplate(NamedTuple):
     """What is the same in every request to one URL."""
 
-    request: aiohttp.ClientRequest
+    origin: Origin
     # By method: the request line and the fixed headers.
     heads: dict[str, str]
 
@@ -79,19 +62,14 @@ class HttpTransport:
         lookup: Lookup = system_lookup,
         memory: MemoryBudget | None = None,
     ) -> None:
+        self._loop = asyncio.get_running_loop()
         self._policy = policy
         self._memory = memory or MemoryBudget()
         self._max_answer_bytes = max_answer_bytes
-        self._connect_timeout = aiohttp.ClientTimeout(connect=connect_timeout)
-        self._trust = TlsContexts()
+        self._connect_seconds = connect_timeout
         self._templates: dict[tuple[str, TlsConfig | None], _RequestTemplate] = {}
-        self._connector = aiohttp.TCPConnector(
-            resolver=GuardedResolver(policy, lookup),
-            ttl_dns_cache=_NAMES_SECONDS,
-            limit=limit,
-            keepalive_timeout=_KEEP_ALIVE_SECONDS,
-            ssl=ssl_context or True,
-        )
+        self._origins: dict[tuple[str, str, int, TlsConfig | None], Origin] = {}
+        self._pool = AgentConnectionPool(GuardedResolver(policy, lookup), ssl_context, limit)
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,65 +77,62 @@ class HttpTransport:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._connector.close()
+        await self._pool.close()
 
-    async def post(
+    def post(
         self,
         url: str,
         body: bytes,
         headers: Mapping[str, str],
-        timeout: float,  # noqa: ASYNC109 - the transport alone can tell which part of the exchange it cut
+        timeout: float,
         tls: TlsConfig | None = None,
-    ) -> AgentAnswer:
-        return await self._exchange("POST", self._template(url, tls), headers, body, timeout)
+    ) -> Coroutine[object, object, AgentAnswer]:
+        return self._exchange("POST", self._template(url, tls), headers, body, timeout)
 
-    async def get(
+    def get(
         self,
         url: str,
         headers: Mapping[str, str],
-        timeout: float,  # noqa: ASYNC109 - as above
+        timeout: float,
         tls: TlsConfig | None = None,
-    ) -> AgentAnswer:
-        return await self._exchange("GET", self._template(url, tls), headers, None, timeout)
+    ) -> Coroutine[object, object, AgentAnswer]:
+        return self._exchange("GET", self._template(url, tls), headers, None, timeout)
 
     async def _exchange(
         self,
         method: str,
-        route: _RequestTemplate,
+        template: _RequestTemplate,
         headers: Mapping[str, str],
         body: bytes | None,
         seconds: float,
     ) -> AgentAnswer:
-        request = _encode(route.heads[method], headers, body)
-        connection: Connection | None = None
-        incoming = BufferedResponse()
+        request = _encode(template.heads[method], headers, body)
+        began = perf_counter()
+        deadline = self._loop.time() + seconds
+        origin = template.origin
+        connection = self._pool.take(origin) or await self._connect(origin, seconds)
+        connected = perf_counter()
         of_call = CALL_MEMORY.get()
         memory = of_call or CallMemory(self._memory)
         try:
-            async with asyncio.timeout(seconds) as timeout:
-                connection, protocol = await self._connect(route.request)
-                incoming.connected()
-                _write(protocol, request)
-                answer = await incoming.receive(
-                    protocol, self._max_answer_bytes, lambda size: memory.take(size * COPIES, timeout)
-                )
-                memory.shrink(incoming.size * COPIES)
-            if _is_reusable(protocol):
-                connection.release()
-                connection = None
+            await connection.send(request, deadline, self._max_answer_bytes)
+            if connection.wanted_bytes:
+                await _read_when_there_is_memory(connection, memory, deadline)
+            if connection.error is not None:
+                raise connection.error
+            memory.shrink(connection.size * COPIES)
+            return _answer(connection, began, connected)
         except TransportError as exc:
-            # A new one: the resolver's may be shared with other calls to the same name.
-            raise TransportError(exc.code, exc.message, partial=incoming.partial()) from exc
+            raise TransportError(
+                exc.code, exc.message, partial=_partial(connection, began, connected)
+            ) from exc
         except EXCHANGE_ERRORS as exc:
-            if connection is None:
-                raise not_sent(exc) from exc
-            raise not_answered(exc, seconds, incoming.partial(), incoming.size) from exc
+            partial = _partial(connection, began, connected)
+            raise not_answered(exc, seconds, partial, connection.size) from exc
         finally:
-            if connection is not None:
-                _abort(connection)
+            self._pool.release(connection, origin)
             if of_call is None:
                 memory.release()
-        return answer
 
     @asynccontextmanager
     async def stream(
@@ -168,33 +143,27 @@ class HttpTransport:
         limits: StreamLimits,
         tls: TlsConfig | None = None,
     ) -> AsyncGenerator[StreamedAnswer]:
-        deadline = monotonic() + limits.total_seconds
-        route = self._template(url, tls)
-        request = _encode(route.heads["GET" if body is None else "POST"], headers, body)
+        ends_at = monotonic() + limits.total_seconds
+        template = self._template(url, tls)
+        request = _encode(template.heads["GET" if body is None else "POST"], headers, body)
         seconds = min(limits.first_seconds, limits.total_seconds)
+        deadline = self._loop.time() + seconds
+        origin = template.origin
+        connection = self._pool.take(origin) or await self._connect(origin, seconds)
         of_call = CALL_MEMORY.get()
         memory = of_call or CallMemory(self._memory)
-        connection: Connection | None = None
         try:
             try:
-                async with asyncio.timeout(seconds):
-                    connection, protocol = await self._connect(route.request)
-                    _write(protocol, request)
-                    message, payload = await read_head(protocol)
-            except TransportError as exc:
-                raise TransportError(exc.code, exc.message) from exc
+                await connection.send(request, deadline, limits.total_bytes, streamed=True)
+                if connection.error is not None and not connection.has_head:
+                    raise connection.error
             except EXCHANGE_ERRORS as exc:
-                raise (not_sent(exc) if connection is None else not_answered(exc, seconds, None, 0)) from exc
-            with watch_for_disconnect(protocol, payload) as check_end:
-                answer = StreamedResponse(message, payload, check_end, limits, deadline, memory.take)
-                yield answer
-                memory.shrink(answer.size)
-            if answer.is_over and _is_reusable(protocol):
-                connection.release()
-                connection = None
+                raise not_answered(exc, seconds, None, 0) from exc
+            answer = StreamedResponse(connection, limits, ends_at, memory.take)
+            yield answer
+            memory.shrink(answer.size)
         finally:
-            if connection is not None:
-                _abort(connection)
+            self._pool.release(connection, origin)
             if of_call is None:
                 memory.release()
 
@@ -207,55 +176,37 @@ class HttpTransport:
             parts = parse_url(url)
         except UrlError as exc:
             raise TransportError("agent_url_invalid", f"The agent's url cannot be called: {exc}.") from exc
-        # The connector asks no resolver about an address that is written out.
+        # No resolver is asked about an address that is written out.
         reason = None if parts.address is None else self._policy.check(parts.host, parts.address)
         if reason is not None:
             raise TransportError("agent_address_forbidden", f"The agent may not be called: {reason}.")
         fixed = "".join(f"{name}: {value}\r\n" for name, value in FIXED_HEADERS.items())
-        route = _RequestTemplate(
-            # Made of the parsed parts: the text of the URL is read once, by us. The connector keeps the
-            # connections of one SSL context apart from those of another.
-            aiohttp.ClientRequest(
-                "POST",
-                URL.build(scheme=parts.scheme, host=parts.host, port=parts.port),
-                ssl=True if tls is None else self._trust.context(tls),
-            ),
+        key = parts.scheme, parts.host, parts.port, tls
+        if len(self._templates) >= _MAX_TEMPLATES:
+            self._templates.clear()
+            self._origins.clear()
+        origin = self._origins.get(key)
+        if origin is None:
+            address = None if parts.address is None else parts.host
+            origin = self._origins[key] = Origin(parts.scheme, parts.host, parts.port, address, tls)
+        template = self._templates[url, tls] = _RequestTemplate(
+            origin,
             {
                 method: f"{method} {parts.target} HTTP/1.1\r\nHost: {parts.authority}\r\n{fixed}"
                 for method in ("GET", "POST")
             },
         )
-        if len(self._templates) >= _MAX_TEMPLATES:
-            self._templates.clear()
-        self._templates[url, tls] = route
-        return route
+        return template
 
-    async def _connect(self, request: aiohttp.ClientRequest) -> tuple[Connection, ResponseHandler]:
-        while True:
-            connection = await self._connector.connect(request, [], self._connect_timeout)
-            protocol = connection.protocol
-            if protocol is not None and (_is_fresh(protocol) or _is_idle(protocol)):
-                return connection, protocol
-            connection.close()
-
-
-def _is_fresh(protocol: ResponseHandler) -> bool:
-    return protocol.read_timeout is None
-
-
-def _is_idle(protocol: ResponseHandler) -> bool:
-    """
-    Nothing has come since the last answer.
-
-    What came unasked would be taken for the answer to the next request; a close that is not yet noticed would
-    lose that request.
-    """
-    transport = protocol.transport
-    if transport is None or protocol.should_close:
-        return False
-    readable = select.poll()
-    readable.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return not readable.poll(0)
+    async def _connect(self, origin: Origin, seconds: float) -> AgentConnection:
+        try:
+            async with asyncio.timeout(min(seconds, self._connect_seconds)):
+                return await self._pool.connect(origin)
+        except TransportError as exc:
+            # A new one: the resolver's may be shared with other calls to the same name.
+            raise TransportError(exc.code, exc.message) from exc
+        except EXCHANGE_ERRORS as exc:
+            raise not_sent(exc) from exc
 
 
 def _encode(head: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
@@ -264,33 +215,27 @@ def _encode(head: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
     return f"{head}{_header_lines(headers)}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def _write(protocol: ResponseHandler, request: bytes) -> None:
-    protocol.set_response_params(
-        # None until the first request, see `_is_fresh`; 0 sets no timeout either.
-        read_timeout=0,
-        read_until_eof=True,
-        auto_decompress=False,
-        max_line_size=_MAX_HEADER_BYTES,
-        max_field_size=_MAX_HEADER_BYTES,
-        max_headers=_MAX_HEADERS,
-    )
-    transport = protocol.transport
-    if transport is None:
-        raise aiohttp.ServerDisconnectedError
-    transport.write(request)
+async def _read_when_there_is_memory(
+    connection: AgentConnection, memory: CallMemory, deadline: float
+) -> None:
+    """The rest of a large answer. The agent's time does not run while we wait."""
+    clock = asyncio.get_running_loop().time
+    while connection.wanted_bytes and connection.error is None:
+        began = clock()
+        await memory.take(connection.wanted_bytes * COPIES)
+        deadline += clock() - began
+        await connection.read_on(deadline)
 
 
-def _is_reusable(protocol: ResponseHandler) -> bool:
-    # An agent that answers before it has read everything leaves a connection on which the next request would
-    # follow the rest of this one.
-    return not protocol.writing_paused
+def _answer(connection: AgentConnection, began: float, connected: float) -> AgentAnswer:
+    chunks = connection.chunks
+    timing = AnswerTiming(round((connected - began) * 1000, 3), round((connection.head_at - began) * 1000, 3))
+    body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    return AgentAnswer(connection.status, connection.headers, body, timing)
 
 
-def _abort(connection: Connection) -> None:
-    # Not close(): that waits until the peer has taken what is still to be written, which it may never do.
-    if connection.protocol is not None:
-        connection.protocol.abort()
-    connection.close()
+def _partial(connection: AgentConnection, began: float, connected: float) -> AgentAnswer | None:
+    return _answer(connection, began, connected) if connection.has_head else None
 
 
 def _header_lines(headers: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from trunkline.agents import TransportName
@@ -18,24 +18,24 @@ class TransportRouter:
     def __init__(self, transports: Mapping[TransportName, Transport]) -> None:
         self._transports = transports
 
-    async def post(
+    def post(
         self,
         url: str,
         body: bytes,
         headers: Mapping[str, str],
-        timeout: float,  # noqa: ASYNC109 - as the port has it
+        timeout: float,
         tls: TlsConfig | None = None,
-    ) -> AgentAnswer:
-        return await self._for(url).post(url, body, headers, timeout, tls)
+    ) -> Awaitable[AgentAnswer]:
+        return self._for(url).post(url, body, headers, timeout, tls)
 
-    async def get(
+    def get(
         self,
         url: str,
         headers: Mapping[str, str],
-        timeout: float,  # noqa: ASYNC109 - as the port has it
+        timeout: float,
         tls: TlsConfig | None = None,
-    ) -> AgentAnswer:
-        return await self._for(url).get(url, headers, timeout, tls)
+    ) -> Awaitable[AgentAnswer]:
+        return self._for(url).get(url, headers, timeout, tls)
 
     def stream(
         self,

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
 
 SIZE = 300_000
 AMPLE = 60.0
+SHORT = 1.0
 
 
 async def declared(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -54,6 +55,26 @@ async def test_an_answer_is_read_when_the_one_before_it_is_done_with(talk: Conne
             memories[0].release()
             assert await second == SIZE
     memories[1].release()
+    assert budget.taken_bytes == 0
+
+
+@pytest.mark.parametrize("talk", [declared, chunked])
+async def test_the_time_of_a_call_stands_still_while_it_waits_for_memory(talk: ConnectionScript) -> None:
+    budget = MemoryBudget(COPIES * SIZE)
+    holder = CallMemory(budget)
+    await holder.take(COPIES * SIZE)
+    clock = asyncio.get_running_loop().time
+    async with running(talk) as agent, HttpTransport(LOOPBACK, memory=budget) as transport:
+        async with asyncio.timeout(AMPLE):
+            waiting = asyncio.create_task(transport.post(agent.url, b"{}", {}, SHORT))
+            while budget.has_room:
+                assert not waiting.done()
+                await asyncio.sleep(0.01)
+            began = clock()
+            while clock() < began + 2 * SHORT:
+                await asyncio.sleep(0.01)
+            holder.release()
+            assert len((await waiting).body) == SIZE
     assert budget.taken_bytes == 0
 
 

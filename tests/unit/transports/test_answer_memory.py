@@ -66,22 +66,3 @@ async def test_a_call_that_is_cancelled_while_it_waits_takes_nothing(is_granted:
     first.release()
     assert budget.taken_bytes == 0
     await third.take(100)
-
-
-async def test_the_timeout_of_a_call_stands_still_while_it_waits() -> None:
-    budget = MemoryBudget(100)
-    first, second = CallMemory(budget), CallMemory(budget)
-    await first.take(100)
-    timeouts: list[asyncio.Timeout] = []
-
-    async def call() -> None:
-        async with asyncio.timeout(600) as timeout:
-            timeouts.append(timeout)
-            await second.take(100, timeout)
-
-    waiting = asyncio.create_task(call())
-    await begun(waiting, budget)
-    assert timeouts[0].when() is None
-    first.release()
-    await waiting
-    assert timeouts[0].when() is not None

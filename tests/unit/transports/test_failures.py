@@ -6,18 +6,13 @@ import errno
 import os
 import socket
 
-import aiohttp
 import pytest
-from aiohttp.client_reqrep import ConnectionKey
 
-from trunkline.transports.failures import not_sent
+from trunkline.transports.failures import ConnectFailed, not_sent
 
 
-def failed_to_connect(number: int, host: str = "127.0.0.1") -> aiohttp.ClientConnectorError:
-    key = ConnectionKey(
-        host, 8080, is_ssl=False, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None
-    )
-    return aiohttp.ClientConnectorError(key, OSError(number, os.strerror(number)))
+def failed_to_connect(number: int, host: str = "127.0.0.1") -> ConnectFailed:
+    return ConnectFailed(host, 8080, OSError(number, os.strerror(number)))
 
 
 @pytest.mark.parametrize(

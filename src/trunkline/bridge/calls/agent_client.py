@@ -78,6 +78,8 @@ class TaskTranslator:
         self._agent = agent
         self._metrics = metrics
         self._log = logger
+        # What is logged of each message is not worth preparing for a line that is not written.
+        self._debugs = logger.is_enabled_for(logging.DEBUG)
 
     def encode(self, options: SendOptions, *, streamed: bool) -> AgentRequest | Failed:
         """The task as a request; for a stream where that is wanted and the dialect has one."""
@@ -89,27 +91,25 @@ class TaskTranslator:
         except ProtocolTranslationError as exc:
             return self.failed(exc, b"")
         self._metrics.translation_seconds.labels(agent.protocol, "request").observe(perf_counter() - started)
-        self._log.debug(
-            log_events.PROTOCOL_REQUEST_TRANSLATION,
-            protocol=agent.protocol,
-            input_size=self._input_size(),
-            request=_LoggedBody(agent.redaction, redact_push_target(request.body, options.push)),
-        )
+        if self._debugs:
+            self._log.debug(
+                log_events.PROTOCOL_REQUEST_TRANSLATION,
+                protocol=agent.protocol,
+                input_size=len(encode(self._given_input)),
+                request=_LoggedBody(agent.redaction, redact_push_target(request.body, options.push)),
+            )
         return request
-
-    def _input_size(self) -> int:
-        """The bytes of the task's input as JSON; not worth encoding for a line that is not written."""
-        return len(encode(self._given_input)) if self._log.is_enabled_for(logging.DEBUG) else 0
 
     def decode(self, answer: AgentAnswer) -> Outcome:
         agent = self._agent
-        self._log.debug(
-            log_events.PROTOCOL_RESPONSE_TRANSLATION,
-            protocol=agent.protocol,
-            response_size=len(answer.body),
-            http_status=answer.status,
-            response=_LoggedBody(agent.redaction, answer.body),
-        )
+        if self._debugs:
+            self._log.debug(
+                log_events.PROTOCOL_RESPONSE_TRANSLATION,
+                protocol=agent.protocol,
+                response_size=len(answer.body),
+                http_status=answer.status,
+                response=_LoggedBody(agent.redaction, answer.body),
+            )
         started = perf_counter()
         try:
             outcome = redact_outcome(agent.adapter.decode(answer, self._task), agent.redaction)

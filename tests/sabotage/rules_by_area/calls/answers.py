@@ -14,8 +14,8 @@ ANSWERS: Sequence[Rule] = (
     Rule(
         name="reset-is-not-the-end",
         breaks="An interrupted stream counts as complete.",
-        symbol="trunkline.transports.http_response:StreamedResponse._next",
-        change=Drop("if statement", 1, of=3),
+        symbol="trunkline.transports.http1.connection:AgentConnection.connection_lost",
+        change=Drop("operand", 3, of=9),
         caught_by=(f"{_STREAMS}::test_a_reset_in_the_middle_is_a_lost_connection",),
     ),
     Rule(

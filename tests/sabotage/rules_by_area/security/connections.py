@@ -111,6 +111,15 @@ CONNECTIONS: Sequence[Rule] = (
         caught_by=(f"{_MEMORY}::test_calls_wait_in_order_until_there_is_memory_for_them",),
     ),
     Rule(
+        name="large-answer-waits-for-memory",
+        breaks="A hundred large answers at the same time are read at once, and the process is killed.",
+        symbol="trunkline.transports.http1.connection:AgentConnection.data_received",
+        change=Change("condition", 6, of=9, becomes="False"),
+        caught_by=(
+            "tests/scenarios/hostile/test_large_answers.py::test_an_answer_is_read_when_the_one_before_it_is_done_with[embedded-declared]",
+        ),
+    ),
+    Rule(
         name="memory-until-the-result-is-stored",
         breaks="Answers that wait for a slow store take as much memory as they like.",
         symbol="trunkline.bridge.calls.active_calls:ActiveCalls._call",
@@ -122,9 +131,12 @@ CONNECTIONS: Sequence[Rule] = (
     Rule(
         name="waiting-for-memory-costs-no-time",
         breaks="A call that waits for memory loses its attempt to its timeout.",
-        symbol="trunkline.transports.answer_memory:_pause",
-        change=Drop("call statement", 1, of=1),
-        caught_by=(f"{_MEMORY}::test_the_timeout_of_a_call_stands_still_while_it_waits",),
+        symbol="trunkline.transports.https:_read_when_there_is_memory",
+        change=Drop("assignment", 3, of=3),
+        caught_by=(
+            "tests/scenarios/hostile/test_large_answers.py::test_the_time_of_a_call_stands_still_while_it_waits_for_memory[embedded-declared]",
+        ),
+        shows="TransportError",
     ),
     Rule(
         name="runs-have-a-size",

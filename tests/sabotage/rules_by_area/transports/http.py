@@ -10,6 +10,7 @@ from tests.sabotage.rule import Rule
 _FORBIDDEN = "tests/scenarios/hostile/test_forbidden_addresses.py"
 _CERTIFICATES = "tests/scenarios/hostile/test_certificates.py"
 _MISBEHAVING = "tests/scenarios/hostile/test_misbehaving_agents.py"
+_CONNECTION = "tests/unit/transports/test_http_connection.py"
 _STREAMS = "tests/scenarios/hostile/test_streams.py"
 _SECRETS = "tests/scenarios/test_secrets.py"
 _TOKENS = "tests/unit/bridge/agents/test_tokens.py"
@@ -20,8 +21,8 @@ HTTP: Sequence[Rule] = (
     Rule(
         name="address-checked-after-resolution",
         breaks="A name that resolves to the machine itself, or to a cloud's metadata service, is called.",
-        symbol="trunkline.transports.dns_resolver:GuardedResolver.resolve",
-        change=Change("call", 3, of=9, becomes="None"),
+        symbol="trunkline.transports.http1.dns_resolver:GuardedResolver.resolve",
+        change=Change("call", 3, of=8, becomes="None"),
         caught_by=tuple(
             f"{_FORBIDDEN}::test_a_name_that_leads_to_a_forbidden_address_is_refused[embedded-127.0.0.1-{way}]"
             for way in _WAYS_OUT
@@ -32,7 +33,7 @@ HTTP: Sequence[Rule] = (
         name="literal-address-checked",
         breaks="A literal IP address in a URL is called without any check.",
         symbol="trunkline.transports.https:HttpTransport._add_template",
-        change=Change("assigned value", 2, of=5, becomes="None"),
+        change=Change("assigned value", 2, of=8, becomes="None"),
         caught_by=tuple(
             f"{_FORBIDDEN}::test_no_way_to_write_a_forbidden_address_leads_to_a_connection[embedded-{way}]"
             for way in _WAYS_OUT
@@ -42,7 +43,7 @@ HTTP: Sequence[Rule] = (
     Rule(
         name="connection-per-certificate",
         breaks="A request to one agent is sent with the certificate of another.",
-        symbol="trunkline.transports.tls_contexts:TlsContexts.context",
+        symbol="trunkline.transports.http1.tls_contexts:TlsContexts.context",
         change=Change("assigned value", 1, of=3, becomes="next(iter(it.func.value.values()), None)"),
         caught_by=(
             f"{_CERTIFICATES}::test_a_connection_made_with_one_agents_certificate_is_never_used_for_another[embedded]",
@@ -52,25 +53,31 @@ HTTP: Sequence[Rule] = (
     Rule(
         name="answer-of-its-own-request",
         breaks="Data that an agent sends unasked counts as the answer to the next request.",
-        symbol="trunkline.transports.https:HttpTransport._connect",
-        change=Change("operand", 2, of=4, becomes="it.values[0].args[0].transport is not None"),
-        caught_by=(f"{_MISBEHAVING}::test_an_unsolicited_answer_never_answers_the_next_request[embedded]",),
+        symbol="trunkline.transports.http1.connection:AgentConnection.is_quiet",
+        change=Drop("operand", 3, of=3),
+        caught_by=(f"{_CONNECTION}::test_a_connection_is_not_used_while_something_waits_to_be_read",),
     ),
     Rule(
         name="answer-is-bounded",
         breaks="An agent whose answer never ends fills the memory.",
-        symbol="trunkline.transports.http_response:BufferedResponse.add",
-        change=Change("condition", becomes="False"),
+        symbol="trunkline.transports.http1.connection:AgentConnection.on_body",
+        change=Change("condition", 2, of=2, becomes="False"),
         caught_by=(f"{_MISBEHAVING}::test_twenty_megabytes_are_over_the_usual_limit[embedded]",),
         shows="Error",
     ),
     Rule(
-        name="nothing-is-decompressed",
-        breaks="A few kilobytes from an agent become gigabytes in memory.",
-        symbol="trunkline.transports.https:_write",
-        change=Change("keyword", 3, of=6, becomes="True"),
-        caught_by=(f"{_MISBEHAVING}::test_a_gzip_bomb_stays_compressed[embedded]",),
-        shows="Error",
+        name="one-answer-to-a-request",
+        breaks="What an agent sends after an answer counts as the answer to the next request.",
+        symbol="trunkline.transports.http1.connection:AgentConnection.on_message_begin",
+        change=Drop("if statement"),
+        caught_by=(f"{_CONNECTION}::test_a_second_answer_to_one_request_is_not_read",),
+    ),
+    Rule(
+        name="head-is-bounded",
+        breaks="A header line that never ends fills the memory.",
+        symbol="trunkline.transports.http1.connection:AgentConnection.data_received",
+        change=Change("condition", 5, of=9, becomes="False"),
+        caught_by=(f"{_CONNECTION}::test_a_line_that_never_ends_is_not_kept_for_ever[head]",),
     ),
     Rule(
         name="header-in-one-line",
@@ -86,7 +93,7 @@ HTTP: Sequence[Rule] = (
     Rule(
         name="stream-is-bounded",
         breaks="An agent whose stream never ends fills the memory.",
-        symbol="trunkline.transports.http_response:StreamedResponse._keep",
+        symbol="trunkline.transports.http1.streamed_response:StreamedResponse._keep",
         change=Change("condition", becomes="it.left > 100 * it.comparators[0]"),
         caught_by=(f"{_STREAMS}::test_an_endless_line_ends_at_the_limit",),
     ),
