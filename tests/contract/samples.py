@@ -65,6 +65,11 @@ def item(number: int, key: str, payload: bytes = b"{}") -> QueuedInput:
     return QueuedInput(run_id(number), key, payload)
 
 
+def inputs_of(run: WokenRun) -> list[bytes]:
+    """What a run takes in, encoded."""
+    return [item if isinstance(item, bytes) else encode(item) for _, item in run.items]
+
+
 async def put(store: Store, *items: QueuedInput) -> None:
     async with store.transaction() as tx:
         await tx.input_queue.put(items)

@@ -10,7 +10,7 @@ import pytest
 
 from trunkline.clock import Instant
 from trunkline.stores.sqlite import open_sqlite
-from trunkline.stores.sqlite.cache import CacheChanges
+from trunkline.stores.sqlite.cache import CommittedCache
 from trunkline.stores.sqlite.database.statements import rows
 from trunkline.stores.sqlite.transaction import SqliteTransaction
 
@@ -29,7 +29,7 @@ async def test_finished_tasks_are_not_read_when_those_left_behind_are_taken_agai
             return True
 
         db.exec_trace = note
-        await SqliteTransaction(db, Instant(1), CacheChanges(None)).tasks.reclaim("me")
+        await SqliteTransaction(db, Instant(1), CommittedCache().begin()).tasks.reclaim("me")
         db.exec_trace = None
 
         assert statements

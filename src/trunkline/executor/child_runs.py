@@ -14,7 +14,7 @@ from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.ids import RunId, number_of
 from trunkline.jsontypes import decode
 from trunkline.machine.effects import SendRunInput, StartChildRun
-from trunkline.machine.inputs import ChildEnded, ChildRefused, EndStatus, RunRequested, encode_input
+from trunkline.machine.inputs import ChildEnded, ChildRefused, EndStatus, RunRequested
 from trunkline.machine.state import ParentStep, RunState, RunStatus
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, StepError, fix_for
@@ -57,7 +57,7 @@ class ChildRuns:
                         found[key] = await self._find(*key)
                     items.append(self._begin(turn, effect, found[key]))
                 elif isinstance(effect, SendRunInput):
-                    items.append(QueuedInput(effect.run_id, effect.key, encode_input(effect.item)))
+                    items.append(QueuedInput(effect.run_id, effect.key, effect.item))
             if turn.state.is_final and turn.state.parent is not None:
                 items.append(_end(turn.state, turn.state.parent))
         if self._begun:
@@ -82,7 +82,7 @@ class ChildRuns:
             found = _unfit(workflow, effect) or found
         if isinstance(found, StepError):
             refused = ChildRefused(effect.step, effect.run_id, found)
-            return QueuedInput(parent.id, _key(effect.run_id), encode_input(refused))
+            return QueuedInput(parent.id, _key(effect.run_id), refused)
         saved = found[0]
         self._begun.append(
             NewRun(
@@ -100,7 +100,7 @@ class ChildRuns:
                 started_by=parent.started_by,
             )
         )
-        return QueuedInput(effect.run_id, START, encode_input(RunRequested()))
+        return QueuedInput(effect.run_id, START, RunRequested(), is_once=True)
 
     def committed(self) -> None:
         for run in self._begun:
@@ -147,4 +147,4 @@ def _end(child: RunState, parent: ParentStep) -> QueuedInput:
         NO_OUTPUT if child.output is None else msgspec.Raw(child.output),
         child.error,
     )
-    return QueuedInput(parent.run_id, _key(child.id), encode_input(ended))
+    return QueuedInput(parent.run_id, _key(child.id), ended)

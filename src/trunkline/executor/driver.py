@@ -83,12 +83,14 @@ class RunDriver:
         self._max_run_bytes = max_run_bytes
         self._traces = traces or Traces()
         self._turns: list[Turn] = []
+        # The runs that are over with them.
+        self._ended: dict[RunId, RunState] = {}
         # Of the dispatches in this turn's transaction; they end when it has committed.
         self._segments: list[TraceSpan] = []
         self._more = False
 
     async def work(self, tx: Transaction) -> None:
-        self._turns = []
+        self._turns, self._ended = [], {}
         woken = await tx.input_queue.claim_runs(MAX_INPUTS_PER_TURN)
         self._more = sum(len(run.items) for run in woken) == MAX_INPUTS_PER_TURN
         if not woken:
@@ -104,6 +106,7 @@ class RunDriver:
                 transitions.append(transition)
         moved = await tx.runs.write_transitions(transitions)
         self._turns = [turn for turn in self._turns if turn.state.id not in moved]
+        self._ended = {turn.state.id: turn.state for turn in self._turns if turn.state.is_final}
         for transition in transitions:
             self._timers.expect(transition.timers)
         if await self._children.write(tx, self._turns):
@@ -111,7 +114,7 @@ class RunDriver:
             self._more = True
         if await write_event_waits(tx, self._turns):
             self._more = True
-        triggers = {turn.state.trigger for turn in self._turns if turn.state.is_final and turn.state.trigger}
+        triggers = {state.trigger for state in self._ended.values() if state.trigger}
         if triggers and self._schedules is not None:
             await self._schedules.runs_ended(tx, triggers)
         for turn in self._turns:
@@ -122,12 +125,7 @@ class RunDriver:
             await self._broker.publish_tasks(tx, messages)
         if self._events_topic:
             await tx.outbox.put(_event_messages(self._events_topic, transitions, moved))
-        await tx.notify(
-            RunsChanged(
-                [turn.state.id for turn in self._turns],
-                [turn.state.id for turn in self._turns if turn.state.is_final],
-            )
-        )
+        await tx.notify(RunsChanged([turn.state.id for turn in self._turns], list(self._ended)))
 
     def _trace(self, messages: Sequence[TaskMessage]) -> None:
         for task in messages:
@@ -149,7 +147,7 @@ class RunDriver:
     async def _decide(self, tx: Transaction, run: WokenRun, state: RunState) -> tuple[Turn, Transition]:
         version = state.version
         try:
-            inputs = [decode_input(payload) for _, payload in run.items]
+            inputs = [decode_input(item) if isinstance(item, bytes) else item for _, item in run.items]
             turn = decide(
                 state, inputs, tx.now, reply_timeout=self._reply_timeout, max_bytes=self._max_run_bytes
             )
@@ -170,11 +168,12 @@ class RunDriver:
         self._children.committed()
         for turn in self._turns:
             self._states.keep(turn.state)
-            self._count(turn)
-        ended = {turn.state.id for turn in self._turns if turn.state.is_final}
+            self._count_steps(turn)
+        for state in self._ended.values():
+            self._count_end(state)
         if self._turns:
-            self._watchers.notify((turn.state.id for turn in self._turns), ended)
-        self._turns = []
+            self._watchers.notify([turn.state.id for turn in self._turns], self._ended)
+        self._turns, self._ended = [], {}
         for segment in self._segments:
             segment.end()
         self._segments = []
@@ -182,7 +181,7 @@ class RunDriver:
     def rolled_back(self) -> None:
         self._children.rolled_back()
         # The states have changed in memory only: they are dropped, and will be read again.
-        self._turns = []
+        self._turns, self._ended = [], {}
         # Without an end they are not exported.
         self._segments = []
         self._more = False
@@ -190,42 +189,46 @@ class RunDriver:
     def next_wake(self) -> Instant | None:
         return _NOW if self._more else None
 
-    def _count(self, turn: Turn) -> None:
-        state = turn.state
+    def _count_steps(self, turn: Turn) -> None:
         for step in turn.changed.values():
-            if step.is_final and step.started_at is not None and step.finished_at is not None:
+            if step.finished_at is not None and step.started_at is not None and step.is_final:
                 self._metrics.step_seconds.labels(step.status).observe(
                     seconds_between(step.started_at, step.finished_at)
                 )
-        if state.is_final:
-            self._metrics.runs_finished.labels(state.status).inc()
-            log.info(
-                log_events.RUN_FINISHED,
-                run_id=state.id,
-                correlation_id=state.correlation_id,
-                workflow=state.workflow.definition.name,
-                status=state.status,
-            )
+
+    def _count_end(self, state: RunState) -> None:
+        self._metrics.runs_finished.labels(state.status).inc()
+        log.info(
+            log_events.RUN_FINISHED,
+            run_id=state.id,
+            correlation_id=state.correlation_id,
+            workflow=state.workflow.definition.name,
+            status=state.status,
+        )
 
 
 def _transition(turn: Turn, version: int, applied: Sequence[int]) -> Transition:
-    first = turn.state.seq - len(turn.events) + 1
-    events = [
-        EventRecord(first + place, type(event).__name__, turn.now, encode_event(event))
-        for place, event in enumerate(turn.events)
-    ]
+    state = turn.state
+    seq = state.seq - len(turn.events)
+    events: list[EventRecord] = []
+    for event in turn.events:
+        seq += 1
+        events.append(EventRecord(seq, type(event).__name__, turn.now, encode_event(event)))
+    timers: list[Timer] = []
+    dropped: list[str] = []
+    for effect in turn.effects:
+        if isinstance(effect, StartTimer):
+            timers.append(Timer(state.id, effect.key, effect.due, encode_input(effect.item)))
+        elif isinstance(effect, CancelTimer):
+            dropped.append(effect.key)
     return Transition(
-        state=turn.state,
+        state=state,
         expected_version=version,
         changed_steps=list(turn.changed.values()),
         events=events,
         applied=applied,
-        timers=[
-            Timer(turn.state.id, effect.key, effect.due, encode_input(effect.item))
-            for effect in turn.effects
-            if isinstance(effect, StartTimer)
-        ],
-        dropped_timers=[effect.key for effect in turn.effects if isinstance(effect, CancelTimer)],
+        timers=timers,
+        dropped_timers=dropped,
     )
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from trunkline.clock import Instant, after
 from trunkline.ids import RunId
-from trunkline.machine.inputs import ResultArrived, encode_input
+from trunkline.machine.inputs import ResultArrived
 from trunkline.messages import AgentResult
 from trunkline.stores.base import QueuedInput, TaskKey, Timer, Transaction
 
@@ -21,11 +21,20 @@ _LOOK_EVERY = timedelta(seconds=1)
 _NOW = Instant(0)
 
 
-async def queue_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
-    """Puts results into the input queues of their runs; a result that was queued before is dropped by its key."""
+async def queue_results(tx: Transaction, results: Sequence[AgentResult], *, final_once: bool = False) -> None:
+    """
+    Puts results into the input queues of their runs; a result that was queued before is dropped by its key.
+
+    `final_once`: a result that ends a call comes in the transaction that ends its task, so it comes once.
+    """
     await tx.input_queue.put(
         [
-            QueuedInput(RunId(result.run_id), _key(result), encode_input(ResultArrived(result)))
+            QueuedInput(
+                RunId(result.run_id),
+                _key(result),
+                ResultArrived(result),
+                is_once=final_once and result.status not in _NOT_THE_END,
+            )
             for result in results
         ]
     )

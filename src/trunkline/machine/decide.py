@@ -58,7 +58,7 @@ from trunkline.machine.inputs import (
     TurnContinued,
     WaitDue,
 )
-from trunkline.machine.state import RunState, StepState
+from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
 from trunkline.machine.steps import agent, child, failure, for_each, join, kinds, timers, wait_for
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
@@ -92,9 +92,9 @@ def decide(
     turn = Turn(state, now, reply_timeout, max_bytes)
     had_failed = state.failure is not None
     for item in inputs:
-        if not state.is_final:
+        if state.status not in FINAL_RUN_STATUSES:
             _apply(turn, item)
-    if not state.is_final:
+    if state.status not in FINAL_RUN_STATUSES:
         _advance(turn)
     if _must_end(turn):
         _end_too_large(turn)

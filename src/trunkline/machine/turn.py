@@ -10,7 +10,7 @@ from trunkline.machine.effects import CancelTimer, Effect
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import evolve
 from trunkline.machine.scope import ItemScope, RunScope
-from trunkline.machine.state import RunState, StepState
+from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
 from trunkline.workflow import Scope, item_index, step_of_item
 
 
@@ -43,7 +43,7 @@ class Turn:
         self.events.append(event)
         if step is not None:
             self.changed[step.name] = step
-            if step.is_final and step.attempts and self._has_deadline(step):
+            if step.finished_at is not None and step.is_final and step.attempts and self._has_deadline(step):
                 self.cancel_timer(deadline_timer(step))
 
     def _has_deadline(self, step: StepState) -> bool:
@@ -72,7 +72,11 @@ class Turn:
     def is_ending(self) -> bool:
         """No further step starts: the run is being cancelled, has failed, or is over."""
         state = self.state
-        return state.failure is not None or state.cancel_requested_at is not None or state.is_final
+        return (
+            state.failure is not None
+            or state.cancel_requested_at is not None
+            or state.status in FINAL_RUN_STATUSES
+        )
 
     def task_id_of(self, step: StepState) -> TaskId:
         """The id of the task that the step has at present."""

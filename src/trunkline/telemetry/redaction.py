@@ -126,7 +126,8 @@ class Redaction:
         return max(self._longest, self._request_tokens.longest)
 
     def text(self, text: str) -> str:
-        if not self.longest:
+        # Not `longest`: this is asked for each text of each call, and most agents need no credentials.
+        if not (self._longest or self._request_tokens.longest):
             return text
         for needle in chain(self._needles, self._request_tokens.tokens):
             if needle in text:
@@ -180,14 +181,25 @@ class Redaction:
         return self.text(url)
 
     def sent_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        shown = {name: self._value(name, value) for name, value in headers.items()}
+        shown = self._values(headers)
         if self._shown:
             variables = ((name, self._shown.get(name.lower())) for name in headers)
             shown |= {name: variable for name, variable in variables if variable}
         return shown
 
     def received_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        if not (self._longest or self._request_tokens.longest):
+            return self._values(headers)
         return {self.text(name): self._value(name, value) for name, value in headers.items()}
+
+    def _values(self, headers: Mapping[str, str]) -> dict[str, str]:
+        if self._longest or self._request_tokens.longest:
+            return {name: self._value(name, value) for name, value in headers.items()}
+        # As above.
+        return {
+            name: REDACTED if is_secret_name(name) or VARIABLE_PREFIX in value else value
+            for name, value in headers.items()
+        }
 
     def _value(self, name: str, value: str) -> str:
         # Only we may name a variable: a copied command would put its value there.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from typing import Protocol
 
 from trunkline.brokers.base import Broker, Lag, RecordSource, TakeTasks
@@ -68,7 +69,7 @@ class MemoryMessaging:
 
     async def executor_parts(self, loop: CommitLoop) -> Sequence[CommitPart]:
         del loop
-        self._memory.deliver_results_to(queue_results)
+        self._memory.deliver_results_to(partial(queue_results, final_once=True))
         return []
 
     async def command_source(self) -> RecordSource | None:

@@ -240,4 +240,4 @@ class ProcessRoles:
                 if self.bridge is not None:
                     self._back.wake()
             case RunsChanged(run_ids, ended):
-                self.context.watchers.notify(run_ids, ended)
+                self.context.watchers.notify(run_ids, dict.fromkeys(ended))

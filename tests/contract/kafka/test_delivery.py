@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.contract.bridges import ME, claim, hold
 from tests.contract.kafka.kafka_harness import kafka_harness
-from tests.contract.samples import NOW, insert, key_of, new_run, run_id, task, woken
+from tests.contract.samples import NOW, inputs_of, insert, key_of, new_run, run_id, task, woken
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
@@ -77,7 +77,7 @@ async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
         await broker.publish_results(tx, [result])
     await arrive()
     (run,) = await woken(store)
-    ((_, payload),) = run.items
+    (payload,) = inputs_of(run)
     assert b"x" * MAX_VALUE_BYTES in payload
     # It is settled by now, and the second record names nothing that there is.
     async with store.transaction() as tx:

@@ -6,7 +6,18 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from tests.contract.samples import event, insert, item, new_run, put, run_id, timer, transition, write
+from tests.contract.samples import (
+    event,
+    inputs_of,
+    insert,
+    item,
+    new_run,
+    put,
+    run_id,
+    timer,
+    transition,
+    write,
+)
 from tests.contract.stores.test_outbox import message
 
 from trunkline.clock import Instant
@@ -48,7 +59,7 @@ async def test_what_was_applied_just_before_a_run_is_claimed_is_not_applied_agai
                     [transition(1, expected=run.version, applied=applied)]
                 )
                 assert moved == set()
-            return [payload for run in woken for _, payload in run.items]
+            return [payload for run in woken for payload in inputs_of(run)]
 
     for number in range(40):
         await put(one, item(1, f"k{number}", str(number).encode()))

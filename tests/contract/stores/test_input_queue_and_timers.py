@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from tests.contract.samples import (
     NOW,
+    inputs_of,
     insert,
     item,
     new_run,
@@ -19,14 +20,15 @@ from tests.contract.samples import (
 )
 
 from trunkline.clock import Instant, after
-from trunkline.stores.base import Store, WokenRun
+from trunkline.machine.inputs import RetryDue, encode_input
+from trunkline.stores.base import QueuedInput, Store, WokenRun
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
 
 
 def payloads(runs: list[WokenRun]) -> dict[str, list[bytes]]:
-    return {run.run_id: [payload for _, payload in run.items] for run in runs}
+    return {run.run_id: inputs_of(run) for run in runs}
 
 
 async def apply_all(store: Store) -> None:
@@ -111,6 +113,50 @@ async def test_an_item_that_is_woken_where_it_was_put_and_not_applied_is_woken_i
         ((row, _), _) = (await tx.input_queue.claim_runs(10))[0].items
         await tx.runs.write_transitions([transition(1, applied=[row])])
     assert payloads(await woken(store)) == {run_id(1): [b"B"]}
+
+
+async def test_an_item_that_is_not_encoded_is_stored_like_one_that_is(store: Store) -> None:
+    await insert(store, new_run(1))
+    await put(store, QueuedInput(run_id(1), "retry", RetryDue("a", 2)))
+    assert payloads(await woken(store)) == {run_id(1): [encode_input(RetryDue("a", 2))]}
+
+
+async def test_an_item_that_comes_only_once_waits_in_its_place_if_it_is_not_applied(store: Store) -> None:
+    await insert(store, new_run(1), new_run(2))
+    async with store.transaction() as tx:
+        await tx.input_queue.put([item(1, "a", b"A"), item(1, "b", b"B")])
+        await tx.input_queue.put([QueuedInput(run_id(1), "once", b"C", is_once=True), item(1, "d", b"D")])
+        await tx.input_queue.put([QueuedInput(run_id(2), "once", b"E", is_once=True)])
+        first, _ = sorted(await tx.input_queue.claim_runs(10), key=lambda run: run.run_id)
+        await tx.runs.write_transitions([transition(1, applied=[first.items[0][0]])])
+    assert payloads(await woken(store)) == {run_id(1): [b"B", b"C", b"D"], run_id(2): [b"E"]}
+    # Those that were applied, and those that had to be moved, are remembered all the same.
+    await put(store, item(1, "a", b"again"), item(1, "b", b"again"))
+    assert payloads(await woken(store))[run_id(1)] == [b"B", b"C", b"D"]
+
+
+async def test_an_item_that_comes_only_once_is_applied_once(store: Store) -> None:
+    async with store.transaction() as tx:
+        await tx.runs.insert([new_run(1)])
+        await tx.input_queue.put([QueuedInput(run_id(1), "once", b"A", is_once=True)])
+        (run,) = await tx.input_queue.claim_runs(10)
+        assert inputs_of(run) == [b"A"]
+        await tx.runs.write_transitions([transition(1, applied=[row for row, _ in run.items])])
+        assert await tx.input_queue.claim_runs(10) == []
+    assert await woken(store) == []
+
+
+async def test_a_run_has_its_present_version_however_it_is_known(store: Store) -> None:
+    await insert(store, new_run(1))
+    for version in range(3):
+        async with store.transaction() as tx:
+            await tx.input_queue.put([item(1, f"k{version}")])
+            (run,) = await tx.input_queue.claim_runs(10)
+            assert run.version == version
+            applied = [row for row, _ in run.items]
+            assert (
+                await tx.runs.write_transitions([transition(1, expected=version, applied=applied)]) == set()
+            )
 
 
 async def take_due(store: Store, limit: int = 100) -> tuple[int, Instant | None]:

@@ -22,6 +22,15 @@ input: {type: object, properties: {query: {type: string}}}
 steps:
   a: {agent: A}
 """
+# A loop, a child run, a step that is skipped, and with the wrong input a failure and steps that never begin.
+MANY_STEPS = """
+name: many
+steps:
+  each: {agent: A, for_each: {items: "${ input.numbers }"}}
+  child: {workflow: w, needs: [each], input: {query: x}}
+  never: {agent: A, needs: [each], when: "false"}
+  last: {agent: A, needs: [child]}
+"""
 
 
 @pytest.fixture
@@ -53,6 +62,32 @@ async def test_a_run_that_is_waited_for_is_answered_finished(
     run = read_resource(RunResource, answer.body)
     assert (run["status"], run["output"]) == ("COMPLETED", {"text": "done", "data": {"text": "done"}})
     assert answer.headers["Location"] == f"/api/v1/runs/{run['id']}"
+
+
+async def test_a_client_that_waits_is_answered_with_what_is_stored(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    await system.save(MANY_STEPS)
+    inputs: list[tuple[str, Json]] = [
+        ("w", {"query": "x"}),
+        ("many", {"numbers": [1, 2]}),
+        ("many", {}),
+    ]
+    for workflow, run_input in inputs:
+        answer = await system.call("POST", f"/workflows/{workflow}/execute?wait=60", run_input)
+        assert answer.status == 200
+        assert answer.json == await system.get(str(answer.json["id"]))
+
+
+async def test_a_run_that_ends_as_it_begins_is_answered_finished(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    await system.save("{name: nothing, steps: {a: {agent: A, when: 'false'}}, output: done}")
+    for path in ("execute?wait=60", "execute?wait=0"):
+        answer = await system.call("POST", f"/workflows/nothing/{path}", {})
+        assert answer.json["status"] == "COMPLETED" or path.endswith("=0")
+        finished = await system.wait_for(str(answer.json["id"]))
+        assert finished["output"] == "done"
 
 
 async def test_when_the_time_is_up_the_run_goes_on(system: RunningSystem, agent: ScriptedAgent) -> None:

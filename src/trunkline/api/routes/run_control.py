@@ -92,11 +92,11 @@ class RunControlRoutes:
             correlation_id=correlation_id_of(request.scope),
             idempotency_key=given.idempotency_key,
             trace=segment.trace,
+            wait_seconds=None if given.wait is None else min(given.wait, MAX_WAIT_SECONDS),
         )
         segment.note({"trunkline.run_id": started.run_id})
-        if given.wait is not None:
-            await self._queries.wait(started.run_id, min(given.wait, MAX_WAIT_SECONDS))
-        view = await self._queries.get(started.run_id)
+        queries, end = self._queries, started.end
+        view = await queries.get(started.run_id) if end is None else await queries.view(*end)
         asked_to_wait = given.wait is not None or not started.created
         finished = asked_to_wait and view.record.status in FINAL_RUN_STATUSES
         return _run_response(run_resource(view), started.run_id, 200 if finished else 202)

@@ -109,10 +109,15 @@ class AgentCaller:
         )
         return ended_with(claim, list(exchanges), result)
 
+    def known_agent(self, name: str) -> Agent | None:
+        """As it was read lately."""
+        return self._agent_cache.known(name)
+
     async def agent(self, name: str) -> Agent | None:
-        return self._agent_cache.known(name) or await retry_while_unavailable(
-            lambda: self._agent_cache.get(name)
-        )
+        return self.known_agent(name) or await retry_while_unavailable(lambda: self._agent_cache.get(name))
+
+    def source(self, agent: Agent) -> Route:
+        return self._routes.source(agent)
 
     async def route(self, agent: Agent, task: AgentTask) -> Route:
         # 0: the run was accepted before any agent migrated.
@@ -131,32 +136,32 @@ class AgentCall:
         self._report = report
 
     async def run(self) -> CallResult:
-        caller = self._caller
-        if self._claim.called_at is None:
-            self._claim = msgspec.structs.replace(self._claim, called_at=self._clock.now())
-        name = self._claim.task.agent
-        agent = await caller.agent(name)
+        caller, claim = self._caller, self._claim
+        if claim.called_at is None:
+            claim = self._claim = msgspec.structs.replace(claim, called_at=self._clock.now())
+        name = claim.task.agent
+        agent = caller.known_agent(name) or await caller.agent(name)
         if agent is None:
             message = f"No agent is registered under the name {name}."
-            return caller.failed(self._claim, step_error("agent_unknown", message))
+            return caller.failed(claim, step_error("agent_unknown", message))
         try:
-            await self._load_files()
+            if lists_parts(claim.task):
+                await self._load_files()
         except AttachmentsNotSent as exc:
-            return caller.failed(self._claim, exc.error, retry=agent.retry)
-        route = await caller.route(agent, self._claim.task)
-        result = await self._call_when_possible(route)
-        if route.migration is not None:
-            result.route = route
-        return result
-
-    async def _call_when_possible(self, route: Route) -> CallResult:
-        """Waits while this machine lacks what a call needs: the agent has no part in it, so nothing has failed."""
+            return caller.failed(claim, exc.error, retry=agent.retry)
+        # 0: the run was accepted before any agent migrated.
+        route = await caller.route(agent, claim.task) if claim.task.routes else caller.source(agent)
         while True:
+            # Waits while this machine lacks what a call needs: the agent has no part in it, so nothing has failed.
             try:
-                return await self._call_recorded(route)
+                result = await self._call_recorded(route)
+                break
             except _OutOfResources as exc:
                 task_log(self._claim.task).warning(log_events.OUT_OF_RESOURCES, error=str(exc))
             await asyncio.sleep(_RESOURCE_PAUSE_SECONDS)
+        if route.migration is not None:
+            result.route = route
+        return result
 
     async def _call_recorded(self, route: Route) -> CallResult:
         recorder = ExchangeRecorder(self._claim.task, self._context.limits.max_wire_bytes, route.notes)
@@ -178,10 +183,9 @@ class AgentCall:
 
     async def _load_files(self) -> None:
         task = self._claim.task
-        if lists_parts(task):
-            loaded = await retry_while_unavailable(lambda: self._caller.attachments.load_files(task))
-            if loaded is not task:
-                self._claim = msgspec.structs.replace(self._claim, task=loaded)
+        loaded = await retry_while_unavailable(lambda: self._caller.attachments.load_files(task))
+        if loaded is not task:
+            self._claim = msgspec.structs.replace(self._claim, task=loaded)
 
     async def _call(self, route: Route, recorder: ExchangeRecorder) -> CallResult:
         caller, claim, retry = self._caller, self._claim, route.agent.retry
@@ -199,7 +203,9 @@ class AgentCall:
             self._claim = msgspec.structs.replace(claim, deadline=after(self._clock.now(), timeout))
         session = AgentSession(self._context, self._claim, agent, recorder, self._report)
         if remote_task_id is None:
-            outcome = await self._send(session)
+            doubt = resend_doubt(self._claim)
+            settled = None if doubt is None else await self._check_before_resend(session, doubt)
+            outcome = await session.send() if settled is None else settled
         elif unknown is not None:
             # Whatever the agent says might repeat what we could not hide: it is polled when the secret is there again.
             outcome = Working(remote_task_id=remote_task_id, state="working")
@@ -223,11 +229,6 @@ class AgentCall:
         if isinstance(outcome, Working) and self._claim.polls == 0 and session.agent.streams:
             return await session.resume_stream(outcome)
         return outcome
-
-    async def _send(self, session: AgentSession) -> Outcome:
-        doubt = resend_doubt(self._claim)
-        settled = None if doubt is None else await self._check_before_resend(session, doubt)
-        return await session.send() if settled is None else settled
 
     async def _check_before_resend(self, session: AgentSession, doubt: str) -> Outcome | None:
         """

@@ -127,9 +127,7 @@ class AgentSession:
             return_immediately=left > self._context.limits.max_stream_seconds,
         )
         request = client.encode(options, streamed=False)
-        if not isinstance(request, AgentRequest):
-            return request
-        return await client.exchange(request, left)
+        return await client.exchange(request, left) if isinstance(request, AgentRequest) else request
 
     # --- its stream
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.ids import number_of
-from trunkline.machine.inputs import RunRequested, encode_input
+from trunkline.machine.inputs import RunRequested
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.stores.base import ExistingRun, FollowUp, InputsQueued, NewRun, QueuedInput, Transaction
 from trunkline.stores.port.operations import NewAuditEntry
@@ -25,7 +25,7 @@ AnyAnswer = TypeVar("AnyAnswer")
 
 class _NewStart(NamedTuple):
     run: NewRun
-    request: bytes
+    request: RunRequested
     answer: asyncio.Future[ExistingRun | None]
     audit: NewAuditEntry | None
     firing: Firing | None
@@ -75,7 +75,7 @@ class Intake:
         """
         self._check()
         future: asyncio.Future[ExistingRun | None] = asyncio.get_running_loop().create_future()
-        self._runs.append(_NewStart(run, encode_input(request), future, audit, firing))
+        self._runs.append(_NewStart(run, request, future, audit, firing))
         return await self._accepted(future)
 
     async def put(
@@ -119,7 +119,7 @@ class Intake:
             # A repeated request has changed nothing.
             new = [start for start, existing in zip(runs, self._answers, strict=True) if existing is None]
             audit += [start.audit for start in new if start.audit is not None]
-            items += [QueuedInput(start.run.id, START, start.request) for start in new]
+            items += [QueuedInput(start.run.id, START, start.request, is_once=True) for start in new]
             firings = [start.firing for start in new if start.firing is not None]
             if firings:
                 await tx.triggers.put_firings(firings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from trunkline.clock import Clock
 from trunkline.errors import NotFound
 from trunkline.ids import RunId
-from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState, StepStatus
+from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, RunStatus, StepState, StepStatus
 from trunkline.machine.steps.child import child_run_of
 from trunkline.services.runs.logs import LogFilter, LogPosition, RunLogLine, log_lines
 from trunkline.services.runs.search import ListedRun, RunFinder, RunSearch
@@ -68,11 +68,14 @@ class RunQueries:
         self._finder = RunFinder(store)
 
     async def get(self, run_id: RunId) -> RunView:
-        record, steps = await self.find(run_id)
+        return await self.view(*await self.find(run_id))
+
+    async def view(self, record: RunRecord, steps: Iterable[StepState]) -> RunView:
+        """What is shown of a run; `steps` may have items, which are passed over."""
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         touched = {step.name: step for step in steps}
         has_items = any(plan.for_each is not None for plan in compiled.steps.values())
-        counts = await self._store.runs.item_counts(run_id) if has_items else {}
+        counts = await self._store.runs.item_counts(record.id) if has_items else {}
         return RunView(
             record,
             [
@@ -91,7 +94,7 @@ class RunQueries:
         if plan.for_each is not None and step.input is not None:
             items = ItemCounts(len(_items.decode(step.input)), counts)
             # The items tell it one by one: a run is shown without them.
-            step.input = None
+            step = msgspec.structs.replace(step, input=None)
         child = child_run_of(record.id, plan, step)
         if child is None:
             return StepView(step, plan.kind, plan.agent, items, plan.definition.workflow)
@@ -164,14 +167,26 @@ class RunQueries:
 
     async def wait(self, run_id: RunId, seconds: float) -> bool:
         """True when the run is final, False when the time is up or the process is asked to stop."""
-        end = self._clock.now() + int(seconds * 1_000_000)
         with self._watchers.watch(run_id, end_only=True) as watch:
-            while True:
-                status, _ = await self.status(run_id)
-                left = (end - self._clock.now()) / 1_000_000
-                if status in FINAL_RUN_STATUSES or left <= 0 or self._watchers.closed:
-                    return status in FINAL_RUN_STATUSES
-                await watch.changed(min(left, _MAX_SLEEP))
+            if await self._is_over(run_id):
+                return True
+            return await self.wait_for_end(run_id, watch, seconds) is not None or await self._is_over(run_id)
+
+    async def _is_over(self, run_id: RunId) -> bool:
+        status, _ = await self.status(run_id)
+        return status in FINAL_RUN_STATUSES
+
+    async def wait_for_end(self, run_id: RunId, watch: RunWatch, seconds: float) -> RunState | None:
+        """Like `wait`, with a watch that was there before the run; its last state, if this process has it."""
+        end = self._clock.now() + int(seconds * 1_000_000)
+        while watch.final is None:
+            left = (end - self._clock.now()) / 1_000_000
+            if left <= 0 or self._watchers.closed:
+                return None
+            await watch.changed(min(left, _MAX_SLEEP))
+            if watch.final is None and await self._is_over(run_id):
+                return None
+        return watch.final
 
     async def find(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:
         """The stored run, without its items; raises `NotFound`."""
@@ -215,5 +230,5 @@ def _item_view(run_id: RunId, plan: CompiledStep, step: StepState) -> StepView:
 def _shown(step: StepState, run_status: RunStatus) -> StepState:
     """A step that was never begun will not begin any more once its run is over."""
     if step.status == "PENDING" and run_status in FINAL_RUN_STATUSES:
-        step.status = "CANCELLED"
+        return msgspec.structs.replace(step, status="CANCELLED")
     return step

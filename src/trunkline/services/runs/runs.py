@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from trunkline.clock import Clock, rfc3339
+from trunkline.clock import Clock, Instant, rfc3339
 from trunkline.errors import Conflict, Invalid
 from trunkline.id_generation import new_id, new_run_id
 from trunkline.ids import RunId
@@ -22,9 +22,8 @@ from trunkline.machine.inputs import (
     ResolvedOutcome,
     ResumeRequested,
     RunRequested,
-    encode_input,
 )
-from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState
+from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, RunStatus, StepState
 from trunkline.machine.steps.for_each import MAX_ITEMS
 from trunkline.messages import CallerMessage, ReplyMessage, TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
@@ -37,6 +36,7 @@ from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import FollowUp, NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
 from trunkline.stores.port.operations import NewAuditEntry
+from trunkline.stores.rows.runs import record_of_new_run
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.workflow import CompiledWorkflow
@@ -48,6 +48,8 @@ class StartedRun(msgspec.Struct, frozen=True):
     run_id: RunId
     # False: the same idempotency key has started it before.
     created: bool
+    # How it ended, if it was waited for and this process has seen its end: as it is stored, without reading it.
+    end: tuple[RunRecord, list[StepState]] | None = None
 
 
 class Runs:
@@ -82,13 +84,24 @@ class Runs:
         correlation_id: str,
         idempotency_key: str | None = None,
         trace: TraceContext | None = None,
+        wait_seconds: float | None = None,
     ) -> StartedRun:
-        """Durable when it returns. Raises `Invalid` when the input does not fit the workflow's schema."""
+        """
+        Durable when it returns. Raises `Invalid` when the input does not fit the workflow's schema.
+
+        `wait_seconds`: for so long it waits for the end of the run.
+        """
         saved = await self._workflows.get(workflow, version)
         compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
         _check_input(compiled, run_input)
         return await self._start(
-            saved, encode(run_input), RunRequested(), correlation_id, idempotency_key, trace=trace
+            saved,
+            encode(run_input),
+            RunRequested(),
+            correlation_id,
+            idempotency_key,
+            trace=trace,
+            wait_seconds=wait_seconds,
         )
 
     async def execute_message(
@@ -138,6 +151,7 @@ class Runs:
         fingerprint: bytes = b"",
         message: CallerMessage | None = None,
         contexts: dict[str, str] | None = None,
+        wait_seconds: float | None = None,
     ) -> StartedRun:
         """`fingerprint`: what else, in addition to the input, a repeated request with the same key has in common."""
         digest = None
@@ -162,20 +176,37 @@ class Runs:
             message=None if message is None else encode(message),
             contexts=contexts or {},
         )
-        existing = await self._intake.start(run, request, audit)
-        if existing is None:
-            self._metrics.runs_started.inc()
-            self._watchers.notify_all()
-            log.info(
-                log_events.RUN_STARTED, run_id=run.id, workflow=saved.name, correlation_id=correlation_id
-            )
-            return StartedRun(run.id, created=True)
+        if wait_seconds is None:
+            existing = await self._intake.start(run, request, audit)
+            if existing is None:
+                return self._started(run)
+        else:
+            # From before the run is there: it may end in the transaction that begins it.
+            with self._watchers.watch(run.id, end_only=True) as watch:
+                existing = await self._intake.start(run, request, audit)
+                if existing is None:
+                    self._started(run)
+                    final = await self._queries.wait_for_end(run.id, watch, wait_seconds)
+                    return StartedRun(run.id, created=True, end=final and _ended(run, final))
         if existing.request_digest != digest:
             raise Invalid(
                 f"The Idempotency-Key was already used for run {existing.id}, with a different request.",
                 fix="Use a new key for a new run, or repeat the original request.",
             )
+        if wait_seconds is not None:
+            await self._queries.wait(existing.id, wait_seconds)
         return StartedRun(existing.id, created=False)
+
+    def _started(self, run: NewRun) -> StartedRun:
+        self._metrics.runs_started.inc()
+        self._watchers.notify_all()
+        log.info(
+            log_events.RUN_STARTED,
+            run_id=run.id,
+            workflow=run.workflow_name,
+            correlation_id=run.correlation_id,
+        )
+        return StartedRun(run.id, created=True)
 
     async def retry(
         self,
@@ -261,7 +292,7 @@ class Runs:
         `question`: as the A2A caller whose message this is has seen it, for the history of its task.
         """
         record, state = await self._queries.find_step(run_id, step)
-        self._check_question(record, state, item)
+        _check_question(record, state, item, self._clock.now())
         _not_paused(record)
         key = f"reply/{step}/{state.replies}"
         follow_up = None
@@ -287,32 +318,6 @@ class Runs:
             run_id, f"resolve/{step}/{state.attempts}", item, "resolve", step=step, outcome=outcome
         )
 
-    def _check_question(self, record: RunRecord, state: StepState, item: str | None) -> None:
-        waiting = state.waiting_for
-        if state.error is not None and state.error.code == "reply_timed_out":
-            raise Conflict(
-                f"The reply is too late: {state.error.message} The step has failed.",
-                fix=f"Retry the run from this step: trunkline runs retry {record.id} --from-step "
-                f"{state.name}.",
-            )
-        if state.status != "WAITING" or waiting is None or not waiting.is_question:
-            raise Conflict(
-                f"The step {state.name} of run {record.id} is {state.status} and is not waiting for input.",
-                fix=f"See its state: trunkline runs show {record.id}.",
-            )
-        if waiting.until is not None and waiting.until <= self._clock.now():
-            raise Conflict(
-                f"The reply is too late: the step {state.name} of run {record.id} waited until "
-                f"{rfc3339(waiting.until)}.",
-                fix=f"See its state: trunkline runs show {record.id}.",
-            )
-        if item is not None and item != inbox_item_id(record.id, state.name, state.attempts, state.replies):
-            raise Conflict(
-                f"The question {item} has been answered, and step {state.name} of run {record.id} "
-                "now asks another one.",
-                fix="List the waiting steps: trunkline inbox list.",
-            )
-
     async def _allowed(self, run_id: RunId, action: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
         record, _ = await self._queries.find(run_id)
         if not allows(record.status):
@@ -334,7 +339,25 @@ class Runs:
         follow_up: FollowUp | None = None,
     ) -> None:
         entry = audit_entry("run", action, run_id, step=step, outcome=outcome)
-        await self._intake.put(QueuedInput(run_id, key, encode_input(item)), entry, follow_up)
+        await self._intake.put(QueuedInput(run_id, key, item), entry, follow_up)
+
+
+def _ended(run: NewRun, state: RunState) -> tuple[RunRecord, list[StepState]]:
+    """A run and its steps as they would be read back."""
+    record = msgspec.structs.replace(
+        record_of_new_run(run),
+        status=state.status,
+        version=state.version,
+        seq=state.seq,
+        output=state.output,
+        error=state.error,
+        paused=state.paused,
+        cancel_requested_at=state.cancel_requested_at,
+        started_at=state.started_at,
+        finished_at=state.finished_at,
+        contexts=state.contexts,
+    )
+    return record, list(state.steps.values())
 
 
 def _check_input(workflow: CompiledWorkflow, run_input: Json) -> None:
@@ -344,6 +367,32 @@ def _check_input(workflow: CompiledWorkflow, run_input: Json) -> None:
             f"The input does not match the input schema of workflow {workflow.definition.name}.",
             findings=findings,
             fix=f"See the input schema: trunkline workflows show {workflow.definition.name}.",
+        )
+
+
+def _check_question(record: RunRecord, state: StepState, item: str | None, now: Instant) -> None:
+    waiting = state.waiting_for
+    if state.error is not None and state.error.code == "reply_timed_out":
+        raise Conflict(
+            f"The reply is too late: {state.error.message} The step has failed.",
+            fix=f"Retry the run from this step: trunkline runs retry {record.id} --from-step {state.name}.",
+        )
+    if state.status != "WAITING" or waiting is None or not waiting.is_question:
+        raise Conflict(
+            f"The step {state.name} of run {record.id} is {state.status} and is not waiting for input.",
+            fix=f"See its state: trunkline runs show {record.id}.",
+        )
+    if waiting.until is not None and waiting.until <= now:
+        raise Conflict(
+            f"The reply is too late: the step {state.name} of run {record.id} waited until "
+            f"{rfc3339(waiting.until)}.",
+            fix=f"See its state: trunkline runs show {record.id}.",
+        )
+    if item is not None and item != inbox_item_id(record.id, state.name, state.attempts, state.replies):
+        raise Conflict(
+            f"The question {item} has been answered, and step {state.name} of run {record.id} "
+            "now asks another one.",
+            fix="List the waiting steps: trunkline inbox list.",
         )
 
 

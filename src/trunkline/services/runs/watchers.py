@@ -1,12 +1,18 @@
-"""Notifications for watchers of one run or of all: that something has changed, never what; that is in the store."""
+"""
+Notifications for watchers of one run or of all: that something has changed, not what; that is in the store.
+
+Who waits for the end of a run also gets its last state, if this process has it: then nothing is read.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from trunkline.ids import RunId
+from trunkline.machine.state import RunState
 
 
 class RunWatch:
@@ -14,6 +20,8 @@ class RunWatch:
 
     def __init__(self, *, end_only: bool = False) -> None:
         self.end_only = end_only
+        # Of a run that has ended. It is durable, and must not be changed.
+        self.final: RunState | None = None
         self._rung = False
         self._waiter: asyncio.Future[None] | None = None
 
@@ -85,12 +93,17 @@ class RunWatchers:
         for watch in self._of_all:
             watch.notify()
 
-    def notify(self, run_ids: Iterable[RunId], ended: Collection[RunId] = ()) -> None:
-        """`ended`: those of them that are final now."""
+    def notify(
+        self, run_ids: Iterable[RunId], ended: Mapping[RunId, RunState | None] = MappingProxyType({})
+    ) -> None:
+        """`ended`: those of them that are final now, with their states if they are known."""
         self.notify_all()
         if not self._watches:
             return
         for run_id in run_ids:
             for watch in self._watches.get(run_id, ()):
-                if not watch.end_only or run_id in ended:
+                if not watch.end_only:
+                    watch.notify()
+                elif run_id in ended:
+                    watch.final = ended[run_id] or watch.final
                     watch.notify()

@@ -9,14 +9,38 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
+from trunkline.jsontypes import encode
+from trunkline.machine.inputs import Input
 
 
-class QueuedInput(msgspec.Struct, frozen=True):
+class QueuedInput:
     """An input for a run. A second one with the same key for the same run is dropped."""
 
-    run_id: RunId
-    key: str
-    payload: bytes
+    __slots__ = ("_item", "_payload", "is_once", "key", "run_id")
+
+    def __init__(self, run_id: RunId, key: str, item: bytes | Input, *, is_once: bool = False) -> None:
+        """
+        `item`: encoded or not. Most are applied in the transaction that queues them, and need no encoding.
+
+        `is_once`: no second one can come, so the key need not be remembered once the run has applied it.
+        """
+        self.run_id = run_id
+        self.key = key
+        self.is_once = is_once
+        self._item = item
+        self._payload = item if isinstance(item, bytes) else None
+
+    @property
+    def item(self) -> bytes | Input:
+        """As it was given."""
+        return self._item
+
+    @property
+    def payload(self) -> bytes:
+        """Encoded."""
+        if self._payload is None:
+            self._payload = encode(self._item)
+        return self._payload
 
 
 class WokenRun(msgspec.Struct):
@@ -24,8 +48,8 @@ class WokenRun(msgspec.Struct):
 
     run_id: RunId
     version: int
-    # (row, payload), oldest first.
-    items: list[tuple[int, bytes]]
+    # (row, input), oldest first. The input is encoded if it was read.
+    items: list[tuple[int, bytes | Input]]
 
 
 class Timer(msgspec.Struct, frozen=True):

@@ -135,7 +135,7 @@ def transition_values(transition: Transition) -> tuple[Value, ...]:
         state.version,
         state.seq,
         state.output,
-        _json(state.error),
+        None if state.error is None else encode(state.error),
         int(state.paused),
         encode(state.contexts) if state.contexts else None,
         state.cancel_requested_at,
@@ -167,9 +167,9 @@ def step_values(run_id: RunId, step: StepState, workflow: str) -> tuple[Value, .
         step.reply,
         step.input,
         step.output,
-        _json(step.error),
-        _json(step.warnings or None),
-        _json(step.waiting_for),
+        None if step.error is None else encode(step.error),
+        encode(step.warnings) if step.warnings else None,
+        None if waiting is None else encode(waiting),
         step.started_at,
         step.finished_at,
         *wait,
@@ -213,7 +213,3 @@ def waiting_step(row: Row) -> WaitingStep:
         protocol=protocol,
         waiting_for=_waits.decode(waiting_for),
     )
-
-
-def _json(value: object) -> bytes | None:
-    return None if value is None else encode(value)

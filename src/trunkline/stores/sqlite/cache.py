@@ -7,8 +7,7 @@ connection costs much more than its statement: each commit makes that connection
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
 
 from trunkline.clock import Instant
@@ -29,44 +28,54 @@ Value = TypeVar("Value")
 
 
 class LatestValues(Generic[Key, Value]):
-    """The values that were put last, up to a number of them."""
+    """The values that were put last: at least half of a number of them, and no more than that number."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._half = most // 2
+        # Moving each value that is used to the end would cost as much as the cache saves.
+        self._newer: dict[Key, Value] = {}
+        self._older: dict[Key, Value] = {}
 
     def get(self, key: Key) -> Value | None:
-        return self._values.get(key)
+        value = self._newer.get(key)
+        return self._older.get(key) if value is None else value
 
-    def put(self, key: Key, value: Value) -> None:
-        self._values[key] = value
-        self._values.move_to_end(key)
-        if len(self._values) > self._most:
-            self._values.popitem(last=False)
+    def put(self, values: Mapping[Key, Value]) -> None:
+        self._newer.update(values)
+        if len(self._newer) >= self._half:
+            self._newer, self._older = {}, self._newer
 
     def clear(self) -> None:
-        self._values.clear()
+        self._newer, self._older = {}, {}
 
 
 class CacheChanges:
     """What one transaction has changed of it."""
 
-    def __init__(self, no_poll_before: Instant | None) -> None:
+    def __init__(self, no_poll_before: Instant | None, committed: LatestValues[RunId, int]) -> None:
+        """`committed`: versions of runs."""
         # No remote task is due before; None: there is none. It may be too early, never too late.
         self.no_poll_before = no_poll_before
         self.statuses: dict[RunId, tuple[RunStatus, int]] = {}
+        self.versions: dict[RunId, int] = {}
         self.workflows = False
         self.deletions = False
+        self._committed = committed
+
+    def version_of(self, run_id: RunId) -> int | None:
+        """The version of a run as the transaction sees it; None: it must be read."""
+        version = self.versions.get(run_id)
+        return self._committed.get(run_id) if version is None and not self.deletions else version
 
     def copy(self) -> CacheChanges:
-        copied = CacheChanges(self.no_poll_before)
+        copied = CacheChanges(self.no_poll_before, self._committed)
         copied.restore(self)
         return copied
 
     def restore(self, earlier: CacheChanges) -> None:
         """Back to what `copy` returned."""
         self.no_poll_before = earlier.no_poll_before
-        self.statuses = earlier.statuses.copy()
+        self.statuses, self.versions = earlier.statuses.copy(), earlier.versions.copy()
         self.workflows, self.deletions = earlier.workflows, earlier.deletions
 
     def expect_poll(self, at: Instant) -> None:
@@ -76,18 +85,20 @@ class CacheChanges:
 class CommittedCache:
     def __init__(self) -> None:
         self.statuses: LatestValues[RunId, tuple[RunStatus, int]] = LatestValues(_MOST_STATUSES)
+        self.versions: LatestValues[RunId, int] = LatestValues(_MOST_STATUSES)
         self.workflows: LatestValues[tuple[str, int | None], WorkflowVersion] = LatestValues(_MOST_WORKFLOWS)
         self.no_poll_before: Instant | None = NOT_KNOWN
 
     def begin(self) -> CacheChanges:
-        return CacheChanges(self.no_poll_before)
+        return CacheChanges(self.no_poll_before, self.versions)
 
     def take(self, changes: CacheChanges) -> None:
         """Called when the changes are durable, before any other read."""
         self.no_poll_before = changes.no_poll_before
         if changes.deletions:
             self.statuses.clear()
+            self.versions.clear()
         if changes.workflows:
             self.workflows.clear()
-        for run_id, status in changes.statuses.items():
-            self.statuses.put(run_id, status)
+        self.statuses.put(changes.statuses)
+        self.versions.put(changes.versions)

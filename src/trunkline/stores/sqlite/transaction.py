@@ -52,7 +52,7 @@ class SqliteTransaction:
         self.changes = changes
         self._deferred_tasks = deferred_tasks = DeferredTasks(db)
         self._outbox: SqliteOutboxWrites | None = None
-        self.input_queue = SqliteInputQueue(db)
+        self.input_queue = SqliteInputQueue(db, changes.version_of)
         self.runs = SqliteRunWrites(db, now, changes, self.input_queue, deferred_tasks)
         self.timers = SqliteTimerWrites(db, now, self.input_queue)
         self.tasks = SqliteTaskWrites(db, now, changes, deferred_tasks)

@@ -39,7 +39,7 @@ CHILD_RUNS: Sequence[Rule] = (
         name="child-starts-at-once",
         breaks="A child run waits until something else wakes the executor.",
         symbol="trunkline.executor.driver:RunDriver.work",
-        change=Drop("assignment", 11, of=13),
+        change=Drop("assignment", 12, of=14),
         caught_by=(
             f"{_EXECUTOR}::test_the_loop_is_not_left_to_sleep_while_a_child_has_something_to_take_in",
         ),
@@ -105,7 +105,7 @@ CHILD_RUNS: Sequence[Rule] = (
         name="child-keeps-the-routes-of-agents",
         breaks="A migrating agent is called on a different route in the middle of a run.",
         symbol="trunkline.executor.child_runs:ChildRuns._begin",
-        change=Drop("keyword", 11, of=12),
+        change=Drop("keyword", 11, of=13),
         caught_by=(f"{_EXECUTOR}::test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted",),
     ),
     Rule(

@@ -104,6 +104,15 @@ TRANSITIONS: Sequence[Rule] = (
         ),
     ),
     Rule(
+        name="input-queue-left-over-once",
+        breaks="A result or a start that its own turn did not apply is lost.",
+        symbol="trunkline.stores.sqlite.tables.input_queue:SqliteInputQueue.write_held",
+        change=Drop("call statement", 2, of=3),
+        caught_by=(
+            f"{_INBOX}::test_an_item_that_comes_only_once_waits_in_its_place_if_it_is_not_applied[sqlite]",
+        ),
+    ),
+    Rule(
         name="input-queue-left-over-postgres",
         breaks="An input that its own turn did not apply is lost.",
         symbol="trunkline.stores.postgres.tables.input_queue:_PUT_BACK",

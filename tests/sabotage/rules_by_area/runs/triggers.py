@@ -54,7 +54,7 @@ TRIGGERS: Sequence[Rule] = (
         name="end-of-a-run-starts-what-is-queued",
         breaks="A queued firing waits until the trigger fires again, perhaps for ever.",
         symbol="trunkline.executor.driver:RunDriver.work",
-        change=Change("condition", 7, of=11, becomes="False"),
+        change=Change("condition", 8, of=11, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_queued_firings_start_one_after_the_other_when_runs_end",),
     ),
     Rule(

@@ -101,7 +101,7 @@ API_ACCESS: Sequence[Rule] = (
         name="idempotency-key",
         breaks="A client that repeats a request because it got no answer starts a second run.",
         symbol="trunkline.services.runs.runs:Runs._start",
-        change=Change("keyword", 8, of=21, becomes="None"),
+        change=Change("keyword", 8, of=20, becomes="None"),
         caught_by=(
             "tests/scenarios/api/test_execute.py::test_an_idempotency_key_starts_one_run",
             "tests/scenarios/test_many_runs.py::test_a_key_that_comes_many_times_at_once_starts_one_run",
@@ -147,7 +147,7 @@ API_ACCESS: Sequence[Rule] = (
     Rule(
         name="answer-to-its-question",
         breaks="When two people answer at the same time, the second answers a question that they have not read.",
-        symbol="trunkline.services.runs.runs:Runs._check_question",
+        symbol="trunkline.services.runs.runs:_check_question",
         change=Change("condition", 4, of=4, becomes="it.values[0].left == it.values[1].comparators[0]"),
         caught_by=(
             "tests/scenarios/test_inbox.py::test_an_answer_to_a_question_that_was_answered_is_refused[embedded]",

@@ -24,7 +24,7 @@ def output_of(reading: ParsedResult[PartsMessage]) -> StepOutput:
     last = _last_agent_message(reading.history)
     sources: list[Sequence[PartsHolder]] = [
         reading.artifacts,
-        *([message] for message in (reading.status_message, reading.message, last) if message is not None),
+        *[[message] for message in (reading.status_message, reading.message, last) if message is not None],
     ]
     text, data = text_and_data(_first_text(sources), _first_data(sources))
     response = text_of(last) or text_of(reading.status_message) or text_of(reading.message)
@@ -58,8 +58,8 @@ def _metadata_in(
     messages = (reading.status_message, reading.message, last)
     return [
         reading.metadata,
-        *(message.metadata for message in messages if message is not None),
-        *(artifact.metadata for artifact in reversed(reading.artifacts)),
+        *[message.metadata for message in messages if message is not None],
+        *[artifact.metadata for artifact in reversed(reading.artifacts)],
     ]
 
 

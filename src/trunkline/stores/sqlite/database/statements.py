@@ -76,7 +76,7 @@ def query_many(db: apsw.Connection, sql: str, batch: Sequence[Sequence[Value]]) 
 
 def changes_of_many(db: apsw.Connection, sql: str, batch: Sequence[Sequence[Value]]) -> list[bool]:
     """Runs one statement for every member of a batch; for each, whether it changed a row."""
-    return _after_each(db, sql, batch, lambda: db.changes() > 0)
+    return [changes > 0 for changes in _after_each(db, sql, batch, db.changes)]
 
 
 def inserted_rows(db: apsw.Connection, sql: str, batch: Sequence[Sequence[Value]]) -> list[int | None]:

@@ -237,9 +237,10 @@ class SqliteRunWrites(SqliteWrites):
 
     async def insert(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
         inserted = changes_of_many(self._db, _INSERT_RUN, [new_run_values(run) for run in new_runs])
-        added = [run for run, new in zip(new_runs, inserted, strict=True) if new]
-        self._new_runs.update({run.id: run for run in added})
-        tasks = [values for run in added if (values := new_task_values(run)) is not None]
+        added = {run.id: run for run, new in zip(new_runs, inserted, strict=True) if new}
+        self._new_runs.update(added)
+        self._input_queue.note_new_runs(added)
+        tasks = [values for run in added.values() if (values := new_task_values(run)) is not None]
         if tasks:
             execute_many(self._db, _INSERT_TASK, tasks)
         return [None if new else self._existing_run(run) for run, new in zip(new_runs, inserted, strict=True)]
@@ -281,11 +282,10 @@ class SqliteRunWrites(SqliteWrites):
                 changed_elsewhere.add(state.id)
                 continue
             workflow = state.workflow.definition.name
-            steps.extend(step_values(state.id, step, workflow) for step in transition.changed_steps)
-            events.extend(
-                (state.id, event.seq, event.type, event.at, event.data) for event in transition.events
-            )
-            self._write_timers(transition)
+            steps += [step_values(state.id, step, workflow) for step in transition.changed_steps]
+            events += [(state.id, event.seq, event.type, event.at, event.data) for event in transition.events]
+            if transition.timers or transition.dropped_timers:
+                self._write_timers(transition)
             if (task := task_change_values(state, self._now)) is not None:
                 tasks.append(task)
         if tasks:
@@ -297,6 +297,7 @@ class SqliteRunWrites(SqliteWrites):
             if state.id not in changed_elsewhere:
                 self._input_queue.apply(state.id, state.version, transition.applied)
                 self._changes.statuses[state.id] = (state.status, state.seq)
+                self._changes.versions[state.id] = state.version
                 self._new_runs.pop(state.id, None)
         return changed_elsewhere
 

@@ -41,7 +41,7 @@ class SqliteWorkflowReads(SqliteReads):
             return known
         found = self._read(name_or_id, version)
         if found is not None:
-            self._cache.workflows.put((name_or_id, version), found)
+            self._cache.workflows.put({(name_or_id, version): found})
         return found
 
     def _read(self, name_or_id: str, version: int | None) -> WorkflowVersion | None:
