@@ -140,7 +140,7 @@ async def test_a_card_that_names_localhost_is_refused_with_both_ways_to_approve_
         assert not site.asked("POST")
         assert "not of the same origin" in str(error_of(run)["message"])
         fix = str(error_of(run)["fix"])
-        assert f"allow_card_origin to {local};" in fix
+        assert f"allow_card_origin to {local}." in fix
         assert "endpoint_override" in fix
 
         for approval in ({"allow_card_origin": local}, {"endpoint_override": f"{site.url}/rpc"}):

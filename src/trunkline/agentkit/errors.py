@@ -40,7 +40,7 @@ class RequestTooLarge(RequestError):
     status = 413
 
     def __init__(self, limit: int) -> None:
-        super().__init__(INVALID_REQUEST, f"The request has more than {limit:,} bytes, which is the most")
+        super().__init__(INVALID_REQUEST, f"The request is larger than the limit of {limit:,} bytes")
 
 
 class TooManyTasks(RequestError):

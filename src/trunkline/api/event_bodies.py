@@ -33,12 +33,12 @@ class EventRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     type: Annotated[
         str,
         msgspec.Meta(
-            min_length=1, max_length=255, description="What has happened.", examples=["payment.received"]
+            min_length=1, max_length=255, description="Type of the event.", examples=["payment.received"]
         ),
     ]
     key: (
         Annotated[
-            str | int | None, msgspec.Meta(description="What it has happened to.", examples=["order-42"])
+            str | int | None, msgspec.Meta(description="What the event is about.", examples=["order-42"])
         ]
         | msgspec.UnsetType
     ) = msgspec.UNSET
@@ -49,7 +49,7 @@ class EventRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             msgspec.Meta(
                 min_length=1,
                 max_length=255,
-                description="An event with the same source and id counts once. Default: a new id.",
+                description="Identifies the event of its source: a repeated event changes nothing. Default: a new id.",
             ),
         ]
         | None
@@ -57,7 +57,9 @@ class EventRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     source: (
         Annotated[
             str,
-            msgspec.Meta(min_length=1, max_length=255, description="Who has sent it. Default: `trunkline`."),
+            msgspec.Meta(
+                min_length=1, max_length=255, description="Sender of the event. Default: `trunkline`."
+            ),
         ]
         | None
     ) = None

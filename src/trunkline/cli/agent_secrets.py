@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
-from trunkline.cli.inputs import secret_from_env, secret_from_file
+from trunkline.cli.inputs import Choice, secret_from_env, secret_from_file
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject
 
-AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "signed", "mtls"]
+AuthType = Annotated[
+    Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "signed", "mtls"], Choice
+]
 API_KEY_HEADER = "X-API-Key"
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 

@@ -36,9 +36,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("runs:app", "Find, inspect and control runs."),
     "inbox": ("inbox:app", "List and answer steps that wait for a person."),
     "apply": ("apply:apply", "Apply agents, workflows and triggers from files and folders."),
-    "events": ("events:app", "Send events to waiting steps, and list those that arrived."),
+    "events": ("events:app", "Send events to waiting steps, and list events."),
     "workflows": ("workflows:app", "Save, validate and show workflows."),
-    "triggers": ("triggers:app", "Save, show, pause and fire triggers: what starts runs by itself."),
+    "triggers": ("triggers:app", "Save, show, pause and fire triggers, which start runs automatically."),
     "agents": ("agents:app", "Register, check and migrate agents."),
     "secrets": ("secrets:app", "Set, list and delete secrets that workflows use by name."),
     "dead-letters": (

@@ -1,5 +1,5 @@
 """
-The data in arguments: `-i key=value`, files, and secrets.
+The data in arguments: `-i key=value`, files, secrets, and choices.
 
 A secret is never an argument, because every process on the machine can read the command line: it comes from an
 environment variable or a file.
@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast, get_args, get_origin
+
+from cyclopts import Parameter, Token
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
@@ -23,6 +25,27 @@ if TYPE_CHECKING:
 # What people write for stdin, and what it is called where a file's name is shown.
 HYPHEN = "-"
 STDIN = "/dev/stdin"
+
+
+def in_any_case(type_: object, tokens: Sequence[Token]) -> str | list[str]:
+    """A converter of `Literal`, or of a list of them: `WARNING` means the choice `warning`, as in a variable."""
+    is_list = get_origin(type_) is list
+    choices = [str(choice) for choice in get_args(get_args(type_)[0] if is_list else type_)]
+    by_folded = {choice.casefold(): choice for choice in choices}
+    chosen: list[str] = []
+    for token in tokens:
+        found = by_folded.get(token.value.casefold())
+        if found is None:
+            shown = ", ".join(f'"{choice}"' for choice in choices)
+            problem = f'"{token.value}" is not one of: {shown}.'
+            # The parser names the option only if it has a single value.
+            raise ValueError(problem if len(tokens) == 1 else f"Invalid value for {token.keyword}: {problem}")
+        chosen.append(found)
+    return chosen if is_list else chosen[0]
+
+
+# Marks a parameter that takes one of a few words.
+Choice = Parameter(converter=in_any_case)
 
 
 def parse_value(text: str) -> Json:

@@ -34,14 +34,18 @@ def at_least_one(_type: object, value: object) -> None:
 
 
 def read_duration(_type: object, tokens: Sequence[Token]) -> timedelta:
-    """A converter: the form of durations is the same in flags, settings and workflows."""
+    """
+    A converter: the form of durations is the same in flags, settings and workflows.
+
+    The parser puts the name of the option before the errors.
+    """
     (token,) = tokens
     try:
         duration = parse_duration(token.value)
     except ValueError as error:
-        raise ValueError(f"Invalid value for {token.keyword}: {error}.") from error
+        raise ValueError(f"{error}.") from error
     if not duration:
-        raise ValueError(f"Invalid value for {token.keyword}: it must be greater than zero.")
+        raise ValueError("it must be greater than zero.")
     return duration
 
 
@@ -87,6 +91,7 @@ TextAnswer = Annotated[
 DataAnswer = Annotated[
     str | None, Parameter(metavar="JSON", help="Answer as JSON. @FILE reads it from a file.")
 ]
+JsonText = Annotated[str | None, Parameter(metavar="JSON")]
 PartsAnswer = Annotated[
     str | None,
     Parameter(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 
+from trunkline.cli.inputs import Choice
 from trunkline.cli.lazy_imports import lazy_module
 
 if TYPE_CHECKING:
@@ -17,26 +17,14 @@ else:
     settings = lazy_module("trunkline.settings")
 
 
-def _ignore_case(type_: object, tokens: Sequence[Token]) -> str:
-    """`WARNING` means the choice `warning`, as in a variable."""
-    by_folded = {str(choice).casefold(): str(choice) for choice in get_args(type_)}
-    (token,) = tokens
-    chosen = by_folded.get(token.value.casefold())
-    if chosen is None:
-        choices = ", ".join(f'"{choice}"' for choice in by_folded.values())
-        raise ValueError(f'Invalid value "{token.value}" for {token.keyword}. Choose from: {choices}.')
-    return chosen
-
-
 DurationText = Annotated[str | None, Parameter(metavar="DURATION")]
 Folder = Annotated[str | None, Parameter(metavar="FOLDER")]
 File = Annotated[str | None, Parameter(metavar="FILE")]
 Url = Annotated[str | None, Parameter(metavar="URL")]
-_InAnyCase = Parameter(converter=_ignore_case)
-LogLevel = Annotated[Literal["debug", "info", "warning", "error"] | None, _InAnyCase]
-LogFormat = Annotated[Literal["auto", "json", "console"] | None, _InAnyCase]
-SecurityProtocol = Annotated[Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] | None, _InAnyCase]
-SaslMechanism = Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None, _InAnyCase]
+LogLevel = Annotated[Literal["debug", "info", "warning", "error"] | None, Choice]
+LogFormat = Annotated[Literal["auto", "json", "console"] | None, Choice]
+SecurityProtocol = Annotated[Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] | None, Choice]
+SaslMechanism = Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None, Choice]
 
 
 @Parameter(name="*")

@@ -244,11 +244,11 @@ class _TriggerTurn:
             self._waiting += 1
             self._note("queued", instant, None)
         else:
-            self._note("skipped", instant, f"{MAX_QUEUED} firings are queued already (overlap: queue).")
+            self._note("skipped", instant, f"{MAX_QUEUED} firings are already queued (overlap: queue).")
 
     def _supersede(self, instant: Instant, last: Instant, running: Sequence[RunId]) -> None:
         if instant != last:
-            self._note("skipped", instant, "A later firing was due, too (overlap: cancel_previous).")
+            self._note("skipped", instant, "A later firing is due as well (overlap: cancel_previous).")
             return
         cancel = encode_input(CancelRequested())
         self.cancels += [QueuedInput(run_id, "cancel", cancel) for run_id in running]

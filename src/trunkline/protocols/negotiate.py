@@ -405,7 +405,7 @@ def _unapproved_endpoint(agent_url: str, endpoint: str, fetch: CardFetch) -> Unc
     reason = check_url(endpoint)
     if reason is not None:
         return UnclearDialect(
-            reason=f"{named}, whose origin is not known, for it cannot be called: {reason}",
+            reason=f"{named}, which cannot be called: {reason}",
             fix="Correct the card, or set the agent's endpoint_override to the address to send to.",
         )
     local = (
@@ -416,6 +416,6 @@ def _unapproved_endpoint(agent_url: str, endpoint: str, fetch: CardFetch) -> Unc
     return UnclearDialect(
         reason=f"{named}, which is not of the same origin as the agent's url {agent_url}{local}. "
         "The agent's credentials are not sent there",
-        fix=f"If that address is right, set the agent's allow_card_origin to {origin_of(endpoint)}; if another is, "
-        f"set its endpoint_override to that, for instance to {agent_url}; or correct the card.",
+        fix=f"If that address is right, set the agent's allow_card_origin to {origin_of(endpoint)}. If another address "
+        f"is right, such as {agent_url}, set the agent's endpoint_override to it. Otherwise correct the card.",
     )

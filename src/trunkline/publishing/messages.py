@@ -105,7 +105,7 @@ def read_message(params: JsonObject, *, publication: str, caller: str, version: 
     if message_id is None:
         raise invalid_params("message.messageId is required")
     if field_of(fields, "role") not in _USER_ROLES:
-        raise invalid_params("message.role must be that of a user")
+        raise invalid_params("message.role must be ROLE_USER (user in 0.3)")
     context = text_field(fields, "contextId", MAX_CONTEXT_CHARACTERS)
     message = CallerMessage(
         message_id=message_id,
@@ -237,7 +237,5 @@ def message_json(message: CallerMessage, task_id: str) -> JsonObject:
 def continued(message: CallerMessage, context_id: str) -> CallerMessage:
     """A message that continues a task: it is in the task's context, and may name no other."""
     if message.chose_context and message.context_id != context_id:
-        raise A2AError(
-            ErrorKind.INVALID_PARAMS, "The task belongs to another context than message.contextId names."
-        )
+        raise A2AError(ErrorKind.INVALID_PARAMS, "message.contextId is not the context of the task.")
     return msgspec.structs.replace(message, context_id=context_id)

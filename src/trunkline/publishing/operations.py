@@ -115,7 +115,7 @@ class PublishedOperations:
             if once and not exc.findings:
                 raise A2AError(
                     ErrorKind.INVALID_PARAMS,
-                    "A message with this messageId and another content has started a task before.",
+                    "A message with this messageId but different content has already started a task.",
                 ) from exc
             raise
         return started.run_id

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from cyclopts import App
+from docstring_parser import parse
 from tests.unit.cli.scripted_server import ScriptedServer, run
 
 from trunkline.cli.app import build_app, load_commands, run_command_line
 from trunkline.errors import ConfigurationError
+from trunkline.jsontypes import JsonObject
 from trunkline.settings import Settings, load_settings
 
 AGENT = {"name": "a", "url": "http://a", "dialect": None, "auth_type": "none"}
@@ -32,6 +35,7 @@ DURATIONS = (
     ["agents", "try", "a", "--text", "hi", "--timeout"],
     ["agents", "check", "http://127.0.0.1:9", "--timeout"],
     ["agents", "migrate", "canary", "a", "--percent", "5", "--slowest"],
+    ["keys", "create", "a", "--role", "viewer", "--expires-in"],
 )
 
 
@@ -76,6 +80,57 @@ def test_an_answer_has_the_same_options_in_both_places(by_name: dict[str, App]) 
         assert str(shown["--parts"]).startswith("JSON file with a list of message parts")
 
 
+def test_help_shows_what_a_command_says_about_its_options(by_name: dict[str, App]) -> None:
+    described = 0
+    for name, command in by_name.items():
+        if command.default_command is None:
+            continue
+        arguments = command.assemble_argument_collection(parse_docstring=True)
+        shown = {argument.field_info.name: argument.parameter.help for argument in arguments}
+        for parameter in parse(inspect.getdoc(command.default_command) or "").params:
+            assert shown[parameter.arg_name] == parameter.description, f"{name} {parameter.arg_name}"
+            described += 1
+        assert all(argument.parameter.help for argument in arguments if argument.show), name
+    assert described > 100
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["runs", "list", "--status", "running", "--status", "Waiting"],
+        ["inbox", "list", "--kind", "INPUT"],
+        ["agents", "create", "a", "http://a", "--transport", "HTTPS", "--resend", "Never"],
+        ["agents", "create", "a", "http://a", "--auth-type", "NONE"],
+        ["runs", "resolve", "r1", "a", "--outcome", "Failed"],
+        ["runs", "resolve", "r1", "a", "FAILED"],
+        ["audit", "--kind", "Trigger"],
+    ],
+    ids=" ".join,
+)
+def test_a_choice_ignores_case(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    page: JsonObject = {"items": [], "next_cursor": None}
+    server.on("GET /api/v1/runs?status=RUNNING&status=WAITING&limit=50", page)
+    server.on("GET /api/v1/inbox?kind=input&limit=1000", page)
+    server.on("GET /api/v1/audit?kind=trigger&limit=50", page)
+    server.on("POST /api/v1/agents", AGENT, status=201)
+    server.on("POST /api/v1/runs/r1/steps/a/resolve", RUN, status=202)
+    code, _, err = run(capsys, server, *command)
+    assert (code, len(server.seen)) == (0, 1), err
+
+
+def test_another_word_is_refused_with_the_choices(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, server, "inbox", "list", "--kind", "all")
+    assert (code, server.seen) == (2, [])
+    assert err.startswith('error: Invalid value for --kind: "all" is not one of: "input", "auth", "outcome".')
+    code, _, err = run(capsys, server, "runs", "list", "--status", "failed", "--status", "ended")
+    assert code == 2
+    assert err.startswith('error: Invalid value for --status: "ended" is not one of: "PENDING", ')
+
+
 def test_a_list_of_nothing_is_refused(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, server, "agents", "list", "--limit", "0")
     assert (code, server.seen) == (2, [])
@@ -96,7 +151,7 @@ def test_a_duration_needs_a_unit_everywhere(
 ) -> None:
     code, _, err = run(capsys, server, *command, written)
     assert (code, server.seen) == (2, [])
-    assert f"Invalid value for {command[-1]}: {said}" in err
+    assert err.startswith(f"error: Invalid value for {command[-1]}: {said}")
 
 
 @pytest.mark.parametrize(("command", "maximum"), [("try", "1m"), ("check", "10m")])
@@ -183,6 +238,20 @@ def test_the_older_forms_of_options_still_work(
     assert older == newer
     assert isinstance(newer, dict)
     assert (newer["limits"], newer["why"]) == ({"slowest_ms": 1500}, "try")
+
+
+def test_a_period_has_the_same_options_everywhere(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.on("POST /api/v1/triggers/nightly/backfill", {"items": []}, status=202)
+    backfill = ("triggers", "backfill", "nightly")
+    first, last = "2026-03-01T00:00:00Z", "2026-03-08T00:00:00Z"
+    assert run(capsys, server, *backfill, "--since", first, "--until", last)[0] == 0
+    assert run(capsys, server, *backfill, "--from", first, "--to", last)[0] == 0
+    assert [seen.json for seen in server.seen] == [{"from": first, "to": last}] * 2
+    code, _, err = run(capsys, server, *backfill, "--since", first)
+    assert code == 2
+    assert "fix: trunkline triggers backfill nightly --since TIME --until TIME" in err
 
 
 MIGRATION = {

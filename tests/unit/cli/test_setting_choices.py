@@ -67,4 +67,5 @@ def test_another_word_is_refused_with_the_choices() -> None:
 def test_another_word_as_a_flag_is_refused_with_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["up", "--log-level", "LOUD"]) == 2
     error = capsys.readouterr().err
-    assert 'Invalid value "LOUD" for --log-level. Choose from: "debug", "info", "warning", "error".' in error
+    choices = '"debug", "info", "warning", "error"'
+    assert error.splitlines()[0] == f'error: Invalid value for --log-level: "LOUD" is not one of: {choices}.'

@@ -217,7 +217,7 @@ def test_a_broken_card_decides_nothing() -> None:
 def test_a_card_may_not_send_us_to_another_origin(url: str) -> None:
     found = with_card(CARD | {"url": url})
     assert isinstance(found, UnclearDialect)
-    assert "origin" in found.reason
+    assert "origin" in found.reason or "cannot be called" in found.reason
     assert "endpoint_override" in found.fix
 
 
@@ -225,8 +225,8 @@ def test_both_ways_to_approve_another_origin_are_named() -> None:
     found = with_card(CARD | {"url": "https://cards.example/rpc"})
     assert isinstance(found, UnclearDialect)
     assert "The agent's credentials are not sent there" in found.reason
-    assert "allow_card_origin to https://cards.example;" in found.fix
-    assert f"endpoint_override to that, for instance to {AGENT};" in found.fix
+    assert "allow_card_origin to https://cards.example." in found.fix
+    assert f"such as {AGENT}, set the agent's endpoint_override to it." in found.fix
 
 
 @pytest.mark.parametrize("host", ["localhost:9999", "127.0.0.1", "0.0.0.0", "[::1]:80"])

@@ -1289,7 +1289,7 @@ export interface paths {
          * Create a trigger, as YAML or JSON
          * @description Create a trigger, as YAML or JSON.
          *
-         *     It starts runs of a workflow by a schedule. The workflow must exist.
+         *     A trigger starts runs of a workflow by schedule or webhook. The workflow must exist.
          */
         post: operations["create_trigger"];
         delete?: never;
@@ -1341,7 +1341,7 @@ export interface paths {
          * Start a run for each scheduled time of a past period
          * @description Start a run for each scheduled time of a past period.
          *
-         *     A time that has started a run before starts no second one, so you can repeat the request.
+         *     A time that has already started a run does not start another one, so you can repeat the request.
          */
         post: operations["backfill_trigger"];
         delete?: never;
@@ -1363,7 +1363,7 @@ export interface paths {
          * Start a run of a trigger's workflow now
          * @description Start a run of a trigger's workflow now.
          *
-         *     This works for a paused trigger, too, and does not change when the trigger fires next.
+         *     Also fires a paused trigger. The next scheduled firing stays the same.
          */
         post: operations["fire_trigger"];
         delete?: never;
@@ -1380,8 +1380,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the firings of a trigger, newest first: what each started, or why not
-         * @description List the firings of a trigger, newest first: what each started, or why not.
+         * List the firings of a trigger, newest first, each with its run or the reason why it started none
+         * @description List the firings of a trigger, newest first, each with its run or the reason why it started none.
          */
         get: operations["list_firings"];
         put?: never;
@@ -1403,7 +1403,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a trigger
-         * @description Pause a trigger. Firings that are scheduled meanwhile are left out.
+         * @description Pause a trigger. It skips the firings that are scheduled while it is paused.
          */
         post: operations["pause_trigger"];
         delete?: never;
@@ -2224,18 +2224,18 @@ export interface components {
         BackfillRequest: {
             /**
              * Format: date-time
-             * @description The first time, with an offset.
+             * @description Start of the period, with an offset.
              */
             from: string;
             /**
              * Format: date-time
-             * @description The end of the period, which does not belong to it. Times after now are left out. The period can have at most 1,000 firings.
+             * @description End of the period. A scheduled time at exactly this instant, or in the future, is not included. The period can have at most 1,000 firings.
              */
             to: string;
         };
         /** BackfilledRun */
         BackfilledRun: {
-            /** @description False: this time had started the run before. */
+            /** @description False if this scheduled time had already started the run. */
             created: boolean;
             run_id: string;
             /**
@@ -2757,14 +2757,14 @@ export interface components {
             /** @default null */
             id: string | null;
             /**
-             * @description What it has happened to.
+             * @description What the event is about.
              * @example order-42
              */
             key?: string | number | null;
             /** @default null */
             source: string | null;
             /**
-             * @description What has happened.
+             * @description Type of the event.
              * @example payment.received
              */
             type: string;
@@ -2818,7 +2818,7 @@ export interface components {
         };
         /** FireRequest */
         FireRequest: {
-            /** @description The run input, in place of the one that the trigger creates. */
+            /** @description The run input, instead of the one that the trigger creates. */
             input?: components["schemas"]["JsonValue"];
         };
         /**
@@ -2834,11 +2834,11 @@ export interface components {
             at: string;
             /** @enum {string} */
             outcome: "failed" | "filtered" | "missed" | "queued" | "skipped" | "started";
-            /** @description Why it started no run. */
+            /** @description Why the firing started no run. */
             reason: string | null;
-            /** @description The run that it started. */
+            /** @description The run that the firing started. */
             run_id: string | null;
-            /** @description Null: a person fired it. */
+            /** @description Null if a person or a webhook fired the trigger. */
             scheduled_at: string | null;
         };
         /** FiringPage */
@@ -3670,12 +3670,12 @@ export interface components {
         Schedule: {
             at?: string[];
             /**
-             * @description Which firings are made up for that were missed while no executor ran.
+             * @description Which of the firings that were missed while no executor was running still start.
              * @enum {string}
              */
             catch_up: "all" | "last" | "none";
             /**
-             * @description How long after its time a missed firing is made up for.
+             * @description Maximum age of a missed firing that still starts.
              * @example 15m
              */
             catch_up_window: string;
@@ -3694,7 +3694,7 @@ export interface components {
              */
             jitter?: string;
             /**
-             * @description What happens to a firing while the run of an earlier one goes on.
+             * @description What happens to a firing if the run of an earlier one has not ended.
              * @enum {string}
              */
             overlap: "allow" | "cancel_previous" | "queue" | "skip";
@@ -3704,12 +3704,12 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             start?: string;
-            /** @description Name of a time zone, in which `cron` and times without an offset are read. */
+            /** @description Time zone of `cron` and of times without an offset, such as `Europe/Berlin`. */
             timezone: string;
         };
         /** SchedulePreview */
         SchedulePreview: {
-            /** @description The next scheduled times, ten at most. */
+            /** @description Up to ten of the next scheduled times. */
             firings: string[];
         };
         /**
@@ -3723,13 +3723,13 @@ export interface components {
              */
             at?: string[] | string;
             /**
-             * @description Which firings are made up for that were missed while no executor ran.
+             * @description Which of the firings that were missed while no executor was running still start.
              * @default last
              * @enum {string}
              */
             catch_up: "all" | "last" | "none";
             /**
-             * @description How long after its time a missed firing is made up for.
+             * @description Maximum age of a missed firing that still starts.
              * @default 1d
              * @example 15m
              */
@@ -3742,7 +3742,7 @@ export interface components {
             /** @description Nothing fires at this time or later. */
             end?: string;
             /**
-             * @description Counted from `start`, or from 1970.
+             * @description Counted from `start`, or from the start of 1970 in UTC.
              * @example 15m
              */
             every?: string;
@@ -3752,7 +3752,7 @@ export interface components {
              */
             jitter?: string;
             /**
-             * @description What happens to a firing while the run of an earlier one goes on.
+             * @description What happens to a firing if the run of an earlier one has not ended.
              * @default skip
              * @enum {string}
              */
@@ -3760,7 +3760,7 @@ export interface components {
             /** @description Nothing fires before this time. */
             start?: string;
             /**
-             * @description Name of a time zone, in which `cron` and times without an offset are read.
+             * @description Time zone of `cron` and of times without an offset, such as `Europe/Berlin`.
              * @default UTC
              */
             timezone: string;
@@ -3947,9 +3947,9 @@ export interface components {
             /** @description Template of the run input. */
             input: components["schemas"]["JsonValue"];
             name: string;
-            /** @description When it is scheduled to fire next. Null if it is paused or its schedule is over. */
+            /** @description Scheduled time of the next firing. Null if the trigger is paused, or its schedule has ended. */
             next_at: string | null;
-            /** @description The next scheduled times, ten at most. */
+            /** @description Up to ten of the next scheduled times. */
             next_firings: string[];
             schedule?: components["schemas"]["Schedule"];
             /**
@@ -3958,7 +3958,7 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             updated_at: string;
-            /** @description Version of the workflow. Null: the latest. */
+            /** @description Version of the workflow. Null means the latest. */
             version: number | null;
             webhook?: components["schemas"]["Webhook"];
             workflow: string;
@@ -3973,14 +3973,14 @@ export interface components {
         TriggerRequest: {
             description?: string;
             /**
-             * @description False: it is paused.
+             * @description False if the trigger is paused.
              * @default true
              */
             enabled: boolean;
             /** @description Template of the run input. Expressions read `trigger.name`, `trigger.scheduled_at` and `trigger.fired_at`, and for a webhook `request` (`headers`, `query`, `body`). Defaults to `{}`. */
             input?: components["schemas"]["JsonValue"];
             /**
-             * @description Tells a trigger from other files.
+             * @description Marks a file as a trigger for `trunkline apply`.
              * @enum {string}
              */
             kind?: "trigger";
@@ -4011,7 +4011,7 @@ export interface components {
             /** @description Template of the run input. */
             input: components["schemas"]["JsonValue"];
             name: string;
-            /** @description When it is scheduled to fire next. Null if it is paused or its schedule is over. */
+            /** @description Scheduled time of the next firing. Null if the trigger is paused, or its schedule has ended. */
             next_at: string | null;
             schedule?: components["schemas"]["Schedule"];
             /**
@@ -4020,7 +4020,7 @@ export interface components {
              * @example 2026-03-01T12:00:00.123456Z
              */
             updated_at: string;
-            /** @description Version of the workflow. Null: the latest. */
+            /** @description Version of the workflow. Null means the latest. */
             version: number | null;
             webhook?: components["schemas"]["Webhook"];
             workflow: string;
@@ -4038,7 +4038,7 @@ export interface components {
             /** @description Header of `hmac` (default `X-Signature`) and `api-key` (default `X-API-Key`). */
             header?: string;
             /**
-             * @description How a delivery is signed. `none`: knowing the URL is enough.
+             * @description How deliveries are signed. `none`: anyone who knows the URL can send one.
              * @enum {string}
              */
             scheme: "api-key" | "github" | "hmac" | "none" | "slack" | "standard-webhooks" | "stripe";
@@ -4073,7 +4073,7 @@ export interface components {
             rate: string;
             /** @enum {string} */
             respond: "output" | "run";
-            /** @description Where deliveries are sent: an absolute URL if `public_url` is set, otherwise a path. Null for a viewer, because it can start runs. */
+            /** @description The address for deliveries: an absolute URL if `public_url` is set, otherwise a path. Null for viewers, because this address can start runs. */
             url: string | null;
             verify: components["schemas"]["Verify"];
             /** @example 15m */
@@ -4094,20 +4094,20 @@ export interface components {
             /** @default 1048576 */
             max_body_bytes: number;
             /**
-             * @description Accepted deliveries per second, minute or hour.
+             * @description Maximum number of deliveries per second, minute or hour.
              * @default 600/m
              * @example 600/m
              */
             rate: string;
             /**
-             * @description Answer with the run at once, or with its output.
+             * @description `run`: answer immediately with the run. `output`: wait for its output.
              * @default run
              * @enum {string}
              */
             respond: "output" | "run";
             verify: components["schemas"]["VerifyRequest"];
             /**
-             * @description How long the answer waits for the output.
+             * @description How long `output` waits.
              * @default 30s
              * @example 15m
              */

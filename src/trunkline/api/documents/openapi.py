@@ -35,7 +35,7 @@ TAGS: list[Json] = [
     {"name": "agents", "description": "The agents that workflows can call."},
     {"name": "migration", "description": "Migrations of agents to another protocol or address."},
     {"name": "workflows", "description": "Workflow definitions, saved as immutable versions."},
-    {"name": "triggers", "description": "What starts runs by itself: schedules and webhooks."},
+    {"name": "triggers", "description": "Triggers, which start runs by schedule or webhook."},
     {"name": "runs", "description": "Executions of workflows: start, read, watch and control them."},
     {
         "name": "secrets",

@@ -36,10 +36,12 @@ _Cron = Annotated[
         examples=["0 9 * * MON-FRI"],
     ),
 ]
-_ZONE = Meta(description="Name of a time zone, in which `cron` and times without an offset are read.")
-_OVERLAP = Meta(description="What happens to a firing while the run of an earlier one goes on.")
-_CATCH_UP = Meta(description="Which firings are made up for that were missed while no executor ran.")
-_WINDOW = Meta(description="How long after its time a missed firing is made up for.")
+_ZONE = Meta(description="Time zone of `cron` and of times without an offset, such as `Europe/Berlin`.")
+_OVERLAP = Meta(description="What happens to a firing if the run of an earlier one has not ended.")
+_CATCH_UP = Meta(
+    description="Which of the firings that were missed while no executor was running still start."
+)
+_WINDOW = Meta(description="Maximum age of a missed firing that still starts.")
 _JITTER = Meta(description="Each firing starts up to this much later than scheduled.")
 
 
@@ -50,7 +52,10 @@ class ScheduleRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Exactly one of `cron`, `every` and `at`."""
 
     cron: _Cron | UnsetType = UNSET
-    every: Annotated[_Duration, Meta(description="Counted from `start`, or from 1970.")] | UnsetType = UNSET
+    every: (
+        Annotated[_Duration, Meta(description="Counted from `start`, or from the start of 1970 in UTC.")]
+        | UnsetType
+    ) = UNSET
     at: (
         Annotated[
             list[str] | str,
@@ -72,7 +77,7 @@ class ScheduleRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 class VerifyRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     scheme: Annotated[
-        Scheme, Meta(description="How a delivery is signed. `none`: knowing the URL is enough.")
+        Scheme, Meta(description="How deliveries are signed. `none`: anyone who knows the URL can send one.")
     ]
     secret: (
         Annotated[str | list[str], Meta(description="Name of the secret, or two names during a rotation.")]
@@ -103,10 +108,12 @@ class WebhookRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
-    respond: Annotated[Respond, Meta(description="Answer with the run at once, or with its output.")] = "run"
-    wait: Annotated[_Duration, Meta(description="How long the answer waits for the output.")] = "30s"
+    respond: Annotated[
+        Respond, Meta(description="`run`: answer immediately with the run. `output`: wait for its output.")
+    ] = "run"
+    wait: Annotated[_Duration, Meta(description="How long `output` waits.")] = "30s"
     rate: Annotated[
-        str, Meta(description="Accepted deliveries per second, minute or hour.", examples=["600/m"])
+        str, Meta(description="Maximum number of deliveries per second, minute or hour.", examples=["600/m"])
     ] = "600/m"
     max_body_bytes: Annotated[int, Meta(ge=1, le=MAX_BODY_BYTES)] = DEFAULT_BODY_BYTES
 
@@ -116,9 +123,10 @@ class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     workflow: Annotated[str, Meta(description="Name of the workflow that it starts.")]
     schedule: Annotated[ScheduleRequest, Meta(description="Either this or `webhook`.")] | UnsetType = UNSET
     webhook: Annotated[WebhookRequest, Meta(description="Either this or `schedule`.")] | UnsetType = UNSET
-    kind: Annotated[Literal["trigger"], Meta(description="Tells a trigger from other files.")] | UnsetType = (
-        UNSET
-    )
+    kind: (
+        Annotated[Literal["trigger"], Meta(description="Marks a file as a trigger for `trunkline apply`.")]
+        | UnsetType
+    ) = UNSET
     description: str | UnsetType = UNSET
     version: (
         Annotated[int, Meta(ge=1, description="Version of the workflow. Defaults to the latest.")] | UnsetType
@@ -133,24 +141,24 @@ class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
-    enabled: Annotated[bool, Meta(description="False: it is paused.")] = True
+    enabled: Annotated[bool, Meta(description="False if the trigger is paused.")] = True
 
 
 class FireRequest(msgspec.Struct, forbid_unknown_fields=True):
     input: (
-        Annotated[JsonValue, Meta(description="The run input, in place of the one that the trigger creates.")]
+        Annotated[JsonValue, Meta(description="The run input, instead of the one that the trigger creates.")]
         | UnsetType
     ) = UNSET
 
 
 class BackfillRequest(msgspec.Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
-    from_: Annotated[datetime, Meta(tz=True, description="The first time, with an offset.")]
+    from_: Annotated[datetime, Meta(tz=True, description="Start of the period, with an offset.")]
     to: Annotated[
         datetime,
         Meta(
             tz=True,
-            description="The end of the period, which does not belong to it. Times after now are left out. The period "
-            f"can have at most {MAX_BACKFILLED:,} firings.",
+            description="End of the period. A scheduled time at exactly this instant, or in the future, is not "
+            f"included. The period can have at most {MAX_BACKFILLED:,} firings.",
         ),
     ]
 
@@ -181,8 +189,8 @@ class WebhookResource(TypedDict):
     url: Annotated[
         str | None,
         Meta(
-            description="Where deliveries are sent: an absolute URL if `public_url` is set, otherwise a path. Null "
-            "for a viewer, because it can start runs."
+            description="The address for deliveries: an absolute URL if `public_url` is set, otherwise a path. "
+            "Null for viewers, because this address can start runs."
         ),
     ]
     verify: VerifyResource
@@ -206,21 +214,23 @@ class TriggerSummary(TypedDict):
     name: str
     description: NotRequired[str]
     workflow: str
-    version: Annotated[int | None, Meta(description="Version of the workflow. Null: the latest.")]
+    version: Annotated[int | None, Meta(description="Version of the workflow. Null means the latest.")]
     input: Annotated[JsonValue, Meta(description="Template of the run input.")]
     enabled: bool
     schedule: NotRequired[ScheduleResource]
     webhook: NotRequired[WebhookResource]
     next_at: Annotated[
         Timestamp | None,
-        Meta(description="When it is scheduled to fire next. Null if it is paused or its schedule is over."),
+        Meta(
+            description="Scheduled time of the next firing. Null if the trigger is paused, or its schedule has ended."
+        ),
     ]
     created_at: Timestamp
     updated_at: Timestamp
 
 
 class TriggerResource(TriggerSummary):
-    next_firings: Annotated[Sequence[Timestamp], Meta(description="The next scheduled times, ten at most.")]
+    next_firings: Annotated[Sequence[Timestamp], Meta(description="Up to ten of the next scheduled times.")]
 
 
 class TriggerPage(TypedDict):
@@ -232,10 +242,12 @@ class FiringResource(TypedDict):
     """An entry of the history of a trigger."""
 
     at: Timestamp
-    scheduled_at: Annotated[Timestamp | None, Meta(description="Null: a person fired it.")]
+    scheduled_at: Annotated[
+        Timestamp | None, Meta(description="Null if a person or a webhook fired the trigger.")
+    ]
     outcome: FiringOutcome
-    run_id: Annotated[str | None, Meta(description="The run that it started.")]
-    reason: Annotated[str | None, Meta(description="Why it started no run.")]
+    run_id: Annotated[str | None, Meta(description="The run that the firing started.")]
+    reason: Annotated[str | None, Meta(description="Why the firing started no run.")]
 
 
 class FiringPage(TypedDict):
@@ -244,13 +256,13 @@ class FiringPage(TypedDict):
 
 
 class SchedulePreview(TypedDict):
-    firings: Annotated[Sequence[Timestamp], Meta(description="The next scheduled times, ten at most.")]
+    firings: Annotated[Sequence[Timestamp], Meta(description="Up to ten of the next scheduled times.")]
 
 
 class BackfilledRunResource(TypedDict):
     scheduled_at: Timestamp
     run_id: str
-    created: Annotated[bool, Meta(description="False: this time had started the run before.")]
+    created: Annotated[bool, Meta(description="False if this scheduled time had already started the run.")]
 
 
 class Backfill(TypedDict):

@@ -6,11 +6,12 @@ import json
 import time
 from collections import deque
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from trunkline.cli.client import RECONNECT_PAUSE_SECONDS, RECONNECT_SECONDS, Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, ServerUnreachable
+from trunkline.cli.inputs import Choice
 from trunkline.cli.options import HERE, Cursor, Flag, Limit, Server, Time
 from trunkline.cli.rendering.output import (
     harmless,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from trunkline.api.resources.system import AuditEntryResource
     from trunkline.jsontypes import Json
 
-Kind = Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger"]
+Kind = Annotated[
+    Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger"], Choice
+]
 # Entries of different processes can appear in another order than their times, by at most this.
 _OVERLAP = timedelta(minutes=1)
 # More than are written in that time, except by a very busy system, whose entries then come twice after an interruption.

@@ -1,4 +1,4 @@
-"""`trunkline events`: send events to waiting steps, and read those that have arrived."""
+"""`trunkline events`: send events to waiting steps, and list the events that arrived."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.inputs import given_json, run_input
-from trunkline.cli.options import HERE, Cursor, DataAnswer, InputPairs, LimitOrAll, Server
+from trunkline.cli.options import HERE, Cursor, InputPairs, JsonText, LimitOrAll, Server
 from trunkline.cli.rendering.output import (
     note,
     note_next_page,
@@ -22,7 +22,7 @@ from trunkline.cli.rendering.output import (
 if TYPE_CHECKING:
     from trunkline.jsontypes import JsonObject
 
-app = App(name="events", help="Send events to waiting steps, and list those that arrived.", version_flags=[])
+app = App(name="events", help="Send events to waiting steps, and list events.", version_flags=[])
 
 
 @app.command(name="send")
@@ -32,7 +32,7 @@ def send(
     *,
     key: str | None = None,
     field: Annotated[InputPairs, Parameter(name=("--input", "-i"))] = (),
-    data: DataAnswer = None,
+    data: JsonText = None,
     id_: Annotated[str | None, Parameter(name="--id")] = None,
     source: str | None = None,
     server: Server = HERE,
@@ -49,11 +49,11 @@ def send(
     field
         Field of the data as key=value. Can be repeated. Values that are JSON are read as JSON. key=@FILE reads a file.
     data
-        The whole data as JSON. @FILE reads it from a file.
+        The whole data, as JSON. @FILE reads it from a file.
     id_
         ID of the event. Default: a new one.
     source
-        Who sends the event. Default: trunkline.
+        Name of the sender. Default: trunkline.
     """
     event: JsonObject = {"type": type_}
     if data is not None:
@@ -82,16 +82,16 @@ def list_events(
     server: Server = HERE,
 ) -> int:
     """
-    List events that arrived, newest first.
+    List events and signals, newest first.
 
     Parameters
     ----------
     type_
-        Show only events of this type. For signals: their name.
+        List only events of this type, or signals of this name.
     key
-        Show only events with this key. Requires --type.
+        List only events with this key. Needs --type.
     run
-        Show only signals to this run.
+        List only signals to this run.
     """
     query = {"type": type_, "key": key, "run": run}
     page = server.client().received_events(query, limit=limit, cursor=cursor)

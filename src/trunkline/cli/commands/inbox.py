@@ -16,7 +16,7 @@ from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
-from trunkline.cli.inputs import given_json, given_text, given_value, read_json
+from trunkline.cli.inputs import Choice, given_json, given_text, given_value, read_json
 from trunkline.cli.options import (
     HERE,
     Cursor,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from trunkline.cli.client import Client
     from trunkline.jsontypes import Json, JsonObject
 
-Kind = Literal["input", "auth", "outcome"]
-Outcome = Literal["succeeded", "failed", "call_again"]
+Kind = Annotated[Literal["input", "auth", "outcome"], Choice]
+Outcome = Annotated[Literal["succeeded", "failed", "call_again"], Choice]
 ItemArgument = Annotated[str, Parameter(name="ITEM", help="ID of the item, or of a run, with STEP.")]
 StepArgument = Annotated[str | None, Parameter(name="STEP", help="Step of the run.")]
 
@@ -148,11 +148,11 @@ def answer(
     function_response_
         Result of the function that the agent waits for, as JSON. @FILE reads it from a file.
     approve
-        Approve.
+        Approve what the agent asks for.
     reject
-        Reject.
+        Reject what the agent asks for.
     outcome
-        Outcome of a call that is unknown: the agent did the work, failed, or should be called again.
+        For a call with an unknown outcome: the agent did the work, failed, or should be called again.
     output
         With --outcome succeeded: the agent's output, as JSON or text. @FILE reads it from a file.
     """

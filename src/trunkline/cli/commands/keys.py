@@ -15,6 +15,7 @@ from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
+from trunkline.cli.inputs import Choice
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import STORE_HERE, Duration, StorePlace
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
@@ -32,7 +33,7 @@ else:
     system_clock = lazy_module("trunkline.system_clock")
 
 T = TypeVar("T")
-Role = Literal["viewer", "operator", "admin"]
+Role = Annotated[Literal["viewer", "operator", "admin"], Choice]
 
 app = App(name="keys", help="Create, list and revoke API keys, directly in the store.", version_flags=[])
 
@@ -55,7 +56,8 @@ def create(
     Parameters
     ----------
     role
-        viewer can read everything, operator can also start and control runs, admin can do everything.
+        What the key can do. A viewer can read everything, an operator can also start and control runs, and an admin can
+        do everything.
     expires_in
         How long the key is valid, such as 90d. By default, it never expires.
     """

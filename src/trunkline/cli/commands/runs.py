@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
-from trunkline.cli.inputs import given_json, given_text, given_value, read_json, run_input
+from trunkline.cli.inputs import Choice, given_json, given_text, given_value, read_json, run_input
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import (
     HERE,
@@ -23,6 +23,7 @@ from trunkline.cli.options import (
     Flag,
     Hidden,
     InputPairs,
+    JsonText,
     Limit,
     LimitOrAll,
     OnlyStep,
@@ -66,7 +67,7 @@ else:
 Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
 _LOG_COLUMNS = ("AT", "LEVEL", "FROM", "STEP", "ATTEMPT", "TEXT")
 StepArgument = Annotated[str, Parameter(name="STEP", help="Name of the step.")]
-Outcome = Literal["succeeded", "failed", "call_again"]
+Outcome = Annotated[Literal["succeeded", "failed", "call_again"], Choice]
 
 app = App(name="runs", help="Find, inspect and control runs.", version_flags=[])
 
@@ -74,7 +75,7 @@ app = App(name="runs", help="Find, inspect and control runs.", version_flags=[])
 @app.command(name="list")
 def list_runs(
     *,
-    status: Annotated[list[Status] | None, Parameter(negative="")] = None,
+    status: Annotated[list[Status] | None, Parameter(negative=""), Choice] = None,
     workflow: str | None = None,
     agent: str | None = None,
     search: str | None = None,
@@ -436,13 +437,18 @@ def signal(
     name: Annotated[str, Parameter(name="NAME", help="Name of the signal.")],
     /,
     *,
-    data: DataAnswer = None,
+    data: JsonText = None,
     server: Server = HERE,
 ) -> int:
     """
     Send a signal to a run. It completes a step that waits for it.
 
     Prints the ID of the signal.
+
+    Parameters
+    ----------
+    data
+        Data of the signal, as JSON. @FILE reads it from a file.
     """
     received = server.client().signal(run, name, None if data is None else given_json(data))
     if server.json:
@@ -496,7 +502,7 @@ def resolve(
     server: Server = HERE,
 ) -> int:
     """
-    Record the outcome of a call that is unknown.
+    Record the outcome of a call whose outcome is unknown.
 
     Parameters
     ----------

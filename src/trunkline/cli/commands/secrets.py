@@ -111,11 +111,11 @@ app.command(delete, name="remove", show=False)
 @app.command(name="rekey")
 def rekey(*, place: StorePlace = STORE_HERE) -> int:
     """
-    Encrypt all stored secrets with the current key: named secrets, and the credentials of agents.
+    Encrypt all stored secrets and credentials of agents with the current key.
 
-    Run it after you have put a new key before the old one in TRUNKLINE_SECRET_KEY or the key file, and restarted every
-    process. It works on the store itself, while the system runs. If it is interrupted, run it again: it continues
-    where it stopped. When it succeeds, no secret needs the old key any more, and you can remove it.
+    First put a new key before the old one in TRUNKLINE_SECRET_KEY or the key file, and restart every process. The
+    command works directly on the store, while the system runs. If it is interrupted, run it again to continue. When
+    it succeeds, nothing needs the old key any more, and you can remove it.
     """
     settings = place.settings()
 
@@ -145,7 +145,7 @@ def rekey(*, place: StorePlace = STORE_HERE) -> int:
         print_json({"key_id": report.key_id, "secrets": report.checked, "rekeyed": report.rekeyed})
     else:
         note(
-            f"All {report.checked} secrets are encrypted with the key {report.key_id}. The other keys can be removed."
+            f"All {report.checked} secrets are encrypted with the key {report.key_id}. You can remove the other keys."
         )
     return Exit.OK
 

@@ -1,7 +1,8 @@
-"""`trunkline triggers`: what starts runs by itself."""
+"""`trunkline triggers`: triggers start runs by schedule or webhook."""
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, cast
 
 from cyclopts import App, Parameter
@@ -9,7 +10,7 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import run_input
-from trunkline.cli.options import HERE, Cursor, InputPairs, Limit, LimitOrAll, Server
+from trunkline.cli.options import HERE, Cursor, Hidden, InputPairs, Limit, LimitOrAll, Server, Time
 from trunkline.cli.rendering.output import (
     note,
     note_next_page,
@@ -29,7 +30,7 @@ NameArgument = Annotated[str, Parameter(name="TRIGGER", help="Name of the trigge
 
 app = App(
     name="triggers",
-    help="Save, show, pause and fire triggers: what starts runs by itself.",
+    help="Save, show, pause and fire triggers, which start runs automatically.",
     version_flags=[],
 )
 
@@ -86,14 +87,7 @@ def list_triggers(*, limit: LimitOrAll = None, cursor: Cursor = None, server: Se
 
 @app.command(name="show")
 def show(trigger: NameArgument, /, *, limit: Limit = 10, cursor: Cursor = None, server: Server = HERE) -> int:
-    """
-    Show a trigger: its next firings, and its history, newest first.
-
-    Parameters
-    ----------
-    limit
-        Maximum number of entries of the history.
-    """
+    """Show a trigger with its next firings and its history, newest first."""
     client = server.client()
     found = client.trigger(trigger)
     history = client.firings(trigger, limit=limit, cursor=cursor)
@@ -104,7 +98,7 @@ def show(trigger: NameArgument, /, *, limit: Limit = 10, cursor: Cursor = None, 
     note(f"{found['name']} starts {found['workflow']}: {_source_text(found)}, {state}")
     webhook = found.get("webhook")
     if webhook is not None:
-        note(f"Webhook ({webhook['verify']['scheme']}): {webhook['url'] or 'the address is for operators'}")
+        note(f"Webhook ({webhook['verify']['scheme']}): {webhook['url'] or 'shown only to operators'}")
     else:
         print_table(("NEXT",), [[date_time(time)] for time in found["next_firings"]])
     rows = [
@@ -145,7 +139,7 @@ def preview(
 
 @app.command(name="pause")
 def pause(trigger: NameArgument, /, *, server: Server = HERE) -> int:
-    """Pause a trigger. Firings that are scheduled meanwhile are left out."""
+    """Pause a trigger. It skips the firings that are scheduled while it is paused."""
     return _switch(trigger, "pause", server)
 
 
@@ -171,7 +165,7 @@ def fire(
     Parameters
     ----------
     input_
-        Field of the input as key=value, in place of the input that the trigger creates. Can be repeated.
+        Field of the input as key=value, instead of the input that the trigger creates. Can be repeated.
     input_file
         JSON file with the whole input. - reads stdin. --input adds to it.
     idempotency_key
@@ -194,23 +188,32 @@ def backfill(
     trigger: NameArgument,
     /,
     *,
-    from_: Annotated[str, Parameter(name="--from")],
-    to: str,
+    since: Time = None,
+    until: Time = None,
+    from_: Annotated[Time, Parameter(name="--from"), Hidden] = None,
+    to: Annotated[Time, Hidden] = None,
     server: Server = HERE,
 ) -> int:
     """
     Start a run for each scheduled time of a past period.
 
-    A time that has started a run before starts no second one.
+    A time that has already started a run does not start another one.
 
     Parameters
     ----------
-    from_
-        The first time, such as 2026-03-01T00:00:00Z.
-    to
-        The end of the period, which does not belong to it.
+    since
+        Start of the period, such as 2026-03-01T00:00:00Z.
+    until
+        End of the period. A firing at exactly this time is not included.
     """
-    found = server.client().backfill_trigger(trigger, from_, to)
+    start, end = since or from_, until or to
+    if start is None or end is None:
+        raise CliError(
+            "The period is missing",
+            fix=f"trunkline triggers backfill {shlex.quote(trigger)} --since TIME --until TIME",
+            exit_code=Exit.USAGE,
+        )
+    found = server.client().backfill_trigger(trigger, start, end)
     if server.json:
         print_json(found)
         return Exit.OK

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, Diagnostic, diagnostic_of, explained
-from trunkline.cli.inputs import read_bytes
+from trunkline.cli.inputs import Choice, read_bytes
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, Cursor, JsonFlag, Limit, LimitOrAll, Server
 from trunkline.cli.rendering.output import (
@@ -166,7 +166,7 @@ def graph(
     workflow: Annotated[str, Parameter(name="WORKFLOW", help="File, or name of a saved workflow.")],
     /,
     *,
-    format_: Annotated[Literal["text", "mermaid"], Parameter(name="--format")] = "text",
+    format_: Annotated[Literal["text", "mermaid"], Parameter(name="--format"), Choice] = "text",
     server: Server = HERE,
 ) -> int:
     """

@@ -98,7 +98,7 @@ class TriggeredRuns:
         if is_too_deep(value) or findings:
             what = f"{findings[0].path}: {findings[0].message}" if findings else "it is nested too deeply"
             raise Invalid(
-                f"The input that the trigger {record.name} makes does not match the input schema of workflow "
+                f"The input that the trigger {record.name} creates does not match the input schema of workflow "
                 f"{saved.name}: {what}.",
                 findings=findings,
                 fix=f"Change the input of the trigger, or the schema: trunkline workflows show {saved.name}.",
@@ -126,6 +126,6 @@ def _evaluated(template: Template, name: str, scope: Mapping[str, Json]) -> Json
         return template.evaluate(scope.__getitem__)
     except ExpressionError as exc:
         raise Invalid(
-            f"The input of the trigger {name} has no value: {exc}.",
+            f"The input of the trigger {name} cannot be evaluated: {exc}.",
             fix="Correct the expression in the trigger.",
         ) from exc

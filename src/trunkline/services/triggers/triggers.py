@@ -240,8 +240,10 @@ class Triggers:
             if len(found) > MAX_BACKFILLED:
                 raise Invalid(
                     f"The period has more than {MAX_BACKFILLED:,} firings.",
-                    findings=[Finding(path="to", message=f"allows more than {MAX_BACKFILLED:,} firings")],
-                    fix="Backfill a shorter period, one after the other.",
+                    findings=[
+                        Finding(path="to", message=f"makes the period longer than {MAX_BACKFILLED:,} firings")
+                    ],
+                    fix="Backfill shorter periods, one after another.",
                 )
             instant = schedule.next(instant)
         return found
@@ -276,7 +278,7 @@ class Triggers:
         compiled, document = await self._work.run(load)
         definition = compiled.definition
         if name is not None and definition.name != name:
-            document.error(("name",), f"'{definition.name}' is not the trigger of this address, {name}")
+            document.error(("name",), f"'{definition.name}' is not the name in the address, '{name}'")
         saved = await self._store.workflows.get(definition.workflow, definition.version)
         if saved is None:
             which = "" if definition.version is None else f" with version {definition.version}"
@@ -323,7 +325,7 @@ def _scheduled(
 
 async def _drop_queued(tx: Transaction, record: TriggerRecord) -> None:
     queued = await tx.triggers.queued_firings([record.id], each=MAX_BACKFILLED)
-    reason = "The trigger was changed and queues no more."
+    reason = "The trigger was changed and no longer queues firings."
     dropped = [
         msgspec.structs.replace(firing, outcome="skipped", reason=reason)
         for firing in queued.get(record.id, ())

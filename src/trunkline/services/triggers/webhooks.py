@@ -246,8 +246,8 @@ def _filtered(hook: Hook, occasion: Occasion) -> str | None:
     try:
         holds = hook.trigger.filter.holds(occasion.scope(hook.record.name).__getitem__)
     except ExpressionError as exc:
-        return f"The filter has no value for it: {exc}"
-    return None if holds else "The filter is false for it."
+        return f"The filter cannot be evaluated for this delivery: {exc}"
+    return None if holds else "The filter is false for this delivery."
 
 
 def _key(hook: Hook, occasion: Occasion, delivery: Delivery, content: Json) -> str | None:
@@ -256,7 +256,7 @@ def _key(hook: Hook, occasion: Occasion, delivery: Delivery, content: Json) -> s
         try:
             given = hook.trigger.idempotency_key.evaluate(occasion.scope(hook.record.name).__getitem__)
         except ExpressionError as exc:
-            raise Invalid(f"The idempotency key of the trigger has no value: {exc}.") from exc
+            raise Invalid(f"The idempotency key of the trigger cannot be evaluated: {exc}.") from exc
     if given is None or given == "":
         return None
     text = given if isinstance(given, str) else msgspec.json.encode(given).decode()

@@ -67,7 +67,7 @@ class TriggerRoutes:
         """
         Create a trigger, as YAML or JSON.
 
-        It starts runs of a workflow by a schedule. The workflow must exist.
+        A trigger starts runs of a workflow by schedule or webhook. The workflow must exist.
         """
         record = await self._triggers.create(await self._definition(request))
         return self._shown(request, record, 201, {"Location": f"{TRIGGERS}/{quote(record.name, safe='')}"})
@@ -120,7 +120,7 @@ class TriggerRoutes:
         return Response(status_code=204)
 
     async def pause(self, request: Request, given: TriggerParameters) -> Response:
-        """Pause a trigger. Firings that are scheduled meanwhile are left out."""
+        """Pause a trigger. It skips the firings that are scheduled while it is paused."""
         return self._shown(request, await self._triggers.set_enabled(given.trigger, enabled=False))
 
     async def resume(self, request: Request, given: TriggerParameters) -> Response:
@@ -131,7 +131,7 @@ class TriggerRoutes:
         """
         Start a run of a trigger's workflow now.
 
-        This works for a paused trigger, too, and does not change when the trigger fires next.
+        Also fires a paused trigger. The next scheduled firing stays the same.
         """
         content = await read_body(request, self._services.limits.max_body_bytes)
         body = convert(decode_object(content) if content else {}, FireRequest)
@@ -148,7 +148,7 @@ class TriggerRoutes:
         """
         Start a run for each scheduled time of a past period.
 
-        A time that has started a run before starts no second one, so you can repeat the request.
+        A time that has already started a run does not start another one, so you can repeat the request.
         """
         content = await read_body(request, self._services.limits.max_body_bytes)
         body = convert(decode_object(content), BackfillRequest)
@@ -156,7 +156,7 @@ class TriggerRoutes:
         return json_response({"items": [backfilled_run_resource(run) for run in runs]}, 202)
 
     async def firings(self, _request: Request, given: ListFiringsParameters) -> Response:
-        """List the firings of a trigger, newest first: what each started, or why not."""
+        """List the firings of a trigger, newest first, each with its run or the reason why it started none."""
         found = await self._triggers.firings(
             given.trigger, limit=given.limit + 1, before=decode_cursor(given.cursor)
         )

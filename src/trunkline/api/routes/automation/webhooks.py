@@ -73,7 +73,7 @@ def webhook_operations(services: Services) -> list[Operation]:
         operation(
             f"POST {HOOK_PATH}/{{token}}", WebhookRoutes(services).receive, WebhookParameters, name="receive_webhook",
             tag="hooks",
-            body=Body({"description": "Whatever the sender sends."}, required=False),
+            body=Body({"description": "Any content. Its format depends on the sender."}, required=False),
             responses={
                 200: ResponseSpec("The run's output, or Slack's challenge.", content={JSON: {}}),
                 202: ResponseSpec("The run, or no run if the filter is false.", WebhookAnswer),

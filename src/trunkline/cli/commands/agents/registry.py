@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
-from trunkline.cli.inputs import parse_pairs
+from trunkline.cli.inputs import Choice, parse_pairs
 from trunkline.cli.options import HERE, AgentArgument, Cursor, Duration, LimitOrAll, Pairs, Server
 from trunkline.cli.rendering.agent import print_agent
 from trunkline.cli.rendering.output import note, note_next_page, print_fields, print_json, print_table
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from trunkline.api.resources.agents import AgentMetadataResource
     from trunkline.jsontypes import JsonObject
 
-Resend = Literal["same_message", "ask_first", "never"]
-Transport = Literal["https", "aws-agentcore", "stdio"]
+Resend = Annotated[Literal["same_message", "ask_first", "never"], Choice]
+Transport = Annotated[Literal["https", "aws-agentcore", "stdio"], Choice]
 
 
 @Parameter(name="*")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from trunkline.cli.failures import explained
+from trunkline.cli.inputs import Choice
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.setting_flags import NO_FLAGS, SettingFlags
 from trunkline.errors import ConfigurationError
@@ -32,7 +33,7 @@ def up(*, flags: SettingFlags = NO_FLAGS) -> int:
 
 def serve(
     *,
-    role: Annotated[list[Literal["api", "executor", "bridge"]], Parameter(negative="")],
+    role: Annotated[list[Literal["api", "executor", "bridge"]], Parameter(negative=""), Choice],
     flags: SettingFlags = NO_FLAGS,
 ) -> int:
     """

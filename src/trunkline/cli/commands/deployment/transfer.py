@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
+from trunkline.cli.inputs import Choice
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import DEFAULT_URL, STORE_HERE, Flag, Server, StorePlace
 from trunkline.cli.rendering.output import note, print_json, print_text
@@ -33,7 +34,7 @@ else:
 _ROWS_A_LINE = 10_000
 
 FileArgument = Annotated[Path, Parameter(name="FILE")]
-SourceSystem = Literal["litecone"]
+SourceSystem = Annotated[Literal["litecone"], Choice]
 
 
 def export_(file: FileArgument, /, *, place: StorePlace = STORE_HERE) -> int:
