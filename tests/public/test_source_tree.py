@@ -76,7 +76,8 @@ def test_no_folder_has_more_modules_than_can_be_surveyed(modules: Mapping[str, M
     folders = Counter(
         module.path.parent.relative_to(SOURCE).as_posix()
         for module in modules.values()
-        if module.path.stem != "__init__"
+        # A revision of the schema stays as it was released; there is one more with each change.
+        if module.path.stem != "__init__" and module.path.parent.name != "versions"
     )
     crowded = {folder: number for folder, number in folders.items() if number > MOST_MODULES_IN_A_FOLDER}
     assert crowded == {}

@@ -15,6 +15,7 @@ from tests.sabotage.rules_by_area.agents.migration_routing import MIGRATION_ROUT
 from tests.sabotage.rules_by_area.agents.migration_stages import MIGRATION_STAGES
 from tests.sabotage.rules_by_area.calls.agent_limits import AGENT_LIMITS
 from tests.sabotage.rules_by_area.calls.answers import ANSWERS
+from tests.sabotage.rules_by_area.calls.callbacks import CALLBACKS
 from tests.sabotage.rules_by_area.calls.claims import CLAIMS
 from tests.sabotage.rules_by_area.calls.delivery import DELIVERY
 from tests.sabotage.rules_by_area.calls.messaging import MESSAGING
@@ -50,6 +51,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Agent limits": AGENT_LIMITS,
         "Messages can be lost, doubled and late": MESSAGING,
         "Calls": DELIVERY,
+        "Callbacks": CALLBACKS,
         "Remote tasks, second calls and files": REMOTE_TASKS,
         "Choosing a dialect": DIALECTS,
         "Migration stages": MIGRATION_STAGES,

@@ -30,6 +30,7 @@ from trunkline.stores.port.agent_events import (
     ComparisonWrites,
 )
 from trunkline.stores.port.agents import AgentLoad, AgentReads, AgentWrites, BreakerChange, NotedCall
+from trunkline.stores.port.callbacks import CallbackReads, CallbackWrites
 from trunkline.stores.port.credentials import ApiKey, KeyReads, KeyRole, KeyWrites, SecretReads, SecretWrites
 from trunkline.stores.port.input_queue import InputQueueWrites, QueuedInput, Timer, TimerWrites, WokenRun
 from trunkline.stores.port.messaging import (
@@ -192,6 +193,9 @@ class Transaction(Protocol):
     def published_tasks(self) -> PublishedTaskWrites: ...
 
     @property
+    def callbacks(self) -> CallbackWrites: ...
+
+    @property
     def keys(self) -> KeyWrites: ...
 
     @property
@@ -247,6 +251,9 @@ class Store(Protocol):
 
     @property
     def received_events(self) -> ReceivedEventReads: ...
+
+    @property
+    def callbacks(self) -> CallbackReads: ...
 
     @property
     def exchanges(self) -> ExchangeReads: ...

@@ -50,6 +50,9 @@ RUN_STARTED = "run_started"
 RUN_FINISHED = "run_finished"
 RUN_POISONED = "run_poisoned"
 
+# callbacks
+CALLBACKS_FAILED = "callbacks_failed"
+
 # named secrets
 SECRET_SET = "secret_set"  # noqa: S105 - no password
 SECRET_REMOVED = "secret_removed"  # noqa: S105 - as above

@@ -26,6 +26,7 @@ class Metrics:
         self._add_runs(self.registry)
         self._add_agents(self.registry)
         self._add_published(self.registry)
+        self._add_callbacks(self.registry)
         self._add_process(self.registry)
         self._add_gauges(self.registry)
 
@@ -116,6 +117,14 @@ class Metrics:
             "a2a_server_requests_total",
             "Requests of A2A callers to published workflows",
             ["method", "version", "binding", "code"],
+            registry=r,
+        )
+
+    def _add_callbacks(self, r: CollectorRegistry) -> None:
+        self.callbacks = Counter(
+            "trunkline_callbacks_total",
+            "Callbacks by kind, and by outcome: accepted; failed, once for each failed attempt; given_up",
+            ["kind", "outcome"],
             registry=r,
         )
 

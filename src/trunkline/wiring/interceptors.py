@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from trunkline.bridge.lease_heartbeat import Lease
 from trunkline.brokers.base import Broker, Producer, RecordSource
+from trunkline.services.callbacks.sender import CLAIM_LASTS
 from trunkline.stores.base import Store, Transaction
 from trunkline.transports.base import Transport
 
@@ -20,6 +21,7 @@ class LivenessTimeouts(NamedTuple):
     # None: the broker's own.
     session: timedelta | None = None
     resend_after: timedelta | None = None
+    callback_claim: timedelta = CLAIM_LASTS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,7 @@ from trunkline.executor.retention import Retention
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
 from trunkline.id_generation import new_id
+from trunkline.services.callbacks.sender import CallbackSender
 from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.events.intake import EventIntake
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME, WakeShare
@@ -45,7 +46,7 @@ from trunkline.telemetry import log_events
 from trunkline.wiring.descriptors import current_shares
 from trunkline.wiring.messaging import Messaging
 from trunkline.wiring.process_context import ProcessContext
-from trunkline.wiring.services import agent_client, migrations
+from trunkline.wiring.services import agent_client, callback_sources, migrations
 
 log = structlog.stdlib.get_logger()
 
@@ -109,6 +110,14 @@ class BridgeRole:
             migrations(context).roll_back_if,
             context.metrics,
             context.clock,
+        )
+        self.callbacks = CallbackSender(
+            context.store,
+            context.transport,
+            callback_sources(context),
+            context.clock,
+            context.metrics,
+            claim_lasts=context.interceptors.timeouts.callback_claim,
         )
         self.answers = AnswerWriter(
             messaging.broker,

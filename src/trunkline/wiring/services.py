@@ -9,6 +9,7 @@ from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
 from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
 from trunkline.services.agents.inspection import AgentTestCalls
+from trunkline.services.callbacks.sources import CallbackSource
 from trunkline.services.events.events import Events
 from trunkline.services.events.intake import EventIntake
 from trunkline.services.messaging.dead_letters import DeadLetters
@@ -46,6 +47,12 @@ def agent_client(context: ProcessContext) -> CallContext:
         push_targets=context.push_notifications,
         secrets=context.secrets,
     )
+
+
+def callback_sources(context: ProcessContext) -> dict[str, CallbackSource]:
+    """By the kind of their callbacks."""
+    del context
+    return {}
 
 
 def migrations(context: ProcessContext) -> Migrations:

@@ -146,6 +146,7 @@ async def _running(process_roles: ProcessRoles) -> AsyncGenerator[None]:
         _present(process_roles),
         _beating(bridge),
         nullcontext() if bridge is None else bridge.watching(),
+        nullcontext() if bridge is None else bridge.callbacks.running(),
         process_roles.messaging.publishing(),
         context.store.listen(process_roles.on_notification),
         asyncio.TaskGroup() as group,

@@ -185,11 +185,18 @@ FIRINGS = TransferTable(
     uuids=frozenset({"id", "trigger_id", "run_id"}),
 )
 
+CALLBACK_QUEUES = TransferTable(
+    name="callback_queues", columns=("queue", "kind", "failures", "next_attempt_at"), order=("queue",)
+)
+CALLBACKS = TransferTable(
+    name="callbacks", columns=("id", "queue", "payload", "created_at"), is_numbered=True
+)
+
 # In the order in which they are copied.
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, EVENTS, INBOX, TIMERS,
     RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS,
-    COMPARISONS, AUDIT, TRIGGERS, FIRINGS,
+    COMPARISONS, AUDIT, TRIGGERS, FIRINGS, CALLBACK_QUEUES, CALLBACKS,
 )  # fmt: skip
 
 

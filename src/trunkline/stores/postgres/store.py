@@ -29,6 +29,7 @@ from trunkline.stores.postgres.tables.agent_events import (
     PostgresComparisonReads,
 )
 from trunkline.stores.postgres.tables.agents import PostgresAgentReads
+from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackReads
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventReads
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerReads
 from trunkline.stores.postgres.tables.credentials import PostgresKeyReads, PostgresSecretReads
@@ -67,6 +68,7 @@ class PostgresStore:
         self.runs = PostgresRunReads(pool, now)
         self.published_tasks = PostgresPublishedTaskReads(pool, now)
         self.received_events = PostgresReceivedEventReads(pool, now)
+        self.callbacks = PostgresCallbackReads(pool, now)
         self.exchanges = PostgresExchangeReads(pool, now)
         self.dead_letters = PostgresDeadLetterReads(pool, now)
         self.keys = PostgresKeyReads(pool, now)

@@ -20,6 +20,7 @@ from trunkline.stores.postgres.tables.agent_events import (
     PostgresComparisonWrites,
 )
 from trunkline.stores.postgres.tables.agents import PostgresAgentWrites
+from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackWrites
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventWrites
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerWrites
 from trunkline.stores.postgres.tables.credentials import PostgresKeyWrites, PostgresSecretWrites
@@ -91,6 +92,10 @@ class PostgresTransaction:
     @property
     def published_tasks(self) -> PostgresPublishedTaskWrites:
         return PostgresPublishedTaskWrites(self._db, self.now)
+
+    @property
+    def callbacks(self) -> PostgresCallbackWrites:
+        return PostgresCallbackWrites(self._db, self.now)
 
     @property
     def keys(self) -> PostgresKeyWrites:

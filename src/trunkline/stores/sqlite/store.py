@@ -36,6 +36,7 @@ from trunkline.stores.sqlite.tables.agent_events import (
     SqliteComparisonReads,
 )
 from trunkline.stores.sqlite.tables.agents import SqliteAgentReads
+from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackReads
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventReads
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerReads
 from trunkline.stores.sqlite.tables.credentials import SqliteKeyReads, SqliteSecretReads
@@ -66,6 +67,7 @@ class SqliteStore:
         self.runs = SqliteRunReads(reader, clock, self._cache)
         self.published_tasks = SqlitePublishedTaskReads(reader, clock)
         self.received_events = SqliteReceivedEventReads(reader, clock)
+        self.callbacks = SqliteCallbackReads(reader, clock)
         self.exchanges = SqliteExchangeReads(reader, clock)
         self.dead_letters = SqliteDeadLetterReads(reader, clock)
         self.keys = SqliteKeyReads(reader, clock)

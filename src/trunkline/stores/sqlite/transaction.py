@@ -24,6 +24,7 @@ from trunkline.stores.sqlite.tables.agent_events import (
     SqliteComparisonWrites,
 )
 from trunkline.stores.sqlite.tables.agents import SqliteAgentWrites
+from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackWrites
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventWrites
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerWrites
 from trunkline.stores.sqlite.tables.credentials import SqliteKeyWrites, SqliteSecretWrites
@@ -106,6 +107,10 @@ class SqliteTransaction:
     @property
     def published_tasks(self) -> SqlitePublishedTaskWrites:
         return SqlitePublishedTaskWrites(self._db, self.now)
+
+    @property
+    def callbacks(self) -> SqliteCallbackWrites:
+        return SqliteCallbackWrites(self._db, self.now)
 
     @property
     def keys(self) -> SqliteKeyWrites:

@@ -1,0 +1,1 @@
+"""Callbacks: durable requests to other systems."""

@@ -1,0 +1,74 @@
+"""
+Where callbacks come from: a source puts them with `tx.callbacks.put`, and makes the requests when they are sent.
+
+Each kind of callback has one source, such as the push notifications of published tasks. A payload need not be the
+request: a reference to an event is enough, if the source can always make the same request of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.stores.base import Transaction
+from trunkline.stores.port.callbacks import StoredCallback
+from trunkline.triggers.signatures import standard_signature
+
+
+class CallbackRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A POST. It may be sent again after a crash: what identifies it must be in it."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class CallbackReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What has come of some attempts from one queue."""
+
+    at: Instant
+    # How many callbacks were accepted.
+    accepted: int = 0
+    # How many were given up after an attempt that failed: they were too old.
+    given_up: int = 0
+    # Attempts in a row that have failed, up to now.
+    failures: int = 0
+    # Why the last one failed.
+    error: str | None = None
+
+
+class CallbackReceiver(Protocol):
+    """Who gets the callbacks of one queue."""
+
+    @property
+    def is_enabled(self) -> bool:
+        """If not, nothing is sent: its callbacks wait until they are resumed or too old."""
+        ...
+
+    async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[CallbackRequest]:
+        """In the order in which they are sent; none: there is nothing to say. All must be accepted."""
+        ...
+
+
+class CallbackSource(Protocol):
+    async def receiver(self, queue: str) -> CallbackReceiver | None:
+        """None: it does not exist any more, and its callbacks are dropped."""
+        ...
+
+    async def note(self, tx: Transaction, queue: str, report: CallbackReport) -> bool:
+        """In the transaction that settles the queue. True: the receiver is disabled from now on."""
+        ...
+
+
+def signed_headers(secrets: Sequence[str], message_id: str, at: Instant, body: bytes) -> dict[str, str]:
+    """The headers of Standard Webhooks, with a signature for each secret. The id stays the same when it is repeated."""
+    seconds = at // 1_000_000
+    signatures = [standard_signature(secret, message_id, seconds, body) for secret in secrets]
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": " ".join(signatures),
+    }

@@ -1,0 +1,43 @@
+"""Rules of callbacks: none is lost, and each queue keeps its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.sabotage.mutation import Change, Drop, ReplaceText
+from tests.sabotage.rule import Rule
+
+_SENDER = "tests/unit/services/callbacks/test_sender.py"
+_STORE = "tests/contract/stores/test_callbacks.py"
+_POSTGRES = "trunkline.stores.postgres.tables.automation.callbacks"
+
+CALLBACKS: Sequence[Rule] = (
+    Rule(
+        name="failed-callback-holds-its-queue",
+        breaks="A receiver learns of a later change before an earlier one.",
+        symbol="trunkline.services.callbacks.sender:CallbackSender._send",
+        change=Change("return value", 2, of=3, becomes="True"),
+        caught_by=(f"{_SENDER}::test_a_failed_callback_is_sent_again_before_those_behind_it",),
+    ),
+    Rule(
+        name="lost-claim-settles-nothing",
+        breaks="A process that was paused deletes callbacks that another one is sending, and they may fail there.",
+        symbol="trunkline.stores.sqlite.tables.automation.callbacks:_SETTLE",
+        change=ReplaceText(" AND claim = ?", " AND ? IS NOT NULL"),
+        caught_by=(f"{_STORE}::test_a_claimed_queue_is_claimed_again_only_when_the_claim_has_ended[sqlite]",),
+    ),
+    Rule(
+        name="putting-locks-the-queue",
+        breaks="A callback that comes while its queue is settled as empty is never sent.",
+        symbol=f"{_POSTGRES}:_LOCK_QUEUES",
+        change=ReplaceText("DO UPDATE SET kind = excluded.kind", "DO NOTHING"),
+        caught_by=(f"{_STORE}::test_a_callback_that_comes_while_its_queue_is_settled_as_empty_is_not_lost",),
+    ),
+    Rule(
+        name="callbacks-are-http",
+        breaks="Who may name the address of a receiver can start local programs.",
+        symbol="trunkline.services.callbacks.sender:CallbackSender._post",
+        change=Drop("call statement", 1, of=1),
+        caught_by=(f"{_SENDER}::test_a_local_program_is_not_called",),
+    ),
+)
