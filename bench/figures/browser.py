@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
 
 NOT_BUILT = "not built: make ui"
-PATIENCE_MS = 120_000
+TIMEOUT_MS = 120_000
 
 
 def page_is_built() -> bool:

@@ -12,7 +12,7 @@ from statistics import median
 from bench.harness.embedded import PROGRAM, Target, check_completed, drive, trunkline_up
 from bench.harness.environment import BenchEnvironment
 from bench.harness.http_client import request
-from bench.harness.job import DOOR, DOOR_INPUT
+from bench.harness.job import NO_CALL_INPUT, NO_CALL_WORKFLOW
 from bench.harness.load import LoadOrder
 from bench.harness.processes import child, python
 from bench.harness.table import FigureRow, ratio, spread
@@ -24,15 +24,15 @@ _REQUESTS = 6_000
 async def execute(environment: BenchEnvironment) -> list[FigureRow]:
     """`POST …/execute` without waiting, of a run that calls no agent and is over in the same commit."""
     folder = environment.new_folder()
-    path = f"/api/v1/workflows/{DOOR}/execute"
+    path = f"/api/v1/workflows/{NO_CALL_WORKFLOW}/execute"
     order = LoadOrder(_AT_A_TIME, environment.runs(_REQUESTS))
     ours: list[float] = []
     bare: list[float] = []
     with ExitStack() as stack:
         server = stack.enter_context(trunkline_up(folder))
         await server.set_up(environment.agent_url)
-        check_completed(await server.call(f"{path}?wait=30", DOOR_INPUT))
-        (folder / "answer").write_bytes(await server.call(path, DOOR_INPUT))
+        check_completed(await server.call(f"{path}?wait=30", NO_CALL_INPUT))
+        (folder / "answer").write_bytes(await server.call(path, NO_CALL_INPUT))
         other = stack.enter_context(
             child(python("bench.floors.bare_asgi", str(folder / "answer")), folder / "bare.log")
         )
@@ -47,7 +47,7 @@ async def execute(environment: BenchEnvironment) -> list[FigureRow]:
 
 
 def _target(url: str, path: str) -> Target:
-    return Target(url, request(url, path, DOOR_INPUT))
+    return Target(url, request(url, path, NO_CALL_INPUT))
 
 
 async def command(environment: BenchEnvironment) -> list[FigureRow]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.figures.browser import NOT_BUILT, PATIENCE_MS, open_browser, page_is_built
+from bench.figures.browser import NOT_BUILT, TIMEOUT_MS, open_browser, page_is_built
 from bench.harness.embedded import Target, check_completed, drive, trunkline_up
 from bench.harness.environment import BenchEnvironment
 from bench.harness.http_client import request
-from bench.harness.job import DOOR, DOOR_INPUT
+from bench.harness.job import NO_CALL_INPUT, NO_CALL_WORKFLOW
 from bench.harness.load import LoadOrder
 from bench.harness.table import FigureRow, ratio, spread
 
@@ -69,15 +69,15 @@ async def run_list(environment: BenchEnvironment) -> list[FigureRow]:
 async def _fill(server: Server, agent_url: str, runs: int) -> None:
     """With runs that are over in the commit that starts them."""
     await server.set_up(agent_url)
-    path = f"/api/v1/workflows/{DOOR}/execute?wait=30"
-    target = Target(server.url, request(server.url, path, DOOR_INPUT))
+    path = f"/api/v1/workflows/{NO_CALL_WORKFLOW}/execute?wait=30"
+    target = Target(server.url, request(server.url, path, NO_CALL_INPUT))
     await drive([target], LoadOrder(_AT_A_TIME, runs), check_completed)
 
 
 async def _open(browser: Browser, server: Server) -> float:
     """Milliseconds from the navigation to the first rows."""
     shown = await browser.new_page(base_url=server.url, viewport={"width": 1440, "height": 900})
-    shown.set_default_timeout(PATIENCE_MS)
+    shown.set_default_timeout(TIMEOUT_MS)
     await shown.add_init_script(_WATCH)
     await shown.goto("/runs", wait_until="commit")
     await shown.wait_for_function("() => window.shownAt !== undefined")

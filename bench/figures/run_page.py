@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from bench.figures.browser import NOT_BUILT, PATIENCE_MS, open_browser, page_is_built
+from bench.figures.browser import NOT_BUILT, TIMEOUT_MS, open_browser, page_is_built
 from bench.harness.embedded import trunkline_up
 from bench.harness.environment import BenchEnvironment
 from bench.harness.table import FigureRow, spread
@@ -79,7 +79,7 @@ async def _watch_one(browser: Browser, server: Server, gate: asyncio.Event) -> F
     gate.clear()
     started = msgspec.json.decode(await server.call("/api/v1/workflows/layers/execute", b"{}"))
     shown = await browser.new_page(base_url=server.url, viewport={"width": 1440, "height": 900})
-    shown.set_default_timeout(PATIENCE_MS)
+    shown.set_default_timeout(TIMEOUT_MS)
     await shown.goto(f"/runs/{started['id']}")
     await shown.get_by_test_id("graph-step-begin").wait_for()
     await shown.evaluate(_COUNT)

@@ -30,18 +30,18 @@ class _Writer:
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
         self._waiting: list[_Write] = []
-        self._bell = asyncio.Event()
+        self._wake_event = asyncio.Event()
 
     async def save(self, run: str, step: int, state: bytes) -> None:
         durable = asyncio.get_running_loop().create_future()
         self._waiting.append((run, step, state, durable))
-        self._bell.set()
+        self._wake_event.set()
         await durable
 
     async def write_batches(self) -> None:
         while True:
-            await self._bell.wait()
-            self._bell.clear()
+            await self._wake_event.wait()
+            self._wake_event.clear()
             batch, self._waiting = self._waiting, []
             runs, steps, states, waiters = zip(*batch, strict=True)
             await self._connection.execute(_UPSERT, runs, steps, states)  # pyright: ignore[reportUnknownMemberType] - untyped

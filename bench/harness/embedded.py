@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from bench.harness.http_client import Connection, connect, request
-from bench.harness.job import AGENT, DEFINITION, DOOR_DEFINITION, RUN_INPUT, WORKFLOW
+from bench.harness.job import AGENT, DEFINITION, NO_CALL_DEFINITION, RUN_INPUT, WORKFLOW
 from bench.harness.load import LoadOrder, LoadResult, keep_busy
 from bench.harness.processes import Child, child, python
 
@@ -37,7 +37,7 @@ class Api:
         """Registers the agent and saves the workflows."""
         agent = {"name": AGENT, "url": agent_url, "protocol": "jsonrpc-2.0"}
         await self.call("/api/v1/agents", msgspec.json.encode(agent))
-        for definition in (DEFINITION, DOOR_DEFINITION):
+        for definition in (DEFINITION, NO_CALL_DEFINITION):
             await self.save(definition)
 
     async def save(self, definition: str) -> None:

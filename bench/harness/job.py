@@ -24,16 +24,16 @@ output: ${{ steps.three.output.text }}
 """
 
 # A run that is over in the commit that started it: what is left is the price of the door.
-DOOR = "door"
-DOOR_DEFINITION = f"""
-name: {DOOR}
+NO_CALL_WORKFLOW = "door"
+NO_CALL_DEFINITION = f"""
+name: {NO_CALL_WORKFLOW}
 steps:
   never:
     agent: {AGENT}
     when: "input.wanted == true"
 output: done
 """
-DOOR_INPUT = b'{"wanted":false}'
+NO_CALL_INPUT = b'{"wanted":false}'
 
 
 def sequence_of(steps: int) -> str:

@@ -47,7 +47,7 @@ class _Server:
             good = Reply(status=405 if not asked.wants_card else 404, value={"error": "Send a POST"})
         else:
             good = GOOD[protocol](asked)
-        return await _react(request, good if defect is None else defect.twist(asked, good))
+        return await _react(request, good if defect is None else defect.alter(asked, good))
 
 
 async def _read(request: web.Request) -> AgentRequest:

@@ -25,13 +25,13 @@ from tests.checker.good_agents import (
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
-Twist = Callable[[AgentRequest, Reply], Reaction]
+Alteration = Callable[[AgentRequest, Reply], Reaction]
 
 
 class Defect(NamedTuple):
     # The id of the finding that must fail.
     found_by: str
-    twist: Twist
+    alter: Alteration
     protocol: str = "jsonrpc-2.0"
     # Whether it shows only in answers to messages.
     active: bool = False
@@ -41,39 +41,39 @@ class Defect(NamedTuple):
     issue: int | None = None
 
 
-def on_result(change: Callable[[JsonObject], object]) -> Twist:
+def on_result(change: Callable[[JsonObject], object]) -> Alteration:
     """Changes the whole answer where it is a result."""
 
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         if good.is_result:
             change(good.object)
         return good
 
-    return twist
+    return alter
 
 
-def in_result(change: Callable[[JsonObject], object]) -> Twist:
+def in_result(change: Callable[[JsonObject], object]) -> Alteration:
     return on_result(lambda answer: change(_object(answer["result"])))
 
 
-def in_task(change: Callable[[JsonObject], object]) -> Twist:
+def in_task(change: Callable[[JsonObject], object]) -> Alteration:
     return in_result(lambda result: change(_object(result["task"])))
 
 
-def on_error(change: Callable[[JsonObject], object]) -> Twist:
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+def on_error(change: Callable[[JsonObject], object]) -> Alteration:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         if good.is_error:
             change(good.object)
         return good
 
-    return twist
+    return alter
 
 
-def when(applies: Callable[[AgentRequest], bool], instead: Reaction) -> Twist:
+def when(applies: Callable[[AgentRequest], bool], instead: Reaction) -> Alteration:
     return lambda asked, good: instead if applies(asked) else good
 
 
-def codes(wrong: Mapping[int, int]) -> Twist:
+def codes(wrong: Mapping[int, int]) -> Alteration:
     """Errors under other codes."""
 
     def change(answer: JsonObject) -> None:
@@ -85,37 +85,37 @@ def codes(wrong: Mapping[int, int]) -> Twist:
     return on_error(change)
 
 
-def id_as(change: Callable[[str], Json]) -> Twist:
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+def id_as(change: Callable[[str], Json]) -> Alteration:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         if isinstance(good.object.get("id"), str):
             good.object["id"] = change(str(good.object["id"]))
         return good
 
-    return twist
+    return alter
 
 
-def refuses(applies: Callable[[AgentRequest], bool]) -> Twist:
+def refuses(applies: Callable[[AgentRequest], bool]) -> Alteration:
     """Refuses good messages."""
 
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         if good.is_result and applies(asked):
             return refusal(asked, -32602, "Field 'query' is missing")
         return good
 
-    return twist
+    return alter
 
 
-def ignores(*fields: str) -> Twist:
+def ignores(*fields: str) -> Alteration:
     """Does not look at these fields of the request, whatever they hold."""
     usual: JsonObject = {"jsonrpc": "2.0", "method": "message/send"}
 
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         if not isinstance(asked.value, dict):
             return good
         value = asked.object | {name: usual[name] for name in fields}
         return seed_agent(msgspec.structs.replace(asked, value=value))
 
-    return twist
+    return alter
 
 
 def _object(value: Json) -> JsonObject:
@@ -199,13 +199,13 @@ def _knows_every_task(asked: AgentRequest, good: Reply) -> Reaction:
     )
 
 
-def on_card(change: Callable[[JsonObject], object]) -> Twist:
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+def on_card(change: Callable[[JsonObject], object]) -> Alteration:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         if asked.wants_card:
             change(good.object)
         return good
 
-    return twist
+    return alter
 
 
 def _set(name: str, value: Json) -> Callable[[JsonObject], object]:
@@ -216,40 +216,40 @@ def _drop(name: str) -> Callable[[JsonObject], object]:
     return lambda answer: answer.pop(name, None)
 
 
-def on_success(change: Callable[[JsonObject], object]) -> Twist:
+def on_success(change: Callable[[JsonObject], object]) -> Alteration:
     """Changes what an agent of Simple A2A says when it is done."""
 
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         del asked
         if good.object.get("status") == "success":
             change(good.object)
         return good
 
-    return twist
+    return alter
 
 
-def with_headers(headers: Mapping[str, str]) -> Twist:
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+def with_headers(headers: Mapping[str, str]) -> Alteration:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         del asked
         return msgspec.structs.replace(good, headers=headers)
 
-    return twist
+    return alter
 
 
 def with_body(
     change: Callable[[bytes], bytes], *, applies: Callable[[Reply], bool] = lambda _: True
-) -> Twist:
+) -> Alteration:
     """Changes the bytes of answers to POSTs."""
 
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         if not is_post(asked) or not applies(good):
             return good
         return msgspec.structs.replace(good, raw=change(encode(good.value)))
 
-    return twist
+    return alter
 
 
-def on_result_body(change: Callable[[bytes], bytes]) -> Twist:
+def on_result_body(change: Callable[[bytes], bytes]) -> Alteration:
     return with_body(change, applies=lambda reply: reply.is_result)
 
 
@@ -447,15 +447,15 @@ DEFECTS: Mapping[str, Defect] = {
 }
 
 
-def says(answer: Callable[[AgentRequest], str]) -> Twist:
+def says(answer: Callable[[AgentRequest], str]) -> Alteration:
     """Another output."""
 
-    def twist(asked: AgentRequest, good: Reply) -> Reaction:
+    def alter(asked: AgentRequest, good: Reply) -> Reaction:
         if good.is_result:
             _first(_first(good.result["artifacts"])["parts"])["text"] = answer(asked)
         return good
 
-    return twist
+    return alter
 
 
 def _query_of_json(asked: AgentRequest) -> str:

@@ -19,8 +19,8 @@ from trunkline.transports.https import HttpTransport
 pytestmark = pytest.mark.anyio
 
 # More than any agent here takes, but for the one that hangs.
-PATIENT = CheckLimits(request_seconds=30.0)
-IMPATIENT = CheckLimits(request_seconds=0.5, most_timeouts=1)
+LONG_LIMITS = CheckLimits(request_seconds=30.0)
+SHORT_LIMITS = CheckLimits(request_seconds=0.5, most_timeouts=1)
 MOST_ANSWER_BYTES = 256 * 1024
 
 
@@ -39,7 +39,7 @@ async def transport() -> AsyncGenerator[Transport]:
 
 @pytest.fixture(scope="module")
 def checker(transport: Transport) -> Checker:
-    return Checker(transport, SystemClock(), PATIENT)
+    return Checker(transport, SystemClock(), LONG_LIMITS)
 
 
 async def check(checker: Checker, server: AgentServer, name: str, defect: Defect) -> AgentCheckReport:
@@ -67,7 +67,7 @@ async def test_a_defect_fails_by_the_finding_that_names_it(
 async def test_an_agent_that_hangs_is_found_out_and_left_alone(
     transport: Transport, server: AgentServer
 ) -> None:
-    report = await check(Checker(transport, SystemClock(), IMPATIENT), server, "hangs", DEFECTS["hangs"])
+    report = await check(Checker(transport, SystemClock(), SHORT_LIMITS), server, "hangs", DEFECTS["hangs"])
     assert [found.id for found in report.failures()] == ["answers-in-time"]
     # It hangs at the last but two, and is not asked those.
     assert "batch-answered" in {found.id for found in report.findings if found.verdict == "skipped"}

@@ -259,19 +259,19 @@ async def test_there_are_never_more_threads_than_calls_allowed(endpoint: StandIn
 
 
 def test_a_request_whose_caller_has_gone_never_leaves() -> None:
-    errand = PendingRequest(monotonic() + PLENTY)
-    assert not errand.abandon()
+    pending = PendingRequest(monotonic() + PLENTY)
+    assert not pending.abandon()
     with pytest.raises(RequestAbandoned):
-        errand.send()
-    assert not errand.is_sent
+        pending.send()
+    assert not pending.is_sent
 
 
 def test_a_request_leaves_once() -> None:
-    errand = PendingRequest(monotonic() + PLENTY)
-    assert 0 < errand.send() <= PLENTY
+    pending = PendingRequest(monotonic() + PLENTY)
+    assert 0 < pending.send() <= PLENTY
     with pytest.raises(RequestAbandoned):
-        errand.send()
-    assert errand.abandon()
+        pending.send()
+    assert pending.abandon()
 
 
 async def test_a_payload_that_aws_would_refuse_is_not_sent(endpoint: StandIn) -> None:

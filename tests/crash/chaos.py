@@ -27,7 +27,7 @@ PAUSE_SECONDS = 20.0
 # A role dies every two seconds.
 _BETWEEN_KILLS = (0.5, 3.5)
 # Resent after 30 s, a lease of 15 s, and both again: only a run that is stuck takes so long.
-_PATIENCE_SECONDS = 300
+_TIMEOUT_SECONDS = 300
 _PROGRESS_SECONDS = 15.0
 # More would only wait for one another, on a machine of two cores.
 _AT_ONCE = 80
@@ -70,14 +70,14 @@ class ChaosRun:
         self._over = 0
         self._began = monotonic()
 
-    async def rage(self) -> SystemHistory:
+    async def run(self) -> SystemHistory:
         """Until everything that can be over is; then what the checker wants to see."""
         async with asyncio.TaskGroup() as group:
-            progress = group.create_task(self._tell())
+            progress = group.create_task(self._report_progress())
             await self._harm(group)
             for member in self._fleet.members:
                 member.check()
-            _, stuck = await asyncio.wait(self._users, timeout=_PATIENCE_SECONDS)
+            _, stuck = await asyncio.wait(self._users, timeout=_TIMEOUT_SECONDS)
             # The history says which runs they wait for.
             for user in stuck:
                 user.cancel()
@@ -127,7 +127,7 @@ class ChaosRun:
 
     async def _kill_in_a_call(self) -> None:
         """The bridge that is just calling the agent that takes longest."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             while True:
                 call = await self._agents.next_send("rpc")
                 for member in self._fleet.of("bridge"):
@@ -181,7 +181,7 @@ class ChaosRun:
 
     # --- words
 
-    async def _tell(self) -> None:
+    async def _report_progress(self) -> None:
         while True:
             await asyncio.sleep(_PROGRESS_SECONDS)
             self.say(

@@ -66,7 +66,7 @@ class TrunklineClient:
     async def run(self, run_id: str) -> JsonObject:
         return await self.call("GET", f"/runs/{run_id}")
 
-    async def wish(self, path: str, body: Json = None) -> None:
+    async def send_command(self, path: str, body: Json = None) -> None:
         """Asks for something that may have been done already: a conflict says so."""
         try:
             await self.call("POST", path, {} if body is None else body)
@@ -122,7 +122,7 @@ class FailoverClient(TrunklineClient):
     async def raw(
         self, method: str, path: str, body: Json | bytes = None, headers: Mapping[str, str] | None = None
     ) -> bytes:
-        until = monotonic() + _PATIENCE_SECONDS
+        until = monotonic() + _TIMEOUT_SECONDS
         while True:
             self._go_on()
             try:
@@ -149,6 +149,6 @@ class FailoverClient(TrunklineClient):
 _UNAVAILABLE = 503
 _PAUSE_SECONDS = 0.5
 # Only a system that is down for good takes so long.
-_PATIENCE_SECONDS = 90
+_TIMEOUT_SECONDS = 90
 
 FINAL_EVENTS = {"RunCompleted": "COMPLETED", "RunFailed": "FAILED", "RunCancelled": "CANCELLED"}

@@ -105,17 +105,17 @@ _ACTORS = {
 
 
 class CrashInjector:
-    """Ends the process, without any farewell, at the n-th occurrence of a point."""
+    """Ends the process, without any cleanup, at the n-th occurrence of a point."""
 
     def __init__(self, point: str | None, occurrence: int) -> None:
         self._point = point
         self._left = occurrence
 
     def at(self, point: str) -> None:
-        if self.burns(point):
+        if self.is_due(point):
             os._exit(KILLED)
 
-    def burns(self, point: str) -> bool:
+    def is_due(self, point: str) -> bool:
         """Whether this is the occurrence; what is to happen then is up to the caller."""
         if point == self._point:
             self._left -= 1
@@ -123,23 +123,23 @@ class CrashInjector:
         return False
 
 
-def with_crash_points(fuse: CrashInjector, timeouts: LivenessTimeouts | None = None) -> Interceptors:
+def with_crash_points(injector: CrashInjector, timeouts: LivenessTimeouts | None = None) -> Interceptors:
     return Interceptors(
         timeouts=timeouts or LivenessTimeouts(),
-        producer=lambda producer: _CrashingProducer(producer, fuse),
-        source=lambda source: _CrashingSource(source, fuse),
-        store=lambda store: cast("Store", _CrashingStore(store, fuse)),
-        broker=lambda broker: _CrashingBroker(broker, fuse),
-        transport=lambda transport: _CrashingTransport(transport, fuse),
+        producer=lambda producer: _CrashingProducer(producer, injector),
+        source=lambda source: _CrashingSource(source, injector),
+        store=lambda store: cast("Store", _CrashingStore(store, injector)),
+        broker=lambda broker: _CrashingBroker(broker, injector),
+        transport=lambda transport: _CrashingTransport(transport, injector),
     )
 
 
 class _CrashingStore:
     """Everything but `transaction` goes through as it is."""
 
-    def __init__(self, inner: Store, fuse: CrashInjector) -> None:
+    def __init__(self, inner: Store, injector: CrashInjector) -> None:
         self._inner = inner
-        self._fuse = fuse
+        self._injector = injector
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
@@ -147,26 +147,26 @@ class _CrashingStore:
     @asynccontextmanager
     async def transaction(self, *, durable: bool = True) -> AsyncGenerator[Transaction]:
         async with self._inner.transaction(durable=durable) as tx:
-            watched = _CrashingTransaction(tx, self._fuse)
+            watched = _CrashingTransaction(tx, self._injector)
             yield cast("Transaction", watched)
             if watched.has_written:
-                self._fuse.at("commit.before")
+                self._injector.at("commit.before")
             if watched.actor is not None:
-                self._fuse.at(f"{watched.actor}.commit.before")
+                self._injector.at(f"{watched.actor}.commit.before")
         if watched.has_written:
-            self._fuse.at("commit.after")
+            self._injector.at("commit.after")
         if watched.actor is not None:
-            self._fuse.at(f"{watched.actor}.commit.after")
-            if self._fuse.burns(f"{watched.actor}.commit.doubted"):
+            self._injector.at(f"{watched.actor}.commit.after")
+            if self._injector.is_due(f"{watched.actor}.commit.doubted"):
                 raise Unavailable("The connection was lost during the commit, which has happened.")
         if watched.has_reclaimed:
-            self._fuse.at("reclaimed")
+            self._injector.at("reclaimed")
 
 
 class _CrashingTransaction:
-    def __init__(self, inner: Transaction, fuse: CrashInjector) -> None:
+    def __init__(self, inner: Transaction, injector: CrashInjector) -> None:
         self._inner = inner
-        self._fuse = fuse
+        self._injector = injector
         self.has_written = False
         self.has_reclaimed = False
         self.actor: str | None = None
@@ -180,7 +180,7 @@ class _CrashingTransaction:
         if point in _ALWAYS or _carries(arguments, answer):
             self.has_written = self.has_written or point in _WRITING
             self.actor = self.actor or _ACTORS.get(point)
-            self._fuse.at(point)
+            self._injector.at(point)
 
 
 class _CrashingGroup:
@@ -213,86 +213,86 @@ def _carries(arguments: tuple[object, ...], answer: object) -> bool:
 
 
 class _CrashingBroker:
-    def __init__(self, inner: Broker[Transaction], fuse: CrashInjector) -> None:
+    def __init__(self, inner: Broker[Transaction], injector: CrashInjector) -> None:
         self._inner = inner
-        self._fuse = fuse
+        self._injector = injector
 
     @property
     def hands_over_in_transaction(self) -> bool:
         return self._inner.hands_over_in_transaction
 
     async def publish_tasks(self, tx: Transaction, messages: Sequence[TaskMessage]) -> None:
-        self._fuse.at("publish_tasks.before")
+        self._injector.at("publish_tasks.before")
         await self._inner.publish_tasks(tx, messages)
-        self._fuse.at("publish_tasks.after")
+        self._injector.at("publish_tasks.after")
 
     async def publish_results(self, tx: Transaction, results: Sequence[AgentResult]) -> None:
-        self._fuse.at("publish_results.before")
+        self._injector.at("publish_results.before")
         await self._inner.publish_results(tx, results)
-        self._fuse.at("publish_results.after")
+        self._injector.at("publish_results.after")
 
 
 class _CrashingProducer:
-    def __init__(self, inner: Producer, fuse: CrashInjector) -> None:
+    def __init__(self, inner: Producer, injector: CrashInjector) -> None:
         self._inner = inner
-        self._fuse = fuse
+        self._injector = injector
 
     async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
-        self._fuse.at("produce.before")
-        if self._fuse.burns("produce.some"):
+        self._injector.at("produce.before")
+        if self._injector.is_due("produce.some"):
             await self._inner.send(messages[: (len(messages) + 1) // 2])
             os._exit(KILLED)
         undelivered = await self._inner.send(messages)
-        self._fuse.at("produce.after")
+        self._injector.at("produce.after")
         return undelivered
 
 
 class _CrashingSource:
-    def __init__(self, inner: RecordSource, fuse: CrashInjector) -> None:
+    def __init__(self, inner: RecordSource, injector: CrashInjector) -> None:
         self._inner = inner
-        self._fuse = fuse
+        self._injector = injector
 
     @property
-    def trouble(self) -> str | None:
-        return self._inner.trouble
+    def failure(self) -> str | None:
+        return self._inner.failure
 
     def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         records = self._inner.waiting(limit)
         # One is asked for to see whether there is any.
         if records and limit > 1:
-            self._fuse.at("arrive")
+            self._injector.at("arrive")
         return records
 
     def settle(self, records: Sequence[BrokerRecord]) -> None:
         if records:
-            self._fuse.at("settle.before")
+            self._injector.at("settle.before")
         self._inner.settle(records)
         if records:
-            self._fuse.at("settle.after")
+            self._injector.at("settle.after")
 
-    def on_arrival(self, ring: Callable[[], None]) -> None:
-        self._inner.on_arrival(ring)
+    def on_arrival(self, notify: Callable[[], None]) -> None:
+        self._inner.on_arrival(notify)
 
 
 class _CrashingTransport:
-    def __init__(self, inner: Transport, fuse: CrashInjector) -> None:
+    def __init__(self, inner: Transport, injector: CrashInjector) -> None:
         self._inner = inner
-        self._fuse = fuse
+        self._injector = injector
 
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
-        self._fuse.at("post.before")
+        self._injector.at("post.before")
         answer = await self._inner.post(url, body, headers, timeout, tls)
-        self._fuse.at("post.after")
+        self._injector.at("post.after")
         return answer
 
     async def get(
         self, url: str, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
-        self._fuse.at("get.before")
+        self._injector.at("get.before")
         answer = await self._inner.get(url, headers, timeout, tls)
-        self._fuse.at("get.after")
+        self._injector.at("get.after")
         return answer
 
     @asynccontextmanager
@@ -304,8 +304,8 @@ class _CrashingTransport:
         limits: StreamLimits,
         tls: TlsConfig | None = None,
     ) -> AsyncGenerator[StreamedAnswer]:
-        self._fuse.at("stream.before")
+        self._injector.at("stream.before")
         async with self._inner.stream(url, body, headers, limits, tls) as answer:
-            self._fuse.at("stream.begun")
+            self._injector.at("stream.begun")
             yield answer
-        self._fuse.at("stream.after")
+        self._injector.at("stream.after")

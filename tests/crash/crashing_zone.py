@@ -2,7 +2,7 @@
 A zone that notes each run of a handler, and dies where a test says.
 
     ZONE_RUNS   the file that gets a line when a handler begins; written at once, whatever happens to the process then
-    ZONE_FUSE   where it is killed, by itself, with -9: see `FUSES`
+    ZONE_CRASH_POINT   where it is killed, by itself, with -9: see `CRASH_POINTS`
     ZONE_STOP_TIMEOUT  seconds
 """
 
@@ -24,9 +24,9 @@ from trunkline.stores.zones.file import ZoneFile
 from trunkline.zones import Zone
 
 RUNS = "ZONE_RUNS"
-FUSE = "ZONE_FUSE"
+CRASH_POINT = "ZONE_CRASH_POINT"
 # In the order in which a call that is accepted and then ends comes past them.
-FUSES: Sequence[str] = (
+CRASH_POINTS: Sequence[str] = (
     "before begin",
     "after begin",
     "in the handler",
@@ -46,7 +46,7 @@ zone = Zone(
 
 
 def _pass(point: str) -> None:
-    if os.environ.get(FUSE) == point:
+    if os.environ.get(CRASH_POINT) == point:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -104,6 +104,6 @@ class CrashingZoneFile(ZoneFile):
         _pass("after finish")
 
 
-if FUSE in os.environ:
+if CRASH_POINT in os.environ:
     # For the life of this process.
     pytest.MonkeyPatch().setattr(zone_files, "ZoneFile", CrashingZoneFile)

@@ -35,7 +35,7 @@ TWO_OF_EACH: Mapping[Role, int] = {"api": 2, "executor": 2, "bridge": 2}
 
 _DATABASE = "migrated"
 # Only a process that hangs takes so long.
-_PATIENCE_SECONDS = 90
+_TIMEOUT_SECONDS = 90
 
 
 class ProcessLog:
@@ -126,7 +126,7 @@ class FleetMember:
     async def ready(self) -> None:
         process = self._running()
         assert process.stdout is not None
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             line = (await process.stdout.readline()).decode().strip()
         assert line.startswith("http://"), f"{self.name} did not start: {line!r}\n{self.log[-4000:]}"
         self.url = line
@@ -165,7 +165,7 @@ class FleetMember:
 
     async def _end(self, ending: Ending) -> int:
         process = self._running()
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             code = await process.wait()
         self._process = None
         self.is_paused = False
@@ -215,7 +215,7 @@ class Fleet:
         process = await asyncio.create_subprocess_exec(
             str(PROGRAM), *command, cwd=self._folder, env=self._env, stdout=PIPE, stderr=PIPE
         )
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             printed, errors = await process.communicate()
         assert process.returncode == 0, f"trunkline {command}: {errors.decode()}"
         return printed.decode()

@@ -72,7 +72,9 @@ def _all_parts() -> Iterator[Part]:
             {"RUNS": 3_000, "KILLS": 60},
         )
     yield Part(
-        "attacks", "tests/crash/test_attacks.py", {"ANSWERS": 100, "ANSWER_MEGABYTES": 15, "STRANGERS": 1_300}
+        "attacks",
+        "tests/crash/test_attacks.py",
+        {"ANSWERS": 100, "ANSWER_MEGABYTES": 15, "HALF_OPEN_CONNECTIONS": 1_300},
     )
     yield Part("zone-kills", "tests/crash/test_zone_kills.py", {"KILLS": 200})
     yield Part("zone-client-kills", "tests/crash/test_zone_client_kills.py", {"KILLS": 200})

@@ -8,7 +8,7 @@ It reads an order a line from stdin and says on stdout:
     ready http://…      it takes work
     exit 137            it has ended; a negative number is the signal that ended it
 
-A life that is not ended by its fuse goes on until it is killed, or stopped with SIGTERM.
+A life that is not ended by its injector goes on until it is killed, or stopped with SIGTERM.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class StartCommand(msgspec.Struct):
 def main() -> None:
     _die_with_parent()
     # Whatever is printed goes to stderr: stdout is for the protocol alone.
-    voice = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)
     # A collection in a life would look at all that is loaded, and so copy every page of it.
     gc.freeze()
@@ -67,23 +67,23 @@ def main() -> None:
         order = msgspec.json.decode(line, type=StartCommand)
         pid = os.fork()
         if pid == 0:
-            _live(order, voice)
+            _live(order, stdout)
         _, status = os.waitpid(pid, 0)
-        _say(voice, f"exit {os.waitstatus_to_exitcode(status)}")
+        _say(stdout, f"exit {os.waitstatus_to_exitcode(status)}")
 
 
-def _say(voice: int, words: str) -> None:
-    os.write(voice, f"{words}\n".encode())
+def _say(stdout: int, words: str) -> None:
+    os.write(stdout, f"{words}\n".encode())
 
 
-def _live(order: StartCommand, voice: int) -> None:
+def _live(order: StartCommand, stdout: int) -> None:
     _die_with_parent()
-    _say(voice, f"pid {os.getpid()}")
+    _say(stdout, f"pid {os.getpid()}")
     code = 1
     try:
         os.environ.update(order.settings)
         configure_logs("warning", "json")
-        uvloop.run(_run(order, voice))
+        uvloop.run(_run(order, stdout))
         code = 0
     except Exception:  # noqa: BLE001 - the end of the process; its exit code and stderr tell
         traceback.print_exc()
@@ -92,12 +92,12 @@ def _live(order: StartCommand, voice: int) -> None:
         os._exit(code)
 
 
-async def _run(order: StartCommand, voice: int) -> None:
+async def _run(order: StartCommand, stdout: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     interceptors = with_crash_points(CrashInjector(order.point, order.occurrence), QUICK)
     async with running_system(Path(order.data), interceptors=interceptors) as system:
-        _say(voice, f"ready {system.url}")
+        _say(stdout, f"ready {system.url}")
         await stop.wait()
 
 

@@ -17,7 +17,7 @@ from tests.crash.workflows import WatchedRun, WorkflowKind
 
 _SIGKILL = -9
 # Only a run that is stuck takes so long, or a process that hangs.
-_PATIENCE_SECONDS = 60
+_TIMEOUT_SECONDS = 60
 
 
 class RestartScenario:
@@ -51,7 +51,7 @@ class RestartScenario:
             return driving.result()
         driving.cancel()
         await asyncio.gather(driving, return_exceptions=True)
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             code = await life.ended
         assert code in {KILLED, _SIGKILL}, f"the process ended by itself with {code}"
         self._endings[self._agents.life] = "killed"
@@ -83,7 +83,7 @@ class RestartScenario:
         client = TrunklineClient(self._session, url)
         gone = False
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS), asyncio.TaskGroup() as group:
+            async with asyncio.timeout(_TIMEOUT_SECONDS), asyncio.TaskGroup() as group:
                 for kind, want in self._runs:
                     group.create_task(self._see_to_its_end(client, kind, want))
         except* ServerGone:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 # Only a process that hangs takes so long.
-_PATIENCE_SECONDS = 90
+_TIMEOUT_SECONDS = 90
 PROGRAM = Path(sys.executable).with_name("trunkline")
 
 
@@ -36,7 +36,7 @@ class KillableServer:
         process = self._process
         assert process is not None
         assert process.stdout is not None
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             line = (await process.stdout.readline()).decode().strip()
         assert line == self.url, f"it did not start: {line!r}\n{self._log.read_text()[-4000:]}"
 
@@ -64,7 +64,7 @@ class KillableServer:
         """Its exit code."""
         process, self._process = self._process, None
         assert process is not None
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             return await process.wait()
 
 

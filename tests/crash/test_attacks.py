@@ -1,10 +1,10 @@
 """
 Attacks and heavy loads on a real process: no run is lost, and its memory stays within what is configured.
 
-    answers    agents that give large answers, all at the same time
-    readers    clients that ask for large pages and never read them
-    strangers  connections that never finish their request
-    validation clients that validate the largest workflow again and again
+    answers                agents that give large answers, all at the same time
+    readers                clients that ask for large pages and never read them
+    half_open_connections  connections that never finish their request
+    validation             clients that validate the largest workflow again and again
 
 During each of them, `/livez` is asked all the time, and a short run is started again and again. The figures are
 printed: peak memory, the longest time of `/livez`, runs lost. At full size: `make chaos PART=attacks`.
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.anyio
 MEGABYTE = 1_000_000
 ANSWERS = int(os.environ.get("TRUNKLINE_CHAOS_ANSWERS", "8"))
 ANSWER_BYTES = int(os.environ.get("TRUNKLINE_CHAOS_ANSWER_MEGABYTES", "4")) * MEGABYTE
-STRANGERS = int(os.environ.get("TRUNKLINE_CHAOS_STRANGERS", "250"))
+HALF_OPEN_CONNECTIONS = int(os.environ.get("TRUNKLINE_CHAOS_HALF_OPEN_CONNECTIONS", "250"))
 READERS = 4
 BUDGET_BYTES = 64 * 1024 * 1024
 # Of the process without any load, with room for the pages and the statements of one turn.
@@ -145,10 +145,10 @@ async def readers(target: Target) -> None:
             await target.run("good")
 
 
-async def strangers(target: Target) -> None:
+async def half_open_connections(target: Target) -> None:
     host, port = target.server.url.removeprefix("http://").split(":")
     async with AsyncExitStack() as stack:
-        for _ in range(STRANGERS):
+        for _ in range(HALF_OPEN_CONNECTIONS):
             _, writer = await asyncio.open_connection(host, int(port))
             stack.callback(writer.transport.abort)
             writer.write(b"GET /livez HTTP/1.1\r\nHost: x")
@@ -171,7 +171,7 @@ async def validation(target: Target) -> None:
         await asyncio.gather(*(validate() for _ in range(8)))
 
 
-ATTACKS: tuple[Attack, ...] = (large_answers, readers, strangers, validation)
+ATTACKS: tuple[Attack, ...] = (large_answers, readers, half_open_connections, validation)
 
 
 async def prepare(target: Target, good: str, large: str) -> None:

@@ -28,7 +28,7 @@ from tests.crash.workflows import KINDS, MORE_KINDS, WorkflowKind
 
 pytestmark = pytest.mark.anyio
 
-TellStory = Callable[[Sequence[WorkflowKind], str], RestartScenario]
+CreateScenario = Callable[[Sequence[WorkflowKind], str], RestartScenario]
 
 # What ends inside a transaction is as if it had not been; a few kinds prove that for every point.
 IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
@@ -52,7 +52,7 @@ def scenario_of(
     agents: CrashTestAgents,
     starter: ProcessStarter,
     session: aiohttp.ClientSession,
-) -> TellStory:
+) -> CreateScenario:
     def begin(kinds: Sequence[WorkflowKind], name: str) -> RestartScenario:
         data = tmp_path / name
         shutil.copytree(template, data)
@@ -90,14 +90,14 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
     ],
 )
 async def test_a_run_survives_the_end_of_the_process(
-    kind: WorkflowKind, point: str, scenario_of: TellStory, starter: ProcessStarter
+    kind: WorkflowKind, point: str, scenario_of: CreateScenario, starter: ProcessStarter
 ) -> None:
     for occurrence in count(1):
-        story = scenario_of([kind], f"{occurrence}")
-        found = await story.live(point, occurrence)
+        scenario = scenario_of([kind], f"{occurrence}")
+        found = await scenario.live(point, occurrence)
         survived = found is not None
         if found is None:
-            found = await story.live()
+            found = await scenario.live()
         await starter.end()
         assert found == [], f"ended at occurrence {occurrence} of {point}"
         if survived:
@@ -108,28 +108,28 @@ async def test_a_run_survives_the_end_of_the_process(
 @pytest.mark.parametrize("point", [*RECOVERY_POINTS, "commit.before", "commit.after"])
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in KINDS])
 async def test_a_run_survives_another_end_while_it_recovers(
-    kind: WorkflowKind, point: str, scenario_of: TellStory, starter: ProcessStarter
+    kind: WorkflowKind, point: str, scenario_of: CreateScenario, starter: ProcessStarter
 ) -> None:
     for occurrence in (1, 2):
-        story = scenario_of([kind], f"{occurrence}")
-        assert await story.live("agent.received", 1) is None
-        found = await story.live(point, occurrence)
+        scenario = scenario_of([kind], f"{occurrence}")
+        assert await scenario.live("agent.received", 1) is None
+        found = await scenario.live(point, occurrence)
         if found is None:
-            found = await story.live()
+            found = await scenario.live()
         await starter.end()
         assert found == [], f"ended at {point}, occurrence {occurrence}, of the second life"
 
 
 @pytest.mark.parametrize("point", [*EDGE_POINTS, *AGENT_POINTS, "runs.write_transitions", "tasks.claim"])
 async def test_many_runs_survive_together(
-    point: str, scenario_of: TellStory, starter: ProcessStarter
+    point: str, scenario_of: CreateScenario, starter: ProcessStarter
 ) -> None:
     # Every workflow three times in one process, so that commits carry parts of many runs.
     for occurrence in (3, 6, 12, 24):
-        story = scenario_of(KINDS * 3, f"{occurrence}")
-        found = await story.live(point, occurrence)
+        scenario = scenario_of(KINDS * 3, f"{occurrence}")
+        found = await scenario.live(point, occurrence)
         if found is None:
-            found = await story.live()
+            found = await scenario.live()
         await starter.end()
         assert found == [], f"ended at {point}, occurrence {occurrence}"
 
@@ -140,13 +140,13 @@ async def test_many_runs_survive_together(
 async def test_a_run_without_an_acknowledgement_is_stored_whole_or_not_at_all(
     point: str,
     exists: bool,
-    scenario_of: TellStory,
+    scenario_of: CreateScenario,
     tmp_path: Path,
     starter: ProcessStarter,
     session: aiohttp.ClientSession,
 ) -> None:
-    story = scenario_of([KINDS[0]], "data")
-    assert await story.live(point, 1) is None
+    scenario = scenario_of([KINDS[0]], "data")
+    assert await scenario.live(point, 1) is None
     life = await starter.start(tmp_path / "data")
     url = await life.ready
     assert url is not None

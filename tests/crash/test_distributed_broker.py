@@ -38,10 +38,10 @@ from trunkline.wiring import Interceptors, LivenessTimeouts
 pytestmark = pytest.mark.anyio
 
 # Only a run that is stuck takes so long.
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 MANY_PARTITIONS = 32
 BRIDGES = 8
-STORMS = 40
+RESTARTS = 40
 POISON = (b"", b"\xff\x00", b"{}", b"[" * 10_000, b'{"task_id": 1}', b"null", b"x" * 100_000)
 ROUNDS = 10
 # What is lost is sent again soon, and nobody waits long for who has gone.
@@ -91,13 +91,13 @@ class BrokerScenario:
             await kind.react(WatchedRun(client, self.agents, want), event)
 
     async def see_all(self, client: TrunklineClient, kinds: Sequence[WorkflowKind]) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(TIMEOUT_SECONDS), asyncio.TaskGroup() as group:
             for kind in kinds:
                 group.create_task(self.see(client, kind))
 
     async def finish(self, client: TrunklineClient) -> list[str]:
         """Waits until every run is over, and says what is wrong; there is no excuse for a second call."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             for want in self._wanted:
                 async for _ in client.follow(str(want.run_id)):
                     pass
@@ -273,8 +273,8 @@ async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(
             await stack.enter_async_context(serving_roles("bridge", interceptors=HURRIED, stop_timeout="30s"))
             bridges.append(stack)
 
-        async def storm() -> None:
-            for _ in range(STORMS):
+        async def restart_bridges() -> None:
+            for _ in range(RESTARTS):
                 if len(bridges) < BRIDGES and (len(bridges) < 2 or chance.random() < 0.6):
                     await come()
                 else:
@@ -288,7 +288,7 @@ async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(
 
         last.push_async_callback(leave)
         async with asyncio.TaskGroup() as group:
-            group.create_task(storm())
+            group.create_task(restart_bridges())
             for _ in range(8):
                 await scenario.see_all(client, EVERY_KIND)
         assert await scenario.finish(client) == []

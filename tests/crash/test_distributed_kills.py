@@ -40,7 +40,7 @@ async def test_nothing_is_lost_when_everything_is_killed_again_and_again(
         agents.life_of = fleet.lives.of
         chaos = ChaosRun(PLAN, fleet, agents, patient_session)
         await register_everything(chaos.client, agents, SLOW_AGENTS)
-        history = await chaos.rage()
+        history = await chaos.run()
         unsettled = fleet.query(
             "SELECT count(*) FROM dispatches JOIN runs ON runs.id = dispatches.run_id"
             " WHERE runs.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')"

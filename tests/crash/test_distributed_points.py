@@ -43,7 +43,7 @@ from tests.services import fresh_database, fresh_topics
 
 pytestmark = pytest.mark.anyio
 
-TellStory = Callable[[Sequence[WorkflowKind], str], RestartScenario]
+CreateScenario = Callable[[Sequence[WorkflowKind], str], RestartScenario]
 
 OCCURRENCES = int(os.environ.get("TRUNKLINE_CHAOS_POINTS", "1"))
 SHARE, SHARES = (int(number) for number in os.environ.get("TRUNKLINE_CHAOS_SHARE", "1/1").split("/"))
@@ -65,7 +65,7 @@ POINTS = (
     *AGENT_POINTS,
 )
 POINTS_OF_RECOVERY = (*RECOVERY_POINTS, "produce.before", "settle.before", "bridge.commit.after")
-# They come once or twice in a story, or not at all unless something has been lost; a lease is held, and tasks are
+# They come once or twice in a scenario, or not at all unless something has been lost; a lease is held, and tasks are
 # reclaimed, every few seconds.
 SELDOM = {
     "tasks.reclaim",
@@ -121,7 +121,7 @@ def scenario_of(
     agents: CrashTestAgents,
     starter: ProcessStarter,
     session: aiohttp.ClientSession,
-) -> Generator[TellStory]:
+) -> Generator[CreateScenario]:
     with ExitStack() as stack:
 
         def begin(kinds: Sequence[WorkflowKind], name: str) -> RestartScenario:
@@ -135,10 +135,10 @@ def scenario_of(
                 "TRUNKLINE_EVENTS_TOPIC": topics.events,
                 "TRUNKLINE_KAFKA_GROUP": topics.tasks,
             }
-            story = RestartScenario(kinds, tmp_path / name, agents, starter, session, settings)
+            scenario = RestartScenario(kinds, tmp_path / name, agents, starter, session, settings)
             # A cancellation travels too: whoever is called meanwhile is called rightly.
             agents.life_of = lambda _process: agents.life
-            return story
+            return scenario
 
         yield begin
 
@@ -153,15 +153,15 @@ def _occurrences(point: str) -> Sequence[int]:
 @pytest.mark.timeout(300 * OCCURRENCES)
 @pytest.mark.parametrize("point", POINTS[SHARE - 1 :: SHARES])
 async def test_runs_survive_the_end_of_the_process(
-    point: str, scenario_of: TellStory, starter: ProcessStarter
+    point: str, scenario_of: CreateScenario, starter: ProcessStarter
 ) -> None:
     ended = 0
     for occurrence in _occurrences(point):
-        story = scenario_of(KINDS, f"{occurrence}")
-        found = await story.live(point, occurrence)
+        scenario = scenario_of(KINDS, f"{occurrence}")
+        found = await scenario.live(point, occurrence)
         if found is None:
             ended += 1
-            found = await story.live()
+            found = await scenario.live()
         await starter.end()
         assert found == [], f"ended at occurrence {occurrence} of {point}"
     assert ended or point in UNCERTAIN or point.endswith(".doubted"), f"{point} was never reached"
@@ -170,12 +170,12 @@ async def test_runs_survive_the_end_of_the_process(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("point", [*TAKEOVER_POINTS, *RELAY_COMMITS])
 async def test_what_was_committed_and_not_sent_survives_another_end(
-    point: str, scenario_of: TellStory, starter: ProcessStarter
+    point: str, scenario_of: CreateScenario, starter: ProcessStarter
 ) -> None:
-    story = scenario_of(KINDS, "sent")
-    assert await story.live("produce.before", 3) is None
-    assert await story.live(point, 1) is None
-    found = await story.live()
+    scenario = scenario_of(KINDS, "sent")
+    assert await scenario.live("produce.before", 3) is None
+    assert await scenario.live(point, 1) is None
+    found = await scenario.live()
     await starter.end()
     assert found == []
 
@@ -183,13 +183,13 @@ async def test_what_was_committed_and_not_sent_survives_another_end(
 @pytest.mark.timeout(300 * OCCURRENCES)
 @pytest.mark.parametrize("point", POINTS_OF_RECOVERY[SHARE - 1 :: SHARES])
 async def test_runs_survive_another_end_while_they_recover(
-    point: str, scenario_of: TellStory, starter: ProcessStarter
+    point: str, scenario_of: CreateScenario, starter: ProcessStarter
 ) -> None:
     for occurrence in range(2, 2 + OCCURRENCES):
-        story = scenario_of(KINDS, f"{occurrence}")
-        assert await story.live("agent.received", 3) is None
-        found = await story.live(point, occurrence)
+        scenario = scenario_of(KINDS, f"{occurrence}")
+        assert await scenario.live("agent.received", 3) is None
+        found = await scenario.live(point, occurrence)
         if found is None:
-            found = await story.live()
+            found = await scenario.live()
         await starter.end()
         assert found == [], f"ended at {point}, occurrence {occurrence}, of the second life"

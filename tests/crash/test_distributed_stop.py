@@ -26,7 +26,7 @@ from tests.services import fresh_database, fresh_topic_prefix
 pytestmark = pytest.mark.anyio
 
 # Only a run that is stuck takes so long.
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 USERS = 12
 # Two seconds, on a machine that has them; a stop that waits for something in vain takes thirty.
 GONE_SECONDS = 10.0
@@ -52,7 +52,7 @@ class RunLoad:
 
     @asynccontextmanager
     async def going_on(self) -> AsyncGenerator[None]:
-        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(TIMEOUT_SECONDS), asyncio.TaskGroup() as group:
             for _ in range(USERS):
                 group.create_task(self._use())
             yield
@@ -80,7 +80,7 @@ class RunLoad:
             await asyncio.sleep(0.05)
 
     async def finish(self) -> list[str]:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             for want in self.wanted:
                 await self._see(GATED, want)
         await quiet(self.client)

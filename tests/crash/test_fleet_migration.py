@@ -41,7 +41,7 @@ AGENTS = [f"agent-{number}" for number in range(50)]
 # Its new side fails from the canary on; the other one's is slow after the cutover.
 FAILING, SLOW = "agent-7", "agent-23"
 # Only what is stuck takes so long.
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 # Requests that are under way at once, of everybody who starts runs.
 _STARTERS = 40
 _WIRES_READ = 150
@@ -97,8 +97,8 @@ class Bridges:
 class Fleetwide:
     """Whoever starts runs and moves agents, and does not give up when nobody answers."""
 
-    def __init__(self, victims: KillableProcesses, agents: str, session: aiohttp.ClientSession) -> None:
-        self._victims = victims
+    def __init__(self, processes: KillableProcesses, agents: str, session: aiohttp.ClientSession) -> None:
+        self._processes = processes
         self._agents = agents
         self._session = session
         self._starters = asyncio.Semaphore(_STARTERS)
@@ -108,7 +108,7 @@ class Fleetwide:
 
     @property
     def client(self) -> TrunklineClient:
-        return self._victims.client
+        return self._processes.client
 
     async def surely(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
         while True:
@@ -117,7 +117,7 @@ class Fleetwide:
             except ServerGone:
                 await asyncio.sleep(0.1)
 
-    async def tell_agents(self, path: str, words: str) -> None:
+    async def post_to_agents(self, path: str, words: str) -> None:
         async with self._session.post(f"{self._agents}{path}", data=words) as answer:
             assert answer.status == 200
 
@@ -161,7 +161,7 @@ class Fleetwide:
         async with asyncio.TaskGroup() as group:
             for name in names:
                 group.create_task(one(name))
-        await self.tell_agents("/_mark", how)
+        await self.post_to_agents("/_mark", how)
 
     async def status(self, name: str) -> JsonObject:
         return await self.surely(lambda: self.client.call("GET", f"/migration/agents/{name}"))
@@ -169,7 +169,7 @@ class Fleetwide:
     async def run_until(self, name: str, is_enough: Callable[[JsonObject], bool], wave: str) -> None:
         """Starts more runs of the agent's workflow until its migration stands as it should."""
         number = 0
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while not is_enough(await self.status(name)):
                 await self.start(name, f"{wave}-{name}-{number}")
                 number += 1
@@ -179,7 +179,7 @@ class Fleetwide:
         moments = random.Random(SEED)
         for _ in range(KILLS):
             await asyncio.sleep(moments.uniform(0.5, 2.0))
-            await self._victims.kill_and_start(moments)
+            await self._processes.kill_and_start(moments)
             self.kills += 1
 
     async def unfinished(self) -> list[str]:
@@ -188,7 +188,7 @@ class Fleetwide:
         return [str(run["id"]) for run in found if run["status"] not in final]
 
     async def all_over(self) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while await self.unfinished():
                 await asyncio.sleep(0.3)
 
@@ -275,19 +275,19 @@ async def move_everything(fleet: Fleetwide) -> None:
         for name in AGENTS:
             await fleet.run_until(name, _is_compared, "compared")
         await fleet.move_all(AGENTS, "canary", percent=50, limits=limits)
-        await fleet.tell_agents(f"/_behave/{FAILING}", "fails")
+        await fleet.post_to_agents(f"/_behave/{FAILING}", "fails")
         await fleet.start_wave("canary", RUNS // 5)
         await fleet.run_until(FAILING, _is_rolled_back, "regress")
         await fleet.move(SLOW, "canary", percent=50, limits={**limits, "slowest_ms": 1500})
         await fleet.move_all([*good, SLOW], "ready", note="deployed, told the team")
         await fleet.move_all([*good, SLOW], "cutover")
-        await fleet.tell_agents(f"/_behave/{SLOW}", "slow")
+        await fleet.post_to_agents(f"/_behave/{SLOW}", "slow")
         await fleet.start_wave("after", RUNS - 4 * (RUNS // 5))
         await fleet.run_until(SLOW, _is_rolled_back, "regress")
-        await fleet.tell_agents(f"/_behave/{SLOW}", "well")
+        await fleet.post_to_agents(f"/_behave/{SLOW}", "well")
         await fleet.start_wave("end", RUNS // 5)
         in_flight = len(await fleet.unfinished())
-        await fleet.tell_agents("/_release", "")
+        await fleet.post_to_agents("/_release", "")
         await killing
     await fleet.all_over()
 
@@ -296,7 +296,7 @@ async def move_everything(fleet: Fleetwide) -> None:
     log = await fleet.log()
     assert wrong_ends(runs) == []
     assert changed_protocols(runs, wires, log) == []
-    assert await trails(fleet) == {
+    assert await stages_by_agent(fleet) == {
         FAILING: ["shadow", "canary", "rolled_back by trunkline"],
         SLOW: ["shadow", "canary", "cut_over", "rolled_back by trunkline"],
     }
@@ -369,22 +369,22 @@ def _are_shadows(entries: Sequence[Entry]) -> bool:
     return True
 
 
-async def trails(fleet: Fleetwide) -> dict[str, list[str]]:
+async def stages_by_agent(fleet: Fleetwide) -> dict[str, list[str]]:
     """What has happened to the agents that were rolled back."""
     found: dict[str, list[str]] = {}
     for name in AGENTS:
         page = await fleet.client.call("GET", f"/migration/events?agent={name}&limit=100")
-        trail: list[str] = []
+        stages: list[str] = []
         for event in reversed(cast("list[JsonObject]", page["items"])):
             if event["kind"] == "migration":
                 stage = str(cast("JsonObject", event["data"])["stage"])
                 if event["who"] == "trunkline":
-                    trail.append(f"{stage} by trunkline")
-                elif trail[-1:] != [stage]:
+                    stages.append(f"{stage} by trunkline")
+                elif stages[-1:] != [stage]:
                     # What got no answer was asked for again.
-                    trail.append(stage)
-        if trail[-1] != "cut_over":
-            found[name] = trail
+                    stages.append(stage)
+        if stages[-1] != "cut_over":
+            found[name] = stages
     return found
 
 

@@ -20,7 +20,7 @@ from tests.crash.workflows import GATED, KINDS, WorkflowKind
 pytestmark = pytest.mark.anyio
 
 # Only a run that is stuck takes so long.
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 POLLED = next(kind for kind in KINDS if kind.name == "polled")
 
 
@@ -49,7 +49,7 @@ class RunningServer:
     async def finish(self, first_life: Ending) -> list[str]:
         """Waits until every run is over, and says what is wrong."""
         with suppress(TimeoutError):  # then the history says which run is stuck
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 for want in self.wanted:
                     async for _ in self.client.follow(str(want.run_id)):
                         pass
@@ -76,10 +76,10 @@ async def running(
 ) -> AsyncGenerator[RunningServer]:
     agents.forget()
     async with server_on(tmp_path / "data", "--stop-timeout", stop_timeout) as server:
-        stage = RunningServer(server, agents, session)
-        await stage.restart()
-        await register_everything(stage.client, agents, {"polled": "polls=3"})
-        yield stage
+        running_server = RunningServer(server, agents, session)
+        await running_server.restart()
+        await register_everything(running_server.client, agents, {"polled": "polls=3"})
+        yield running_server
 
 
 async def test_a_stop_lets_calls_end_and_no_agent_is_called_twice(running: RunningServer) -> None:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 RUNS = 60
 # Only a run that is stuck takes so long.
-PATIENCE_SECONDS = 90
+TIMEOUT_SECONDS = 90
 
 
 class _WaitingStore:
@@ -86,7 +86,7 @@ async def test_what_arrives_during_a_transaction_waits_for_the_next(
         client = TrunklineClient(session, system.url)
         await register_everything(client, agents)
         wanted: list[RequestedRun] = []
-        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(TIMEOUT_SECONDS), asyncio.TaskGroup() as group:
             for number in range(RUNS):
                 kind = KINDS[number % len(KINDS)]
                 wanted.append(kind.wanted(f"{kind.name}-{number}"))

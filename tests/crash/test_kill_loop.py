@@ -30,7 +30,7 @@ KILLS = int(os.environ.get("TRUNKLINE_CHAOS_KILLS", "50"))
 SEED = int(os.environ.get("TRUNKLINE_CHAOS_SEED", "3"))
 
 # Only a run that is stuck takes so long.
-PATIENCE_SECONDS = 90
+TIMEOUT_SECONDS = 90
 # One kill in so many comes while the process is still starting.
 EARLY_KILLS = 5
 # Slow enough that calls are under way whenever the process is killed.
@@ -122,7 +122,7 @@ async def test_nothing_is_lost_when_the_process_is_killed_again_and_again(
                     await chaos.live(moments.uniform(0.05, 1.0), from_start=True)
                 await chaos.live(moments.uniform(0.2, 1.5), from_start=False)
             await chaos.last_life()
-            _, stuck = await asyncio.wait(clients, timeout=PATIENCE_SECONDS)
+            _, stuck = await asyncio.wait(clients, timeout=TIMEOUT_SECONDS)
             # The history says which runs they wait for.
             for client in stuck:
                 client.cancel()

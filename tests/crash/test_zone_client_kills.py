@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import pytest
 from tests.crash.process_instances import ROOT
-from tests.crash.zone_client_caller import FUSE, FUSES
+from tests.crash.zone_client_caller import CRASH_POINT, CRASH_POINTS
 from tests.crash.zone_server import ZoneServer, zone_on
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ KILLS = int(os.environ.get("TRUNKLINE_CHAOS_KILLS", "6"))
 SEED = int(os.environ.get("TRUNKLINE_CHAOS_SEED", "5"))
 CALLS = 20
 # Only a caller that hangs takes so long.
-PATIENCE_SECONDS = 90
+TIMEOUT_SECONDS = 90
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ class CallerState:
 
 @asynccontextmanager
 async def calling(
-    url: str, method: str, ledger: CallerState, fuse: str | None = None
+    url: str, method: str, calls_file: CallerState, injector: str | None = None
 ) -> AsyncGenerator[Process]:
-    variables = {**os.environ, FUSE: fuse} if fuse is not None else dict(os.environ)
-    command = (sys.executable, "-m", "tests.crash.zone_client_caller", url, method, str(ledger.path))
+    variables = {**os.environ, CRASH_POINT: injector} if injector is not None else dict(os.environ)
+    command = (sys.executable, "-m", "tests.crash.zone_client_caller", url, method, str(calls_file.path))
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, cwd=ROOT, env=variables)
     try:
         yield process
@@ -65,7 +65,7 @@ async def calling(
 
 async def ends_of(process: Process) -> dict[str, str]:
     """How each call has ended, by the word of a caller that was let live."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         said, _ = await process.communicate()
     assert process.returncode == 0
     lines = [line.split() for line in said.decode().splitlines() if line != "calling"]
@@ -74,18 +74,18 @@ async def ends_of(process: Process) -> dict[str, str]:
     return ends
 
 
-@pytest.mark.parametrize("fuse", FUSES)
+@pytest.mark.parametrize("injector", CRASH_POINTS)
 async def test_a_caller_that_was_killed_gets_the_same_work_with_the_same_id(
-    zone: ZoneServer, tmp_path: Path, fuse: str
+    zone: ZoneServer, tmp_path: Path, injector: str
 ) -> None:
     await zone.start()
-    ledger = CallerState(tmp_path / "ledger", ["work"], [0.3])
-    async with calling(zone.url, "once", ledger, fuse) as doomed:
-        await doomed.communicate()
-        assert doomed.returncode == -signal.SIGKILL
-    async with calling(zone.url, "once", ledger) as again:
+    calls_file = CallerState(tmp_path / "calls_file", ["work"], [0.3])
+    async with calling(zone.url, "once", calls_file, injector) as crashing:
+        await crashing.communicate()
+        assert crashing.returncode == -signal.SIGKILL
+    async with calling(zone.url, "once", calls_file) as again:
         assert await ends_of(again) == {"work": "success"}
-    async with calling(zone.url, "once", ledger) as once_more:
+    async with calling(zone.url, "once", calls_file) as once_more:
         assert await ends_of(once_more) == {"work": "success"}
     assert zone.runs() == {"work": 1}
 
@@ -96,11 +96,13 @@ async def test_callers_killed_again_and_again_run_nothing_twice_and_forget_nothi
 ) -> None:
     moments = random.Random(SEED)
     names = [f"work-{number}" for number in range(CALLS)]
-    ledger = CallerState(tmp_path / "ledger", names, [moments.choice([0, 0.03, 0.2, 1]) for _ in names])
+    calls_file = CallerState(
+        tmp_path / "calls_file", names, [moments.choice([0, 0.03, 0.2, 1]) for _ in names]
+    )
     await zone.start()
     for _ in range(KILLS):
-        await _killed(zone, ledger, moments.uniform(0, 0.5))
-    async with calling(zone.url, "once", ledger) as last:
+        await _killed(zone, calls_file, moments.uniform(0, 0.5))
+    async with calling(zone.url, "once", calls_file) as last:
         assert await ends_of(last) == dict.fromkeys(names, "success"), f"seed {SEED}"
     assert zone.runs() == dict.fromkeys(names, 1), f"seed {SEED}"
 
@@ -111,17 +113,19 @@ async def test_callers_and_zone_killed_again_and_again_run_nothing_twice_and_for
 ) -> None:
     moments = random.Random(SEED)
     names = [f"work-{number}" for number in range(CALLS)]
-    ledger = CallerState(tmp_path / "ledger", names, [moments.choice([0, 0.03, 0.2, 1]) for _ in names])
+    calls_file = CallerState(
+        tmp_path / "calls_file", names, [moments.choice([0, 0.03, 0.2, 1]) for _ in names]
+    )
     for kills in range(KILLS):
         await zone.start()
-        await _killed(zone, ledger, moments.uniform(0, 0.5))
+        await _killed(zone, calls_file, moments.uniform(0, 0.5))
         if kills % 2:
             await zone.kill()
         else:
             zone.ask_to_stop()
             assert await zone.stopped() == 0
     # The caller comes first: there is nobody yet.
-    async with calling(zone.url, "once", ledger) as last:
+    async with calling(zone.url, "once", calls_file) as last:
         assert last.stdout is not None
         assert await last.stdout.readline() == b"calling\n"
         await zone.start()
@@ -133,8 +137,8 @@ async def test_callers_and_zone_killed_again_and_again_run_nothing_twice_and_for
     assert {name for name in names if ends[name] == "success"} <= set(runs), f"seed {SEED}"
 
 
-async def _killed(zone: ZoneServer, ledger: CallerState, after_seconds: float) -> None:
-    async with calling(zone.url, "once", ledger) as caller, asyncio.timeout(PATIENCE_SECONDS):
+async def _killed(zone: ZoneServer, calls_file: CallerState, after_seconds: float) -> None:
+    async with calling(zone.url, "once", calls_file) as caller, asyncio.timeout(TIMEOUT_SECONDS):
         assert caller.stdout is not None
         assert await caller.stdout.readline() == b"calling\n"
         await asyncio.sleep(after_seconds)

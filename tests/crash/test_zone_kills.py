@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import aiohttp
 import pytest
-from tests.crash.crashing_zone import FUSES, LONG
+from tests.crash.crashing_zone import CRASH_POINTS, LONG
 from tests.crash.zone_server import RetryingCaller, ZoneServer, reason_of, task_of, zone_on
 
 from trunkline.jsontypes import JsonObject
@@ -62,22 +62,22 @@ def caller(zone: ZoneServer, session: aiohttp.ClientSession) -> RetryingCaller:
 
 
 @pytest.mark.parametrize("method", ["once", "again"])
-@pytest.mark.parametrize("fuse", FUSES)
+@pytest.mark.parametrize("injector", CRASH_POINTS)
 async def test_a_call_whose_zone_is_killed_has_an_end_and_did_not_run_twice(
-    zone: ZoneServer, caller: RetryingCaller, method: str, fuse: str
+    zone: ZoneServer, caller: RetryingCaller, method: str, injector: str
 ) -> None:
     # Those that are past the first answer need one.
-    params: JsonObject = {"name": "work", "seconds": 0.3 if "accept" in fuse else 0}
+    params: JsonObject = {"name": "work", "seconds": 0.3 if "accept" in injector else 0}
     id_ = str(uuid4())
-    zone.fuse = fuse
+    zone.injector = injector
     await zone.start()
     assert await caller.ask(id_, method, params) is None
     assert await zone.stopped() == -signal.SIGKILL
 
-    zone.fuse = None
+    zone.injector = None
     await zone.start()
     end = await caller.end_of(id_, method, params)
-    assert (reason_of(end), zone.runs()["work"]) == {"once": ONCE, "again": AGAIN}[method][fuse]
+    assert (reason_of(end), zone.runs()["work"]) == {"once": ONCE, "again": AGAIN}[method][injector]
     assert await caller.ask(id_, method, params) == end
 
 

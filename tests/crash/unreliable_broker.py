@@ -49,15 +49,15 @@ class UnreliableSource:
         self._due: dict[int, float] = {}
         self._old: list[BrokerRecord] = []
         self._again: list[BrokerRecord] = []
-        self._ring: Callable[[], None] | None = None
+        self._notify: Callable[[], None] | None = None
 
     @property
-    def trouble(self) -> str | None:
-        return self._inner.trouble
+    def failure(self) -> str | None:
+        return self._inner.failure
 
-    def on_arrival(self, ring: Callable[[], None]) -> None:
-        self._ring = ring
-        self._inner.on_arrival(ring)
+    def on_arrival(self, notify: Callable[[], None]) -> None:
+        self._notify = notify
+        self._inner.on_arrival(notify)
 
     def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         shown = [record for record in self._inner.waiting(1_000_000) if self._is_due(record)]
@@ -80,6 +80,6 @@ class UnreliableSource:
         if id(record) not in self._due:
             delay = self._chance.choice((0.0, 0.0, self._chance.uniform(0.0, _LONGEST_DELAY)))
             self._due[id(record)] = now + delay
-            if delay and self._ring is not None:
-                asyncio.get_running_loop().call_later(delay + 0.01, self._ring)
+            if delay and self._notify is not None:
+                asyncio.get_running_loop().call_later(delay + 0.01, self._notify)
         return self._due[id(record)] <= now

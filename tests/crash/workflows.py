@@ -76,22 +76,22 @@ async def _watch(watched: WatchedRun, event: RunEvent) -> None:
 
 async def _reply(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "RunWaiting" and (await _step(watched, "ask"))["status"] == "WAITING":
-        await watched.client.wish(f"/runs/{watched.run_id}/steps/ask/reply", {"text": "the blue one"})
+        await watched.client.send_command(f"/runs/{watched.run_id}/steps/ask/reply", {"text": "the blue one"})
 
 
 async def _resolve(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "RunWaiting":
         body: Json = {"outcome": "succeeded", "output": {"text": RESOLVED}}
-        await watched.client.wish(f"/runs/{watched.run_id}/steps/pay/resolve", body)
+        await watched.client.send_command(f"/runs/{watched.run_id}/steps/pay/resolve", body)
 
 
 async def _send_events(watched: WatchedRun, event: RunEvent) -> None:
     # Sent before its step waits; the signal that lets it wait comes later.
     if event.type == "StepStarted" and event.data["step"] == "before":
         paid: Json = {"type": "paid", "key": watched.want.key, "id": f"paid {watched.run_id}", "data": "paid"}
-        await watched.client.wish("/events", paid)
+        await watched.client.send_command("/events", paid)
     elif event.type == "StepWaiting" and event.data["step"] == "go":
-        await watched.client.wish(f"/runs/{watched.run_id}/signals/go")
+        await watched.client.send_command(f"/runs/{watched.run_id}/signals/go")
 
 
 async def _cancel_call(watched: WatchedRun, event: RunEvent) -> None:
@@ -113,7 +113,7 @@ async def _cancel_remote(watched: WatchedRun, event: RunEvent) -> None:
 
 async def _cancel(watched: WatchedRun) -> None:
     if (await watched.client.run(watched.run_id)).get("cancel_requested_at") is None:
-        await watched.client.wish(f"/runs/{watched.run_id}/cancel")
+        await watched.client.send_command(f"/runs/{watched.run_id}/cancel")
         # Of several lives at once none is the later one.
         if watched.agents.life_of is None:
             watched.want.cancelled_in = watched.agents.life
@@ -121,9 +121,9 @@ async def _cancel(watched: WatchedRun) -> None:
 
 async def _pause_once(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "StepStarted" and event.data["step"] == "first":
-        await watched.client.wish(f"/runs/{watched.run_id}/pause")
+        await watched.client.send_command(f"/runs/{watched.run_id}/pause")
     elif event.type == "RunPaused":
-        await watched.client.wish(f"/runs/{watched.run_id}/resume")
+        await watched.client.send_command(f"/runs/{watched.run_id}/resume")
 
 
 async def _step(watched: WatchedRun, name: str) -> JsonObject:

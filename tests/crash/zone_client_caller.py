@@ -1,10 +1,11 @@
 """
 A program that calls a zone with `ZoneClient`, and dies where a test says.
 
-    python -m tests.crash.zone_client_caller URL METHOD LEDGER   each line of the ledger: id, name, seconds of work
+    python -m tests.crash.zone_client_caller URL METHOD CALLS_FILE   each line of the file: id, name, seconds of work
 
-It makes every call of the ledger at once and prints a line for each end: the name, and `success` or why it failed. All
-that it knows after a crash is the ledger. LINK_FUSE says where it is killed, by itself, with -9: see `FUSES`.
+It makes every call in the file at once and prints a line for each end: the name, and `success` or why it failed. All
+that it knows after a crash is the file. CLIENT_CRASH_POINT names the point where it kills itself with -9: see
+`CRASH_POINTS`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import ZoneCallFailed, ZoneClient
 
-FUSE = "LINK_FUSE"
+CRASH_POINT = "CLIENT_CRASH_POINT"
 # In the order in which a call that is accepted comes past them.
-FUSES: Sequence[str] = (
+CRASH_POINTS: Sequence[str] = (
     "before execute_task",
     "while execute_task is under way",
     "after execute_task",
@@ -37,7 +38,7 @@ FUSES: Sequence[str] = (
 
 
 def _pass(point: str) -> None:
-    if os.environ.get(FUSE) == point:
+    if os.environ.get(CRASH_POINT) == point:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -63,13 +64,13 @@ class CrashingTransport(HttpTransport):
         return answer
 
 
-async def main(url: str, method: str, ledger: Path) -> None:
+async def main(url: str, method: str, calls_file: Path) -> None:
     async with (
         CrashingTransport(AddressPolicy(allow_loopback=True)) as transport,
         asyncio.TaskGroup() as group,
     ):
         client = ZoneClient(transport, url, method=method)
-        for line in ledger.read_text().splitlines():
+        for line in calls_file.read_text().splitlines():
             id_, name, seconds = line.split()
             group.create_task(_call(client, id_, name, float(seconds)))
         # Now is a good time to kill it.

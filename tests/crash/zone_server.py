@@ -11,14 +11,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
-from tests.crash.crashing_zone import FUSE, RUNS, STOP_TIMEOUT
+from tests.crash.crashing_zone import CRASH_POINT, RUNS, STOP_TIMEOUT
 from tests.crash.process_instances import ROOT
 from tests.crash.server import PROGRAM, KillableServer, free_port
 
 from trunkline.jsontypes import JsonObject, decode, encode
 
 # Only a call that is stuck takes so long.
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
 class ZoneServer(KillableServer):
@@ -29,14 +29,14 @@ class ZoneServer(KillableServer):
             "--port", str(port), "--data", str(data), "--log-level", "warning",
         )  # fmt: skip
         self._runs = data.with_name("runs")
-        self.fuse: str | None = None
+        self.injector: str | None = None
         self.stop_timeout = 60.0
 
     async def begin(self) -> None:
         assert self._process is None, "one life at a time"
         settings = {RUNS: str(self._runs), STOP_TIMEOUT: str(self.stop_timeout)}
-        if self.fuse is not None:
-            settings[FUSE] = self.fuse
+        if self.injector is not None:
+            settings[CRASH_POINT] = self.injector
         with self._log.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command, stdout=PIPE, stderr=errors, cwd=ROOT, env={**os.environ, **settings}
@@ -76,7 +76,7 @@ class RetryingCaller:
 
     async def end_of(self, id_: str, method: str, params: JsonObject) -> JsonObject:
         """Sends the same request, and asks for what was accepted, until it is over, in this life or a later one."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while True:
                 answer = await self.ask(id_, method, params)
                 if answer is not None and (task_id := task_of(answer)) is not None:

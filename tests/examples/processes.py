@@ -34,7 +34,7 @@ SIDES: tuple[Side, ...] = ("before", "after")
 
 # A framework may be imported for the first time, on a machine that has other work.
 _START_SECONDS = 90.0
-_PATIENCE_SECONDS = 30.0
+_TIMEOUT_SECONDS = 30.0
 
 
 class ExampleProcess:
@@ -80,7 +80,7 @@ class ExampleProcess:
         return True
 
     def end(self) -> None:
-        self.process.end(signal.SIGTERM, _PATIENCE_SECONDS)
+        self.process.end(signal.SIGTERM, _TIMEOUT_SECONDS)
 
 
 class ExampleProcesses:

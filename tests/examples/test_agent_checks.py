@@ -24,13 +24,13 @@ from trunkline.transports.https import HttpTransport
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = CheckLimits(request_seconds=30.0)
+LONG_LIMITS = CheckLimits(request_seconds=30.0)
 
 
 @pytest.mark.parametrize(("side", "protocol"), [("before", "simple-a2a"), ("after", "jsonrpc-2.0")])
 async def test_the_checker_finds_nothing(url_of: Callable[[Side], str], side: Side, protocol: str) -> None:
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-        checker = Checker(transport, SystemClock(), PATIENT)
+        checker = Checker(transport, SystemClock(), LONG_LIMITS)
         report = await checker.check(CheckedAgent(url=url_of(side)), active=True)
     assert [found.id for found in report.findings if found.verdict != "passed"] == ["card-readable"]
     assert (report.grade, report.protocol) == ("A", protocol)
@@ -38,7 +38,7 @@ async def test_the_checker_finds_nothing(url_of: Callable[[Side], str], side: Si
 
 async def check(subject: CheckedAgent, *, active: bool) -> AgentCheckReport:
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-        return await Checker(transport, SystemClock(), PATIENT).check(subject, active=active)
+        return await Checker(transport, SystemClock(), LONG_LIMITS).check(subject, active=active)
 
 
 def verdicts(report: AgentCheckReport) -> dict[str, str]:

@@ -19,7 +19,7 @@ from tests.interop.environments import NODE, SERVERS, environment
 
 # Its framework may be imported for the first time, on a machine that has other work.
 _START_SECONDS = 90.0
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 
 T = TypeVar("T")
 
@@ -179,7 +179,7 @@ class AgentProcess(Agent):
         """With SIGKILL."""
         process, self._process = self._process, None
         if process is not None:
-            process.end(signal.SIGKILL, _PATIENCE_SECONDS)
+            process.end(signal.SIGKILL, _TIMEOUT_SECONDS)
 
     def __enter__(self) -> Self:
         return self

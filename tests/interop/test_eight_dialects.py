@@ -163,10 +163,10 @@ async def test_a_workflow_of_eight_dialects_survives_the_death_of_its_bridges(
     # An event stream lasts as long as its run.
     unlimited = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=unlimited) as session:
-        await _rage(*agents, fleet, TrunklineClient(session, fleet.api_urls()[0]))
+        await _run_and_kill(*agents, fleet, TrunklineClient(session, fleet.api_urls()[0]))
 
 
-async def _rage(
+async def _run_and_kill(
     urls: Mapping[str, str], others: Mapping[str, Agent], log: Log, fleet: Fleet, client: TrunklineClient
 ) -> None:
     for name, (_, more) in DIALECTS.items():

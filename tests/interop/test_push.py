@@ -1,7 +1,7 @@
 """
 Agents that ring when a task has moved on, built with other people's frameworks.
 
-Where time stands still, nobody asks an agent unless it has rung: whatever moves there is the bell's doing.
+Where time stands still, no agent is polled unless it has sent a push notification: each change there follows from one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ async def system(tmp_path: Path, pushing_agent: AgentProcess) -> AsyncGenerator[
         yield running
 
 
-def bell_of(system: RunningSystem, run_id: str) -> PushTarget:
+def push_target_of(system: RunningSystem, run_id: str) -> PushTarget:
     target = system.embedded.api.push_notifications.target(TaskKey(f"{run_id}/only/0", 1))
     assert target is not None
     return target
@@ -94,13 +94,13 @@ async def test_a_forged_notification_changes_nothing(
     system: RunningSystem, pushing_agent: AgentProcess
 ) -> None:
     run_id = await begin(system, pushing_agent, "work long")
-    bell = bell_of(system, run_id)
-    address, _, name = bell.url.rpartition("/")
+    target = push_target_of(system, run_id)
+    address, _, name = target.url.rpartition("/")
     forged: list[tuple[str, dict[str, str]]] = [
-        (bell.url, {}),
-        (bell.url, {HEADER: bell.token[::-1]}),
-        (f"{address}/{name[::-1]}", {HEADER: bell.token}),
-        (bell.url, {"Authorization": f"Bearer {bell.token}"}),
+        (target.url, {}),
+        (target.url, {HEADER: target.token[::-1]}),
+        (f"{address}/{name[::-1]}", {HEADER: target.token}),
+        (target.url, {"Authorization": f"Bearer {target.token}"}),
     ]
     async with aiohttp.ClientSession() as session:
         for url, headers in forged:
@@ -121,11 +121,11 @@ async def test_a_replayed_push_makes_no_false_body_true(
     system: RunningSystem, pushing_agent: AgentProcess
 ) -> None:
     run_id = await begin(system, pushing_agent, "work long")
-    bell = bell_of(system, run_id)
-    async with aiohttp.ClientSession(headers={HEADER: bell.token}) as session:
+    target = push_target_of(system, run_id)
+    async with aiohttp.ClientSession(headers={HEADER: target.token}) as session:
         for lie in LIES:
             asked = len(_questions(pushing_agent))
-            async with session.post(bell.url, data=lie) as answer:
+            async with session.post(target.url, data=lie) as answer:
                 assert answer.status == 204
             while len(_questions(pushing_agent)) == asked:
                 await asyncio.sleep(0.02)
@@ -135,7 +135,7 @@ async def test_a_replayed_push_makes_no_false_body_true(
         asked = len(_questions(pushing_agent))
         over = await system.metric("agent_pushes_total", result="over") or 0
         for lie in LIES:
-            async with session.post(bell.url, data=lie) as answer:
+            async with session.post(target.url, data=lie) as answer:
                 assert answer.status == 204
     assert output_of(ended)["text"] == "Done: long"
     assert (await system.metric("agent_pushes_total", result="over") or 0) >= over + len(LIES)
@@ -182,7 +182,7 @@ async def test_a_task_whose_bridge_was_killed_ends_with_and_without_a_push(
             if event.type in FINAL_EVENTS:
                 break
         run = await client.run(run_id)
-        # The bell that was made before the kill is still known: heard in time, or when all was over.
+        # The push target that was made before the kill is still valid: its notification came in time, or after the end.
         while not rings_while_it_is_away and not await _rings(client):
             await asyncio.sleep(0.02)
         refused = (await _pushes(client)).get("refused", 0)

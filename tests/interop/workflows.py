@@ -19,10 +19,10 @@ def one(agent: str) -> JsonObject:
     return {"name": f"one-{_plain(agent)}", "steps": {"only": {"agent": agent, "retry": {"max_attempts": 1}}}}
 
 
-def impatient(agent: str) -> JsonObject:
+def quick_client(agent: str) -> JsonObject:
     """As `one`, for a task that never ends."""
     step: JsonObject = {"agent": agent, "timeout": "2s", "retry": {"max_attempts": 1}}
-    return {"name": f"impatient-{_plain(agent)}", "steps": {"only": step}}
+    return {"name": f"quick_client-{_plain(agent)}", "steps": {"only": step}}
 
 
 def stubborn(agent: str) -> JsonObject:
@@ -37,7 +37,7 @@ def two_turns(agent: str) -> JsonObject:
     return {"name": f"two-turns-{_plain(agent)}", "steps": {"first": first, "second": second}}
 
 
-WORKFLOWS: tuple[Definition, ...] = (one, impatient, stubborn, two_turns)
+WORKFLOWS: tuple[Definition, ...] = (one, quick_client, stubborn, two_turns)
 
 
 def name_of(definition: Definition, agent: Agent) -> str:

@@ -115,7 +115,7 @@ def test_the_grades_on_the_page_are_those_that_are_given() -> None:
     assert grade_of(kept_but("failed", "failed", "warning")) == "D"
     assert grade_of(kept_but("failed", "failed", "failed")) == "F"
     assert grade_of(["skipped"]) == "F"
-    assert grade_of(kept_but(), heard=False) == "F"
+    assert grade_of(kept_but(), gates_passed=False) == "F"
 
 
 def test_every_item_of_the_checklist_has_checks_that_exist() -> None:

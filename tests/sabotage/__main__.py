@@ -35,8 +35,8 @@ class Finding(NamedTuple):
 
 def _why_not_sound(trial: TestReport, tests: Sequence[str]) -> str | None:
     """Why the unchanged copy cannot serve as the baseline."""
-    if trial.trouble:
-        return trial.trouble
+    if trial.problem:
+        return trial.problem
     for test in tests:
         verdicts = trial.of(test)
         if not verdicts:
@@ -48,8 +48,8 @@ def _why_not_sound(trial: TestReport, tests: Sequence[str]) -> str | None:
 
 
 def _outcome(rule: Rule, trial: TestReport) -> str:
-    if trial.trouble:
-        return trial.trouble
+    if trial.problem:
+        return trial.problem
     for test in rule.caught_by:
         failures = [each for each in trial.of(test) if each.outcome == "failed" and each.phase == "call"]
         if not failures:

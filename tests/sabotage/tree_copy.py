@@ -34,7 +34,7 @@ class TestReport(NamedTuple):
     exit_code: int
     verdicts: Sequence[TestOutcome]
     # Why the tests could not run at all.
-    trouble: str | None
+    problem: str | None
 
     def of(self, test: str) -> list[TestOutcome]:
         """The outcomes of a test, for all its parameters unless some are named."""
@@ -42,7 +42,7 @@ class TestReport(NamedTuple):
 
     @property
     def failed_as_tests_do(self) -> bool:
-        return self.exit_code == _TESTS_FAILED and self.trouble is None
+        return self.exit_code == _TESTS_FAILED and self.problem is None
 
 
 class TreeCopy:
@@ -112,9 +112,9 @@ class TreeCopy:
             for line in told
             if line["kind"] in {"passed", "failed", "skipped"}
         ]
-        return TestReport(ended.returncode, verdicts, self._trouble(ended, told, verdicts))
+        return TestReport(ended.returncode, verdicts, self._problem(ended, told, verdicts))
 
-    def _trouble(
+    def _problem(
         self,
         ended: subprocess.CompletedProcess[str],
         told: Sequence[dict[str, str]],

@@ -1,7 +1,7 @@
 """
 Workflows of every kind, each with its agents and what people do meanwhile: told in both modes, they go the same way.
 
-Nothing in a story depends on time: whoever acts waits first for what has to have happened.
+Nothing in a scenario depends on time: whoever acts waits first for what has to have happened.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trunkline.testing.agents import Hangup, Reply, Script
 
 
 class ScenarioContext(NamedTuple):
-    """One telling of a story."""
+    """One run of a scenario, with its agents."""
 
     system: RunningSystem
     run_id: str
@@ -33,8 +33,8 @@ class ScenarioContext(NamedTuple):
     # Of the agents that hold a call.
     gates: Mapping[str, asyncio.Event]
 
-    async def wish(self, wish: str, body: Json = None) -> None:
-        answer = await self.system.call("POST", f"/runs/{self.run_id}/{wish}", body)
+    async def send_command(self, send_command: str, body: Json = None) -> None:
+        answer = await self.system.call("POST", f"/runs/{self.run_id}/{send_command}", body)
         assert answer.status == 202, answer.body
 
     async def waits(self) -> None:
@@ -59,15 +59,15 @@ class Scenario(NamedTuple):
     act: Act
     more: JsonObject | None = None
     input: Json = None
-    # The agent that is told in the end that nobody waits for it any more.
-    told_to_stop: str | None = None
+    # The agent whose task is cancelled in the end.
+    cancelled_at: str | None = None
 
     @property
     def definition(self) -> JsonObject:
         return {"name": self.name, "steps": self.steps, **(self.more or {})}
 
 
-async def _watch(stage: ScenarioContext) -> None:
+async def _watch(context: ScenarioContext) -> None:
     """Nothing to do but wait."""
 
 
@@ -114,57 +114,57 @@ CANCELLED = jsonrpc_task("", state="canceled")
 LONG = "x" * (MAX_VALUE_BYTES + 1)
 
 
-async def _resolve(stage: ScenarioContext) -> None:
-    await stage.waits()
-    await stage.wish("steps/pay/resolve", {"outcome": "succeeded", "output": {"paid": 5}})
+async def _resolve(context: ScenarioContext) -> None:
+    await context.waits()
+    await context.send_command("steps/pay/resolve", {"outcome": "succeeded", "output": {"paid": 5}})
 
 
-async def _call_again(stage: ScenarioContext) -> None:
-    await stage.waits()
-    await stage.wish("steps/pay/resolve", {"outcome": "call_again"})
+async def _call_again(context: ScenarioContext) -> None:
+    await context.waits()
+    await context.send_command("steps/pay/resolve", {"outcome": "call_again"})
 
 
-async def _reply_twice(stage: ScenarioContext) -> None:
-    await stage.waits()
-    await stage.wish("steps/ask/reply", {"text": "Rome"})
-    await stage.agents["Asks"].called(2)
-    await stage.waits()
-    await stage.wish("steps/ask/reply", {"data": {"day": "Monday"}})
+async def _reply_twice(context: ScenarioContext) -> None:
+    await context.waits()
+    await context.send_command("steps/ask/reply", {"text": "Rome"})
+    await context.agents["Asks"].called(2)
+    await context.waits()
+    await context.send_command("steps/ask/reply", {"data": {"day": "Monday"}})
 
 
-async def _cancel_call(stage: ScenarioContext) -> None:
-    await stage.agents["Deaf"].called()
-    await stage.wish("cancel")
+async def _cancel_call(context: ScenarioContext) -> None:
+    await context.agents["Deaf"].called()
+    await context.send_command("cancel")
 
 
-async def _cancel_remote(stage: ScenarioContext) -> None:
-    await stage.agents["Long"].called_for("tasks/get")
-    await stage.wish("cancel")
+async def _cancel_remote(context: ScenarioContext) -> None:
+    await context.agents["Long"].called_for("tasks/get")
+    await context.send_command("cancel")
 
 
-async def _cancel_question(stage: ScenarioContext) -> None:
-    await stage.waits()
-    await stage.wish("cancel")
+async def _cancel_question(context: ScenarioContext) -> None:
+    await context.waits()
+    await context.send_command("cancel")
 
 
-async def _pause_and_resume(stage: ScenarioContext) -> None:
-    await stage.agents["Slow"].called()
-    await stage.wish("pause")
-    stage.gates["Slow"].set()
-    await stage.system.wait_for_step(stage.run_id, "first", {"COMPLETED"})
-    await stage.wish("resume")
+async def _pause_and_resume(context: ScenarioContext) -> None:
+    await context.agents["Slow"].called()
+    await context.send_command("pause")
+    context.gates["Slow"].set()
+    await context.system.wait_for_step(context.run_id, "first", {"COMPLETED"})
+    await context.send_command("resume")
 
 
-async def _fail_beside(stage: ScenarioContext) -> None:
+async def _fail_beside(context: ScenarioContext) -> None:
     """The other branch's call is under way while one fails, and ends after it."""
-    await stage.agents["Slow"].called()
-    await stage.system.wait_for_step(stage.run_id, "fails", {"FAILED"})
-    stage.gates["Slow"].set()
+    await context.agents["Slow"].called()
+    await context.system.wait_for_step(context.run_id, "fails", {"FAILED"})
+    context.gates["Slow"].set()
 
 
-async def _retry_the_run(stage: ScenarioContext) -> str:
-    await stage.system.wait_for(stage.run_id, {"FAILED"})
-    answer = await stage.system.call("POST", f"/runs/{stage.run_id}/retry", {})
+async def _retry_the_run(context: ScenarioContext) -> str:
+    await context.system.wait_for(context.run_id, {"FAILED"})
+    answer = await context.system.call("POST", f"/runs/{context.run_id}/retry", {})
     assert answer.status == 202, answer.body
     return str(answer.json["id"])
 
@@ -173,7 +173,7 @@ def _one(agent: str, **more: Json) -> JsonObject:
     return {"only": {"agent": agent, **more}}
 
 
-STORIES = (
+SCENARIOS = (
     Scenario(
         "graph",
         {
@@ -346,7 +346,7 @@ STORIES = (
         _one("Asks"),
         {"Asks": rpc(ASKING, jsonrpc_task("", state="canceled"))},
         _cancel_question,
-        told_to_stop="Asks",
+        cancelled_at="Asks",
     ),
     Scenario(
         "paused",
@@ -361,7 +361,7 @@ STORIES = (
         {"Asks": rpc(ASKING)},
         ScenarioContext.waits,
         {"deadline": "3s"},
-        told_to_stop="Asks",
+        cancelled_at="Asks",
     ),
     Scenario(
         "long",
@@ -382,22 +382,22 @@ class ScenarioResult(NamedTuple):
 
 
 async def run_scenario(
-    story: Scenario, system: RunningSystem, agents: Mapping[str, ScriptedAgent]
+    scenario: Scenario, system: RunningSystem, agents: Mapping[str, ScriptedAgent]
 ) -> ScenarioResult:
     """In a system that has its agents and its workflow."""
     gates: dict[str, asyncio.Event] = {}
     for name, agent in agents.items():
-        scripts = story.agents[name].scripts()
+        scripts = scenario.agents[name].scripts()
         for script in scripts:
             if isinstance(script, _Gate):
                 gates[name] = script.opened
         agent.script(*scripts)
         agent.calls.clear()
-    stage = ScenarioContext(system, await system.start(story.name, story.input), agents, gates)
-    run_id = await story.act(stage) or stage.run_id
+    context = ScenarioContext(system, await system.start(scenario.name, scenario.input), agents, gates)
+    run_id = await scenario.act(context) or context.run_id
     run = await system.wait_for(run_id)
-    if story.told_to_stop is not None:
-        await agents[story.told_to_stop].called_for("tasks/cancel")
+    if scenario.cancelled_at is not None:
+        await agents[scenario.cancelled_at].called_for("tasks/cancel")
     events = await system.items(f"/runs/{run_id}/events?limit=1000")
     return ScenarioResult(
         run, events, {name: [call.body for call in agent.calls] for name, agent in agents.items()}

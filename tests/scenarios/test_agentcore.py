@@ -48,10 +48,10 @@ class GatedZone:
 
 @asynccontextmanager
 async def zone_in_agentcore(
-    desk: GatedZone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, accept_after: float = 30.0
+    gated: GatedZone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, accept_after: float = 30.0
 ) -> AsyncGenerator[StandIn]:
     zone = Zone("execution", accept_after=accept_after)
-    zone.method("execute_task")(desk.execute_task)
+    zone.method("execute_task")(gated.execute_task)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
     monkeypatch.delenv("AWS_PROFILE", raising=False)
@@ -69,8 +69,8 @@ async def zone_in_agentcore(
 async def test_a_step_is_done_by_a_zone_in_agentcore(
     system: RunningSystem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    desk = GatedZone()
-    async with zone_in_agentcore(desk, monkeypatch, tmp_path) as endpoint:
+    gated = GatedZone()
+    async with zone_in_agentcore(gated, monkeypatch, tmp_path) as endpoint:
         endpoint.plan.append(THROTTLED)
         await system.register("Zone", f"{ARN}?qualifier=blue", **ZONE)
         await system.save(TASK)
@@ -80,7 +80,7 @@ async def test_a_step_is_done_by_a_zone_in_agentcore(
         shown = (await system.call("GET", "/agents/Zone")).json
         har = await system.call("GET", f"/runs/{run['id']}/wire?format=har")
     assert run["output"] == {"status": "success", "response_text": "done: hello"}
-    assert (desk.runs, len(endpoint.invocations), endpoint.complaints) == (1, 2, [])
+    assert (gated.runs, len(endpoint.invocations), endpoint.complaints) == (1, 2, [])
     assert {one.qualifier for one in endpoint.invocations} == {"blue"}
     assert (shown["transport"], shown["url"]) == ("aws-agentcore", f"{ARN}?qualifier=blue")
     assert health["status"] == "unknown"
@@ -100,18 +100,18 @@ async def test_a_step_is_done_by_a_zone_in_agentcore(
 async def test_work_that_takes_long_is_asked_for_in_the_session_that_has_it(
     system: RunningSystem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    desk = GatedZone()
-    desk.done.clear()
-    async with zone_in_agentcore(desk, monkeypatch, tmp_path, accept_after=0.01) as endpoint:
+    gated = GatedZone()
+    gated.done.clear()
+    async with zone_in_agentcore(gated, monkeypatch, tmp_path, accept_after=0.01) as endpoint:
         await system.register("Zone", ARN, **ZONE)
         await system.save(TASK)
         run_id = await system.start("task", {"text": "hello"})
         while len(endpoint.invocations) < 2:
             await asyncio.sleep(0.01)
-        desk.done.set()
+        gated.done.set()
         run = await system.wait_for(run_id)
     assert run["output"] == {"status": "success", "response_text": "done: hello"}
-    assert desk.runs == 1
+    assert gated.runs == 1
     assert len({one.session for one in endpoint.invocations}) == 1
 
 

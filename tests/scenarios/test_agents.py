@@ -107,15 +107,15 @@ class ConcurrentAgent:
 
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_an_agent_gets_no_more_calls_at_a_time_than_it_takes(system: RunningSystem, limit: int) -> None:
-    crowd = ConcurrentAgent(limit)
-    async with ScriptedAgent(crowd) as agent:
+    concurrent_agent = ConcurrentAgent(limit)
+    async with ScriptedAgent(concurrent_agent) as agent:
         await system.register("Agent", agent.url, protocol="simple-a2a", max_concurrency=limit)
         steps: JsonObject = {f"step_{number}": {"agent": "Agent"} for number in range(5)}
         await system.save({"name": "many", "steps": steps})
         runs = await asyncio.gather(*(system.run("many") for _ in range(3)))
     assert {str(run["status"]) for run in runs} == {"COMPLETED"}
     assert len(agent.calls) == 15
-    assert crowd.most == limit
+    assert concurrent_agent.most == limit
 
 
 async def test_a_busy_agent_holds_up_no_other(system: RunningSystem) -> None:

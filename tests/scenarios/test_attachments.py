@@ -32,7 +32,7 @@ def with_file(content: bytes) -> Json:
     }
 
 
-def giver(content: bytes) -> ScriptedAgent:
+def file_agent(content: bytes) -> ScriptedAgent:
     return ScriptedAgent(lambda call: {"jsonrpc": "2.0", "id": call.id, "result": with_file(content)})
 
 
@@ -53,7 +53,7 @@ def file_in(run: JsonObject, step: str) -> JsonObject:
 
 
 async def test_a_short_file_stays_in_the_output(system: RunningSystem) -> None:
-    async with giver(CONTENT) as agent:
+    async with file_agent(CONTENT) as agent:
         await system.register("Giver", agent.url, protocol="jsonrpc-2.0")
         await system.save({"name": "one", "steps": {"give": {"agent": "Giver"}}})
         run = await system.run("one")
@@ -68,7 +68,7 @@ async def test_a_large_file_is_stored_outside_the_output_and_reaches_the_next_ag
         "take": {"agent": "Taker", "input": {"parts": "${ steps.give.output.artifacts[0].parts }"}},
     }
     async with (
-        giver(CONTENT) as source,
+        file_agent(CONTENT) as source,
         ScriptedAgent(echo) as sink,
         running_system(tmp_path / "data", max_inline_bytes=1_024, blobs=str(tmp_path / "blobs")) as system,
     ):

@@ -230,15 +230,15 @@ async def test_an_agent_that_is_down_while_its_dialect_is_known_keeps_it(system:
 
 
 async def test_a_card_cannot_send_the_credentials_to_another_origin(system: RunningSystem) -> None:
-    async with ScriptedAgent(speaks_jsonrpc) as agent, ScriptedAgent(speaks_jsonrpc) as thief:
-        agent.publish(card(agent, thief.url))
+    async with ScriptedAgent(speaks_jsonrpc) as agent, ScriptedAgent(speaks_jsonrpc) as elsewhere:
+        agent.publish(card(agent, elsewhere.url))
         await register(system, agent, auth_type="bearer", auth_config={"token": "canary-4711"})
         run = await system.run("one")
-    assert not thief.calls
+    assert not elsewhere.calls
     assert error_of(run)["code"] == "agent_protocol_unclear"
-    assert thief.url in str(error_of(run)["message"])
+    assert elsewhere.url in str(error_of(run)["message"])
     assert "not of the same origin" in str(error_of(run)["message"])
-    assert f"allow_card_origin to {thief.url.removesuffix('/agent')}" in str(error_of(run)["fix"])
+    assert f"allow_card_origin to {elsewhere.url.removesuffix('/agent')}" in str(error_of(run)["fix"])
     assert "endpoint_override" in str(error_of(run)["fix"])
     assert not agent.calls
 

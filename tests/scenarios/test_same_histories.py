@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
 from tests.scenarios.histories import normal_form, without_ids
-from tests.scenarios.scripted_scenarios import STORIES, Scenario, ScenarioResult, run_scenario
+from tests.scenarios.scripted_scenarios import SCENARIOS, Scenario, ScenarioResult, run_scenario
 from tests.services import fresh_database, fresh_topics
 
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -50,11 +50,11 @@ async def both(
             yield BothModes(embedded, distributed)
 
 
-async def prepare(system: RunningSystem, story: Scenario, agents: dict[str, ScriptedAgent]) -> None:
+async def prepare(system: RunningSystem, scenario: Scenario, agents: dict[str, ScriptedAgent]) -> None:
     for name, agent in agents.items():
         await system.call("DELETE", f"/agents/{name}")
-        await system.register(name, agent.url, protocol=story.agents[name].protocol)
-    await system.save(story.definition)
+        await system.register(name, agent.url, protocol=scenario.agents[name].protocol)
+    await system.save(scenario.definition)
 
 
 TIMES = {"created_at", "started_at", "finished_at", "cancel_requested_at"}
@@ -79,18 +79,18 @@ def asked(telling: ScenarioResult) -> dict[str, list[Json]]:
     }
 
 
-@pytest.mark.parametrize("story", STORIES, ids=[story.name for story in STORIES])
-async def test_a_workflow_has_the_same_history_in_both_modes(both: BothModes, story: Scenario) -> None:
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=[scenario.name for scenario in SCENARIOS])
+async def test_a_workflow_has_the_same_history_in_both_modes(both: BothModes, scenario: Scenario) -> None:
     async with AsyncExitStack() as stack:
-        agents = {name: await stack.enter_async_context(ScriptedAgent()) for name in story.agents}
-        tellings: list[ScenarioResult] = []
+        agents = {name: await stack.enter_async_context(ScriptedAgent()) for name in scenario.agents}
+        histories: list[ScenarioResult] = []
         for system in both:
-            await prepare(system, story, agents)
-            tellings.append(await run_scenario(story, system, agents))
-    embedded, distributed = (normal_form(story.definition, told.run, told.events) for told in tellings)
+            await prepare(system, scenario, agents)
+            histories.append(await run_scenario(scenario, system, agents))
+    embedded, distributed = (normal_form(scenario.definition, told.run, told.events) for told in histories)
     assert distributed == embedded
-    assert without_ids_and_times(tellings[1].run) == without_ids_and_times(tellings[0].run)
-    assert asked(tellings[1]) == asked(tellings[0])
+    assert without_ids_and_times(histories[1].run) == without_ids_and_times(histories[0].run)
+    assert asked(histories[1]) == asked(histories[0])
 
 
 # --- the comparison itself

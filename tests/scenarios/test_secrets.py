@@ -376,14 +376,14 @@ async def test_a_private_key_is_readable_nowhere(
     context.load_verify_locations(cadata=root[0])
     context.verify_mode = ssl.CERT_REQUIRED
 
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         body = b'{"status":"success","output":{"you":"%s"}}' % str(writer.get_extra_info("peercert")).encode()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 
     config: JsonObject = {"certificate": ours[0], "key": ours[1], "authority": root[0]}
     with capture_logs() as logs:
-        async with running(talk, context) as agent:
+        async with running(script, context) as agent:
             for name, changed in {"Known": config, "Stranger": {**config, "authority": ours[0]}}.items():
                 await watched.register(
                     name, agent.url, protocol="simple-a2a", auth_type="mtls", auth_config=changed

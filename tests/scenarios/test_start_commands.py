@@ -33,11 +33,11 @@ steps:
 class Arrivals:
     """A source whose records a test puts there."""
 
-    trouble: str | None = None
+    failure: str | None = None
 
     def __init__(self) -> None:
         self._waiting: list[BrokerRecord] = []
-        self._ring: Callable[[], None] = lambda: None
+        self._notify: Callable[[], None] = lambda: None
         self.settled: list[BrokerRecord] = []
         self.changed = asyncio.Event()
 
@@ -48,12 +48,12 @@ class Arrivals:
             self._waiting.append(
                 BrokerRecord(topic="trunkline.commands", partition=0, offset=offset, key=key, value=text)
             )
-        self._ring()
+        self._notify()
 
     def again(self, records: Sequence[BrokerRecord]) -> None:
         """As after a crash before the offsets were committed."""
         self._waiting.extend(records)
-        self._ring()
+        self._notify()
 
     def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         return self._waiting[:limit]
@@ -63,8 +63,8 @@ class Arrivals:
         self.settled.extend(records)
         self.changed.set()
 
-    def on_arrival(self, ring: Callable[[], None]) -> None:
-        self._ring = ring
+    def on_arrival(self, notify: Callable[[], None]) -> None:
+        self._notify = notify
 
     async def all_settled(self) -> None:
         while self._waiting:

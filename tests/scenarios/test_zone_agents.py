@@ -45,7 +45,7 @@ class GatedZone:
 
     def opened(self) -> Zone:
         """The same zone in a new life."""
-        self.zone = Zone("desk", accept_after=self._accept_after, stop_timeout=0.0)
+        self.zone = Zone("gated", accept_after=self._accept_after, stop_timeout=0.0)
         self.zone.method("execute_task", restartable=self._restartable)(self._work)
         return self.zone
 
@@ -98,9 +98,9 @@ async def methods_of(system: RunningSystem, run: JsonObject) -> list[str]:
 
 
 async def test_a_workflow_mixes_a_zone_with_simple_a2a_and_a2a(system: RunningSystem, tmp_path: Path) -> None:
-    desk = GatedZone()
+    gated = GatedZone()
     async with (
-        served(desk.zone, tmp_path / "zone") as zone_url,
+        served(gated.zone, tmp_path / "zone") as zone_url,
         ScriptedAgent(simple_success({"text": "Three people agreed."})) as reader,
         ScriptedAgent(jsonrpc_task("It is said.")) as writer,
     ):
@@ -120,8 +120,8 @@ async def test_a_workflow_mixes_a_zone_with_simple_a2a_and_a2a(system: RunningSy
         output: JsonObject = {"said": "${ steps.write.output.text }", "ts": "${ steps.post.output.data.ts }"}
         await system.save({"name": "mixed", "steps": steps, "output": output})
         run_id = await system.start("mixed", INPUT)
-        await desk.has_accepted()
-        desk.gate.set()
+        await gated.has_accepted()
+        gated.gate.set()
         run = await system.wait_for(run_id)
     assert run["status"] == "COMPLETED"
     assert run["output"] == {"said": "It is said.", "ts": "1.2"}
@@ -134,7 +134,7 @@ async def test_a_workflow_mixes_a_zone_with_simple_a2a_and_a2a(system: RunningSy
         "text": "Posted: Three people agreed.",
         "data": {"response_text": "Posted: Three people agreed.", "ts": "1.2", "status": "success"},
     }
-    (params,) = desk.begun
+    (params,) = gated.begun
     assert params == {
         "channel": "C1",
         "text": "Three people agreed.",
@@ -149,16 +149,16 @@ async def test_a_workflow_mixes_a_zone_with_simple_a2a_and_a2a(system: RunningSy
 async def test_work_that_outlives_a_restart_of_its_zone_is_asked_for_until_it_ends(
     system: RunningSystem, tmp_path: Path
 ) -> None:
-    desk = GatedZone(restartable=True)
+    gated = GatedZone(restartable=True)
     await save(system, timeout="60s")
-    async with served(desk.zone, tmp_path / "zone") as url:
+    async with served(gated.zone, tmp_path / "zone") as url:
         await system.register("Zone", url, **ZONE)
         run_id = await system.start("one", INPUT)
-        await desk.has_accepted()
+        await gated.has_accepted()
     port = int(url.rpartition(":")[2])
-    async with served(desk.opened(), tmp_path / "zone", port):
-        await desk.has_begun(2)
-        desk.gate.set()
+    async with served(gated.opened(), tmp_path / "zone", port):
+        await gated.has_begun(2)
+        gated.gate.set()
         run = await system.wait_for(run_id)
     assert run["status"] == "COMPLETED"
     assert step_of(run, "only")["attempts"] == 1
@@ -167,34 +167,34 @@ async def test_work_that_outlives_a_restart_of_its_zone_is_asked_for_until_it_en
 async def test_work_that_a_restart_has_cut_fails_the_step_with_the_zones_words(
     system: RunningSystem, tmp_path: Path
 ) -> None:
-    desk = GatedZone()
+    gated = GatedZone()
     await save(system, timeout="60s")
-    async with served(desk.zone, tmp_path / "zone") as url:
+    async with served(gated.zone, tmp_path / "zone") as url:
         await system.register("Zone", url, **ZONE)
         run_id = await system.start("one", INPUT)
-        await desk.has_accepted()
-    async with served(desk.opened(), tmp_path / "zone", int(url.rpartition(":")[2])):
+        await gated.has_accepted()
+    async with served(gated.opened(), tmp_path / "zone", int(url.rpartition(":")[2])):
         run = await system.wait_for(run_id)
     error = error_of(step_of(run, "only"))
     assert (error["code"], error["jsonrpc_code"]) == ("agent_jsonrpc_error", -32000)
     assert "interrupted by a restart" in str(error["message"])
-    assert len(desk.begun) == 1
+    assert len(gated.begun) == 1
 
 
 async def test_a_zone_that_has_lost_its_memory_gets_the_same_message_again(
     system: RunningSystem, tmp_path: Path
 ) -> None:
-    desk = GatedZone()
+    gated = GatedZone()
     await save(system, timeout="60s")
-    async with served(desk.zone, tmp_path / "zone") as url:
+    async with served(gated.zone, tmp_path / "zone") as url:
         await system.register("Zone", url, **ZONE)
         run_id = await system.start("one", INPUT)
-        await desk.has_accepted()
-    desk.gate.set()
-    async with served(desk.opened(), tmp_path / "another", int(url.rpartition(":")[2])):
+        await gated.has_accepted()
+    gated.gate.set()
+    async with served(gated.opened(), tmp_path / "another", int(url.rpartition(":")[2])):
         run = await system.wait_for(run_id)
     assert run["status"] == "COMPLETED"
-    assert len(desk.begun) == 2
+    assert len(gated.begun) == 2
     sent = await methods_of(system, run)
     assert (sent.count("execute_task"), sent[0]) == (2, "execute_task")
 
@@ -202,19 +202,19 @@ async def test_a_zone_that_has_lost_its_memory_gets_the_same_message_again(
 async def test_a_lost_answer_is_asked_for_with_the_same_id_and_the_work_runs_once(
     system: RunningSystem,
 ) -> None:
-    desk = GatedZone(accept_after=30.0)
-    desk.gate.set()
+    gated = GatedZone(accept_after=30.0)
+    gated.gate.set()
 
     async def unheard(call: Call) -> Hangup:
-        await desk.answer(call)
+        await gated.answer(call)
         return Hangup()
 
-    async with desk.zone.running(), ScriptedAgent(unheard, desk.answer) as agent:
+    async with gated.zone.running(), ScriptedAgent(unheard, gated.answer) as agent:
         await system.register("Zone", agent.url, **ZONE)
         await save(system)
         run = await system.run("one", INPUT)
     assert run["status"] == "COMPLETED"
-    assert len(desk.begun) == 1
+    assert len(gated.begun) == 1
     first, second = agent.calls
     assert first.body == second.body
     assert first.headers["X-Zone-Session"] == second.headers["X-Zone-Session"] == first.body["id"]
@@ -234,26 +234,26 @@ def refusing(status: int, **data: Json) -> Reply:
 async def test_a_refusal_that_passes_is_no_failure(
     system: RunningSystem, refusal: Reply, same_message: bool
 ) -> None:
-    desk = GatedZone(accept_after=0.01)
+    gated = GatedZone(accept_after=0.01)
     async with (
-        desk.zone.running(),
-        ScriptedAgent(refusal, desk.answer, refusal, refusal, desk.answer) as agent,
+        gated.zone.running(),
+        ScriptedAgent(refusal, gated.answer, refusal, refusal, gated.answer) as agent,
     ):
         await system.register("Zone", agent.url, **ZONE)
         await save(system)
         run_id = await system.start("one", INPUT)
         await agent.called(4)
-        desk.gate.set()
+        gated.gate.set()
         run = await system.wait_for(run_id)
     assert run["status"] == "COMPLETED"
-    assert len(desk.begun) == 1
+    assert len(gated.begun) == 1
     ids = [call.body["id"] for call in agent.calls if call.method == "execute_task"]
     assert (len(ids), len({str(id_) for id_ in ids})) == (2, 1 if same_message else 2)
 
 
 async def test_an_input_that_does_not_fit_the_profile_is_never_sent(system: RunningSystem) -> None:
-    desk = GatedZone()
-    async with desk.zone.running(), ScriptedAgent(desk.answer) as agent:
+    gated = GatedZone()
+    async with gated.zone.running(), ScriptedAgent(gated.answer) as agent:
         await system.register("Zone", agent.url, **ZONE)
         await save(system, input={"text": "hello", "bot_token": {"$secret": "slack-bot"}, "thread_ts": 7})
         run = await system.run("one", INPUT)
@@ -267,14 +267,14 @@ async def test_an_input_that_does_not_fit_the_profile_is_never_sent(system: Runn
 
 
 async def test_an_error_of_the_work_fails_the_step_with_its_code(system: RunningSystem) -> None:
-    desk = GatedZone()
-    async with desk.zone.running(), ScriptedAgent(desk.answer) as agent:
+    gated = GatedZone()
+    async with gated.zone.running(), ScriptedAgent(gated.answer) as agent:
         await system.register("Zone", agent.url, **ZONE)
         await save(system)
         run = await system.run("one", {**INPUT, "text": "break"})
     error = error_of(step_of(run, "only"))
     assert (error["jsonrpc_code"], error["message"]) == (4711, "JSON-RPC Error 4711: No such channel")
-    assert len(desk.begun) == 1
+    assert len(gated.begun) == 1
 
 
 @pytest.mark.embedded_only

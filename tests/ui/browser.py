@@ -21,7 +21,7 @@ AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.
 # Screenshots of what was looked at go here, for whoever wants to look too.
 PICTURES = "TRUNKLINE_UI_PICTURES"
 # A busy machine with two cores; nothing waits this long otherwise.
-PATIENCE_MS = 60_000
+TIMEOUT_MS = 60_000
 # Its sandbox needs what a container seldom has; it loads nothing but our own page.
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 # The first draws nothing that nobody sees, and needs half the work.
@@ -37,7 +37,7 @@ addEventListener("securitypolicyviolation", (event) => {
 });
 """
 
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 def open_browser(playwright: Playwright) -> Browser:
@@ -60,7 +60,7 @@ def watched_page(
     context = browser.new_context(
         base_url=url, viewport={"width": width, "height": height}, locale="en-GB", reduced_motion="reduce"
     )
-    context.set_default_timeout(PATIENCE_MS)
+    context.set_default_timeout(TIMEOUT_MS)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     context.add_init_script(_TELL_VIOLATIONS)
     wrong: list[str] = []

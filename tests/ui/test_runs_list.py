@@ -63,13 +63,13 @@ def runs_system(
             await works.gate.wait()
             return {"task_id": call.id, "status": "success", "output": {}, "error": None}
 
-        talker = agents.start(simple_success({"text": "sunny"}))
+        replying = agents.start(simple_success({"text": "sunny"}))
         scripts = {
             "Sleeper": agents.start(sleep),
             "Grumbler": agents.start(simple_error("It cannot be done.")),
         }
         for name in ("Talker", "Sleeper", "Grumbler", *GUILD):
-            address = scripts.get(name, talker).url
+            address = scripts.get(name, replying).url
             works.client.create_agent({"name": name, "url": address, "protocol": "simple-a2a"})
         for definition in WORKFLOWS:
             works.client.save_workflow(encode(definition))

@@ -164,15 +164,15 @@ class AgentCheckReport(msgspec.Struct, frozen=True, kw_only=True):
         return [finding for finding in self.findings if finding.verdict == "failed"]
 
 
-def grade_of(verdicts: Iterable[Verdict], *, heard: bool = True) -> Grade:
+def grade_of(verdicts: Iterable[Verdict], *, gates_passed: bool = True) -> Grade:
     """
     A: everything is kept; B, C: all that is required; D: all but one or two things; F: less.
 
-    Not `heard`: the agent could not be asked, or did not speak the dialect at all, which is an F.
+    Not `gates_passed`: the agent could not be asked, or did not speak the dialect at all, which is an F.
     """
     found = list(verdicts)
     failures, warnings = found.count("failed"), found.count("warning")
-    if not heard or "passed" not in found:
+    if not gates_passed or "passed" not in found:
         return "F"
     for grade, most_failures, most_warnings in _GRADING:
         if failures <= most_failures and (most_warnings is None or warnings <= most_warnings):

@@ -35,7 +35,7 @@ _LOOK_AGAIN_SECONDS = 1.0
 _BATCH = 500
 _PING = b": ping\n\n"
 # All changes in between are one event: a client that reads the list after each event reads it at most twice a second.
-_RING_EVERY_SECONDS = 0.5
+_PAUSE_SECONDS = 0.5
 RUNS_CHANGED = b"event: runs_changed\ndata: {}\n\n"
 
 
@@ -101,7 +101,7 @@ class RunsChangedStream(ByteStream):
         with self._runs.watch_all() as watch:
             while True:
                 yield RUNS_CHANGED if await watch.changed(self._ping_after) else _PING
-                await asyncio.sleep(_RING_EVERY_SECONDS)
+                await asyncio.sleep(_PAUSE_SECONDS)
 
 
 class EventStream(ByteStream):

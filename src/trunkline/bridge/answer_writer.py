@@ -48,7 +48,7 @@ class AnswerWriter:
         self._observers = observers
         self._in_transaction = 0
         # The last commit may have happened though we were told that it failed.
-        self._unsure = False
+        self._commit_uncertain = False
 
     async def work(self, tx: Transaction) -> None:
         # More may come while this waits for the store.
@@ -63,7 +63,7 @@ class AnswerWriter:
         for key in lost:
             log.warning(log_events.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
         # After a turn that seemed to fail, what is not ours any more may have been written by it.
-        written = lost if self._unsure else ()
+        written = lost if self._commit_uncertain else ()
         await tx.exchanges.put(
             [
                 exchange
@@ -91,13 +91,13 @@ class AnswerWriter:
     def committed(self) -> None:
         self._calls.discard_written(self._in_transaction)
         self._in_transaction = 0
-        self._unsure = False
+        self._commit_uncertain = False
         for observer in self._observers:
             observer.committed()
 
     def rolled_back(self) -> None:
         self._in_transaction = 0
-        self._unsure = True
+        self._commit_uncertain = True
         for observer in self._observers:
             observer.rolled_back()
 

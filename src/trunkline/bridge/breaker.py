@@ -21,7 +21,7 @@ from trunkline.telemetry.metrics import Metrics
 log = structlog.stdlib.get_logger()
 
 _ENDED_WELL = CallEnd(failed=False)
-_TELLS_NOTHING = CallEnd(failed=None)
+_INCONCLUSIVE = CallEnd(failed=None)
 
 _FAILURES = frozenset(
     {
@@ -100,13 +100,13 @@ def _end_of(item: CallResult, policy: BreakerPolicy) -> CallEnd:
         return _ENDED_WELL
     if result.error is not None:
         return judge_error(result.error, policy)
-    return _TELLS_NOTHING if result.status in {"cancelled", "unknown"} else _ENDED_WELL
+    return _INCONCLUSIVE if result.status in {"cancelled", "unknown"} else _ENDED_WELL
 
 
 def judge_error(error: StepError, policy: BreakerPolicy) -> CallEnd:
     """What an error tells about the agent."""
     if error.code in NOT_CAUSED_BY_AGENT:
-        return _TELLS_NOTHING
+        return _INCONCLUSIVE
     if not _is_failure(error, policy):
         return _ENDED_WELL
     return CallEnd(failed=True, error=error.message)

@@ -38,24 +38,24 @@ class Heartbeat:
         self._store = store
         self._owner = owner
         self._lease = lease
-        self._beaten_at: Instant | None = None
+        self._renewed_at: Instant | None = None
         self._stable_from = Instant(0)
-        self._trouble: str | None = None
+        self._failure: str | None = None
 
     async def beat(self) -> None:
         # A crash may undo a beat; no bridge takes over anything before the next one is due.
         async with self._store.transaction(durable=False) as tx:
             await tx.leases.hold(self._owner, self._lease.lasts, PROCESS_NAME)
             now = tx.now
-        if self._beaten_at is not None and now > after(self._beaten_at, self._lease.lasts):
+        if self._renewed_at is not None and now > after(self._renewed_at, self._lease.lasts):
             self._stable_from = after(now, RECLAIM_GRACE)
-            log.warning(log_events.LEASE_LOST, seconds=round((now - self._beaten_at) / 1_000_000, 1))
-        self._beaten_at = now
+            log.warning(log_events.LEASE_LOST, seconds=round((now - self._renewed_at) / 1_000_000, 1))
+        self._renewed_at = now
 
     def has_stable_lease(self, now: Instant) -> bool:
         """Our own lease has not lapsed of late: one that has is the dead one's own fault."""
-        return self._beaten_at is not None and self._stable_from <= now <= after(
-            self._beaten_at, self._lease.lasts
+        return self._renewed_at is not None and self._stable_from <= now <= after(
+            self._renewed_at, self._lease.lasts
         )
 
     async def run(self) -> None:
@@ -71,14 +71,14 @@ class Heartbeat:
             await self.beat()
         except Unavailable as exc:
             # Once for each change: it is tried again twice a second.
-            if self._trouble != exc.message:
-                self._trouble = exc.message
+            if self._failure != exc.message:
+                self._failure = exc.message
                 log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
             return _RETRY_PAUSE
         except Exception:
             log.exception(log_events.TURN_FAILED)
             return _RETRY_PAUSE
-        self._trouble = None
+        self._failure = None
         return self._lease.beat_every
 
     async def _release(self) -> None:

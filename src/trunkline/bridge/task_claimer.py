@@ -72,7 +72,7 @@ class TaskClaimer:
         self._stopped: list[StoppedTask] = []
         self._to_cancel: list[ClaimedTask] = []
         # The last commit may have happened though we were told that it failed.
-        self._unsure = False
+        self._commit_uncertain = False
         self._next_poll: Instant | None = None
         self._more = False
         self._stopping = stopping
@@ -139,7 +139,7 @@ class TaskClaimer:
         may_claim = is_open and room > 0 and self._calls.has_memory
         self._claimed = await tx.tasks.claim(self._owner, room, self._pools) if may_claim else []
         self._more = self._more or len(self._claimed) == MAX_CLAIMS_PER_TURN
-        if self._unsure and is_open and self._heartbeat is not None:
+        if self._commit_uncertain and is_open and self._heartbeat is not None:
             held = await tx.tasks.held(self._owner)
             self._claimed = [claim for claim in held if not self._calls.has(claim.key)]
         self._next_poll = await tx.tasks.next_poll() if is_open else None
@@ -163,11 +163,11 @@ class TaskClaimer:
         for claim in self._to_cancel:
             self._calls.ensure_ended(claim)
         self._reset()
-        self._unsure = False
+        self._commit_uncertain = False
 
     def rolled_back(self) -> None:
         self._reset()
-        self._unsure = True
+        self._commit_uncertain = True
         self._next_check_at = _NOW
 
     def _reset(self) -> None:

@@ -56,7 +56,7 @@ class RecordSource(Protocol):
     """Records of some topics for one group of consumers: each comes to one member, at least once."""
 
     @property
-    def trouble(self) -> str | None:
+    def failure(self) -> str | None:
         """Why nothing can come at present, for /readyz."""
         ...
 
@@ -68,7 +68,7 @@ class RecordSource(Protocol):
         """They are durable elsewhere: the group need not get them again."""
         ...
 
-    def on_arrival(self, ring: Callable[[], None]) -> None: ...
+    def on_arrival(self, notify: Callable[[], None]) -> None: ...
 
 
 class ConsumerGroup(NamedTuple):
@@ -89,4 +89,4 @@ class Lag(NamedTuple):
     waiting: int | None
     partitions: int | None
     # Why it is not known.
-    trouble: str | None = None
+    failure: str | None = None

@@ -81,7 +81,7 @@ class Checker:
         dialect, found, input_modes = await _run_check(session, subject, active=active)
         findings = sorted(found, key=lambda finding: VERDICTS.index(finding.verdict))
         has_failed = any(finding.verdict == "failed" for finding in findings)
-        is_unheard = not has_failed and _answered_nothing(session.exchanges)
+        is_unanswered = not has_failed and _answered_nothing(session.exchanges)
         return AgentCheckReport(
             url=session.redaction.url(dialect.url),
             protocol=dialect.protocol,
@@ -90,9 +90,11 @@ class Checker:
             started_at=rfc3339(started_at),
             duration_ms=round((perf_counter() - started) * 1000, 3),
             grade=NO_EVIDENCE
-            if is_unheard
-            else grade_of((finding.verdict for finding in findings), heard=not _has_failed_gate(findings)),
-            passed=not has_failed and not is_unheard,
+            if is_unanswered
+            else grade_of(
+                (finding.verdict for finding in findings), gates_passed=not _has_failed_gate(findings)
+            ),
+            passed=not has_failed and not is_unanswered,
             findings=findings,
             attestations=attestations(subject.agent),
             agent=subject.agent,

@@ -55,7 +55,7 @@ _MAX_EVENT_BYTES = sys.maxsize
 # Longer than a check may take, which asks an agent many things.
 CHECK_SECONDS = 180.0
 # Longer than the server lets an agent take that is tried out, and is then asked to stop.
-TRIAL_SECONDS = 90.0
+TEST_CALL_SECONDS = 90.0
 FINAL_EVENTS = frozenset({"RunCompleted", "RunFailed", "RunCancelled"})
 
 
@@ -104,7 +104,7 @@ class Client(EventCalls, TriggerCalls):
         return cast("JsonObject", answer.value)
 
     def try_agent(self, name: str, message: JsonObject) -> TestCallResult:
-        answer = self._send("POST", f"/agents/{segment(name)}/try", message, seconds=TRIAL_SECONDS)
+        answer = self._send("POST", f"/agents/{segment(name)}/try", message, seconds=TEST_CALL_SECONDS)
         return cast("TestCallResult", answer.value)
 
     def reset_agent(self, name: str) -> AgentMetadataResource:

@@ -40,7 +40,7 @@ def follow_run(client: Client, run_id: str, *, show: Show, wait: timedelta | Non
     try:
         with _view(progress, show):
             for event in client.follow(run_id, seconds=seconds):
-                _tell(progress.apply(event), event, show)
+                _print_line(progress.apply(event), event, show)
                 if progress.waits_for_a_person and _still_waits(client, run_id):
                     break
     except WaitOver:
@@ -50,7 +50,7 @@ def follow_run(client: Client, run_id: str, *, show: Show, wait: timedelta | Non
     return client.run(run_id)
 
 
-def _tell(line: str, event: EventResource, show: Show) -> None:
+def _print_line(line: str, event: EventResource, show: Show) -> None:
     match show:
         case "lines":
             print_now(line)

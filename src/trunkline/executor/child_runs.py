@@ -131,10 +131,10 @@ def _unfit(workflow: CompiledWorkflow, effect: StartChildRun) -> StepError | Non
     if not findings:
         return None
     more = len(findings) - _MAX_FINDINGS_SHOWN
-    told = "; ".join(f"{finding.path}: {finding.message}" for finding in findings[:_MAX_FINDINGS_SHOWN])
+    problems = "; ".join(f"{finding.path}: {finding.message}" for finding in findings[:_MAX_FINDINGS_SHOWN])
     return StepError(
         code="child_input_invalid",
-        message=f"The step's input does not match the schema of workflow {workflow.definition.name}: {told}"
+        message=f"The step's input does not match the schema of workflow {workflow.definition.name}: {problems}"
         f"{f' (and {more} more)' if more > 0 else ''}.",
     )
 

@@ -109,7 +109,7 @@ def decide(
 def abandon(state: RunState, error: StepError, now: Instant) -> Turn:
     """Ends a run that cannot be decided. Changes `state`."""
     turn = Turn(state, now)
-    _stop_steps(turn, "The run could not continue.", tell_agents=True)
+    _stop_steps(turn, "The run could not continue.", cancel_at_agents=True)
     _fail(turn, error)
     return turn
 
@@ -127,7 +127,7 @@ def _end_too_large(turn: Turn) -> None:
         f"but the limit is {turn.max_bytes} (max_run_bytes)."
     )
     error = StepError(code="run_too_large", message=message, fix=fix_for("run_too_large"))
-    _stop_steps(turn, "The run has too much data.", tell_agents=True)
+    _stop_steps(turn, "The run has too much data.", cancel_at_agents=True)
     _fail(turn, error)
 
 
@@ -167,7 +167,7 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
         case CancelRequested():
             _cancel(turn)
         case CancelOverdue():
-            _stop_steps(turn, "The agent did not confirm the cancellation in time.", tell_agents=False)
+            _stop_steps(turn, "The agent did not confirm the cancellation in time.", cancel_at_agents=False)
         case PauseRequested():
             if turn.state.status in {"RUNNING", "WAITING"} and turn.state.cancel_requested_at is None:
                 turn.record(RunPaused())
@@ -264,7 +264,7 @@ def _cancel(turn: Turn) -> None:
         if step.status == "RUNNING":
             kinds.stop(turn, step)
         else:
-            _cancel_step(turn, step, "The run was cancelled.", tell_agent=True)
+            _cancel_step(turn, step, "The run was cancelled.", cancel_at_agent=True)
     if turn.state.in_flight:
         turn.add_effect(StartTimer(CANCEL_TIMER, after(turn.now, CANCEL_TIMEOUT), CancelOverdue()))
 
@@ -274,17 +274,17 @@ def _steps_under_way(turn: Turn) -> list[StepState]:
     return [step for step in turn.state.steps.values() if step.attempts and not step.is_final]
 
 
-def _cancel_step(turn: Turn, step: StepState, reason: str, *, tell_agent: bool) -> None:
-    if tell_agent:
+def _cancel_step(turn: Turn, step: StepState, reason: str, *, cancel_at_agent: bool) -> None:
+    if cancel_at_agent:
         kinds.stop(turn, step)
     else:
         timers.cancel_wait_timer(turn, step)
     turn.record(StepCancelled(step.name, reason))
 
 
-def _stop_steps(turn: Turn, reason: str, *, tell_agents: bool) -> None:
+def _stop_steps(turn: Turn, reason: str, *, cancel_at_agents: bool) -> None:
     for step in _steps_under_way(turn):
-        _cancel_step(turn, step, reason, tell_agent=tell_agents)
+        _cancel_step(turn, step, reason, cancel_at_agent=cancel_at_agents)
 
 
 def _pass_deadline(turn: Turn) -> None:
@@ -296,7 +296,7 @@ def _pass_deadline(turn: Turn) -> None:
         message=f"The run did not finish within its deadline of {format_duration(deadline)}.",
         fix=fix_for("deadline_exceeded"),
     )
-    _stop_steps(turn, "The workflow's deadline has passed.", tell_agents=True)
+    _stop_steps(turn, "The workflow's deadline has passed.", cancel_at_agents=True)
     _fail(turn, error)
 
 
@@ -413,7 +413,7 @@ def _waits_for_people_alone(turn: Turn) -> bool:
     return (
         state.in_flight == 0
         and state.retrying == 0
-        and state.dormant == 0
+        and state.waiting_for_time_or_event == 0
         and state.awaiting_person > 0
         # What did not fit into this turn begins in the next one.
         and not _may_begin(turn)
@@ -423,11 +423,11 @@ def _waits_for_people_alone(turn: Turn) -> bool:
 def _end(turn: Turn) -> None:
     failure = turn.state.failure
     if turn.state.cancel_requested_at is not None or failure is None:
-        _stop_steps(turn, "The run was cancelled.", tell_agents=False)
+        _stop_steps(turn, "The run was cancelled.", cancel_at_agents=False)
         turn.record(RunCancelled())
         _drop_run_timers(turn)
     else:
-        _stop_steps(turn, "Another step failed.", tell_agents=True)
+        _stop_steps(turn, "Another step failed.", cancel_at_agents=True)
         _fail(turn, failure)
 
 

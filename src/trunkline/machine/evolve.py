@@ -152,8 +152,10 @@ def _finish_item(state: RunState, item: StepState) -> None:
 
 def _record_failure(state: RunState, step: StepState) -> None:
     # By stored values: reading the steps again, in any order, must give the same failure.
-    blamed = None if state.failure is None or state.failure.step is None else state.steps[state.failure.step]
-    if blamed is None or _end_order(state, step) < _end_order(state, blamed):
+    first_failed = (
+        None if state.failure is None or state.failure.step is None else state.steps[state.failure.step]
+    )
+    if first_failed is None or _end_order(state, step) < _end_order(state, first_failed):
         state.failure = step.error
 
 
@@ -178,8 +180,8 @@ def _count(state: RunState, step: StepState, change: int) -> None:
         case "WAITING":
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 state.retrying += change
-            elif step.waiting_for is not None and step.waiting_for.is_for_the_world:
-                state.dormant += change
+            elif step.waiting_for is not None and step.waiting_for.is_for_time_or_event:
+                state.waiting_for_time_or_event += change
             else:
                 state.awaiting_person += change
         case "OUTCOME_UNKNOWN":

@@ -36,7 +36,7 @@ FINAL_STEP_STATUSES = frozenset({"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"})
 
 WaitingKind = Literal["input", "auth", "retry", "remote", "outcome", "time", "event"]
 # What the world brings by itself: a run that waits for nothing else goes on without a person.
-_WORLDLY = frozenset({"time", "event"})
+_TIME_OR_EVENT = frozenset({"time", "event"})
 
 
 class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -59,9 +59,9 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.kind in {"input", "auth"}
 
     @property
-    def is_for_the_world(self) -> bool:
+    def is_for_time_or_event(self) -> bool:
         """For a time or an event: the run goes on without a person, and nothing is done for it meanwhile."""
-        return self.kind in _WORLDLY
+        return self.kind in _TIME_OR_EVENT
 
     @property
     def is_for_a_person(self) -> bool:
@@ -195,7 +195,7 @@ class RunState(msgspec.Struct, kw_only=True):
     in_flight: int = 0
     retrying: int = 0
     # Steps that wait for the world.
-    dormant: int = 0
+    waiting_for_time_or_event: int = 0
     awaiting_person: int = 0
     unfinished: int = 0
     # The first failure that nothing handles, and of several at one instant that of the first step: no

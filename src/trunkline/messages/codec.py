@@ -58,9 +58,9 @@ class ResultReference(MessageReference, frozen=True, kw_only=True):
 class UnreadableMessage(Exception):
     """A record that is not one of our messages, or has an unsupported version."""
 
-    def __init__(self, flaw: UnreadableReason, reason: str) -> None:
+    def __init__(self, category: UnreadableReason, reason: str) -> None:
         super().__init__(reason)
-        self.flaw: UnreadableReason = flaw
+        self.category: UnreadableReason = category
         self.reason = reason
 
 

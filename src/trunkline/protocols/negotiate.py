@@ -107,12 +107,12 @@ class UnclearDialect(msgspec.Struct, frozen=True, kw_only=True):
 
 def card_urls(agent_url: str) -> list[str]:
     """Every address at which the agent's card may be, in the order in which to try them."""
-    home = _without_card_path(agent_url)
-    parts = urlsplit(home)
+    base_url = _without_card_path(agent_url)
+    parts = urlsplit(base_url)
     under = parts.path.rstrip("/")
     paths = [prefix + path for path in CARD_PATHS for prefix in dict.fromkeys((under, ""))]
     # A card's own address may have a query that the card is not given without: `?assistant_id=…`.
-    given = [agent_url] if home != agent_url and "?" in agent_url else []
+    given = [agent_url] if base_url != agent_url and "?" in agent_url else []
     usual = [urlunsplit((parts.scheme, parts.netloc, path, "", "")) for path in paths]
     return list(dict.fromkeys([*given, *usual]))
 

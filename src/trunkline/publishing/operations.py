@@ -167,7 +167,7 @@ class PublishedOperations:
         with self._queries.watch(sent.run_id) as watch:
             while True:
                 task = await self._tasks.find(sent.run_id, publication.key, caller.key_id)
-                if task.is_terminal or self._stopping.is_set() or _asks_anew(task, sent):
+                if task.is_terminal or self._stopping.is_set() or _has_new_question(task, sent):
                     return task
                 await watch.changed(_LOOK_AGAIN_SECONDS)
 
@@ -211,7 +211,7 @@ def _identity(step: StepState) -> tuple[str, int, int]:
     return step.name, step.attempts, step.replies
 
 
-def _asks_anew(task: CallerTask, sent: SentMessage) -> bool:
+def _has_new_question(task: CallerTask, sent: SentMessage) -> bool:
     """The task waits for its caller, and not for what the caller has just answered."""
     step = task.question
     return step is not None and (sent.answered is None or _identity(step) != sent.answered.question)

@@ -66,7 +66,7 @@ class CommitLoop:
         self._stopping = False
         self._waiting: list[asyncio.Future[None]] = []
         # Why the last turn failed, for /readyz.
-        self.trouble: str | None = None
+        self.failure: str | None = None
 
     def set_parts(self, parts: Sequence[CommitPart]) -> None:
         """The parts, in the order in which one's output is the next one's input."""
@@ -117,19 +117,19 @@ class CommitLoop:
             await asyncio.sleep(_RETRY_PAUSE)
             self._wake_event.set()
         else:
-            self.trouble = None
+            self.failure = None
             self._last_turn = perf_counter() - started
             self._turn_seconds.observe(self._last_turn)
             for part in self._parts:
                 part.committed()
 
     def _log_failure(self, exc: Exception) -> None:
-        before, self.trouble = self.trouble, str(exc)
+        before, self.failure = self.failure, str(exc)
         if not isinstance(exc, Unavailable):
             log.exception(log_events.TURN_FAILED)
-        elif before != self.trouble:
+        elif before != self.failure:
             # Once for each change: it is tried again twice a second.
-            log.error(log_events.STORE_UNAVAILABLE, error=self.trouble, fix=exc.fix)
+            log.error(log_events.STORE_UNAVAILABLE, error=self.failure, fix=exc.fix)
 
     def _each_rolled_back(self) -> None:
         for part in self._parts:

@@ -145,18 +145,18 @@ class Workflows:
         if (
             known == agents
             and below.unknown.isdisjoint(child_workflows(loaded.definition))
-            and not below.circles
+            and not below.cycles
         ):
             return loaded
         # Read once more for the place of each in the text.
         children = set(child_workflows(loaded.definition)) - below.unknown
-        return await self._work.run(_load, text, source, known, children, below.circles)
+        return await self._work.run(_load, text, source, known, children, below.cycles)
 
     async def _reachable(self, definition: WorkflowDefinition) -> _ReachableWorkflows:
         """
         Follows the workflows that it begins, and those that they begin, as they are now.
 
-        Two that are saved at the same moment may still make a circle; then the depth of runs has its limit.
+        Two that are saved at the same moment may still make a cycle; then the depth of runs has its limit.
         """
         below = _ReachableWorkflows(set(), {})
         if not child_workflows(definition):
@@ -172,7 +172,7 @@ class Workflows:
             while waiting:
                 child = waiting.pop()
                 if child in itself:
-                    below.circles[first] = _cycle_text(definition.name, child, seen)
+                    below.cycles[first] = _cycle_text(definition.name, child, seen)
                     break
                 saved = await self._store.workflows.get(*child)
                 if saved is None:
@@ -188,7 +188,7 @@ class Workflows:
 class _ReachableWorkflows(NamedTuple):
     unknown: set[WorkflowReference]
     # By the child that the way back begins with.
-    circles: dict[WorkflowReference, str]
+    cycles: dict[WorkflowReference, str]
 
 
 def _cycle_text(
@@ -207,7 +207,7 @@ def _load(
     source: str,
     known_agents: Collection[str] | None = None,
     known_workflows: Collection[WorkflowReference] | None = None,
-    circles: Mapping[WorkflowReference, str] = MappingProxyType({}),
+    cycles: Mapping[WorkflowReference, str] = MappingProxyType({}),
 ) -> LoadedWorkflow:
     return load_workflow(
         text,
@@ -215,7 +215,7 @@ def _load(
         known_agents=known_agents,
         known_error_codes=ERROR_CODES,
         known_workflows=known_workflows,
-        circles=circles,
+        cycles=cycles,
     )
 
 

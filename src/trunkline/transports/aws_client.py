@@ -249,14 +249,14 @@ def _no_credentials(why: str) -> TransportError:
 
 def _no_answer(exc: Exception) -> TransportError:
     match exc:
-        case EndpointConnectionError() if _stems_from(exc, NameResolutionError):
+        case EndpointConnectionError() if _is_caused_by(exc, NameResolutionError):
             return TransportError(
                 "agent_dns_failed", "The host name of AgentCore's endpoint cannot be resolved."
             )
         case EndpointConnectionError() | ConnectTimeoutError():
             return TransportError("agent_unreachable", "The endpoint of AgentCore cannot be reached.")
         # Of all errors of TLS only this one surely comes before the request.
-        case SSLError() if _stems_from(exc, ssl.SSLCertVerificationError):
+        case SSLError() if _is_caused_by(exc, ssl.SSLCertVerificationError):
             return TransportError(
                 "agent_tls_failed", "TLS failed: the certificate of AgentCore's endpoint is not valid."
             )
@@ -270,7 +270,7 @@ def _no_answer(exc: Exception) -> TransportError:
             return TransportError("agent_connection_lost", message)
 
 
-def _stems_from(exc: Exception, kind: type[Exception]) -> bool:
+def _is_caused_by(exc: Exception, kind: type[Exception]) -> bool:
     found: BaseException | None = exc
     while found is not None and not isinstance(found, kind):
         found = found.__context__

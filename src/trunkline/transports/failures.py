@@ -17,7 +17,7 @@ _CERTIFICATE_ALERT = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DEN
 _NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 # Every local port is in use.
 _NO_PORT = errno.EADDRNOTAVAIL
-_OUR_LACKS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+_OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 _LOOPBACK_V4 = IPv4Address("127.0.0.1")
 _LOOPBACK_V6 = IPv6Address("::1")
 
@@ -55,7 +55,7 @@ def timed_out(seconds: float, partial: AgentAnswer | None) -> TransportError:
 
 def lacks_resources(error: BaseException | None) -> bool:
     """Whether this machine lacks what a call needs: file descriptors, memory or a local port."""
-    return isinstance(error, OSError) and error.errno in _OUR_LACKS
+    return isinstance(error, OSError) and error.errno in _OUT_OF_RESOURCES
 
 
 def out_of_resources(error: OSError) -> TransportError:

@@ -33,7 +33,7 @@ from trunkline.transports.https import MAX_ANSWER_BYTES
 from trunkline.transports.program_process import ChildProcess, ProgramRequest, RequestKey, read_message_ids
 
 # A program that ends sooner than this, and answers nothing: the next start waits, each time longer.
-_EARLY_DEATH_SECONDS = 5.0
+_EARLY_EXIT_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
 _MAX_DELAY_SECONDS = 5.0
 # From there on every delay is the longest; a program may die for days.
@@ -140,7 +140,7 @@ class _SupervisedProgram:
         self._max_answer_bytes = max_answer_bytes
         self._child: ChildProcess | None = None
         self._start: asyncio.Task[ChildProcess] | None = None
-        self._early_deaths = 0
+        self._early_exits = 0
         self._closing = asyncio.Event()
 
     async def send(self, key: RequestKey, body: bytes) -> ProgramRequest:
@@ -202,11 +202,11 @@ class _SupervisedProgram:
     def _delay(self) -> float:
         """How long to wait with the next start."""
         last = self._child
-        if last is None or last.has_answered or last.lifetime > _EARLY_DEATH_SECONDS:
-            self._early_deaths = 0
+        if last is None or last.has_answered or last.lifetime > _EARLY_EXIT_SECONDS:
+            self._early_exits = 0
             return 0.0
-        self._early_deaths += 1
-        return max(0.0, last.ended_at + restart_delay(self._early_deaths) - monotonic())
+        self._early_exits += 1
+        return max(0.0, last.ended_at + restart_delay(self._early_exits) - monotonic())
 
     async def close(self, seconds: float) -> None:
         self._closing.set()
@@ -218,9 +218,9 @@ class _SupervisedProgram:
             await self._child.close(seconds)
 
 
-def restart_delay(early_deaths: int) -> float:
+def restart_delay(early_exits: int) -> float:
     """Seconds between the last of so many deaths in a row and the next start."""
-    return min(_FIRST_DELAY_SECONDS * 2.0 ** min(early_deaths - 1, _MAX_DOUBLINGS), _MAX_DELAY_SECONDS)
+    return min(_FIRST_DELAY_SECONDS * 2.0 ** min(early_exits - 1, _MAX_DOUBLINGS), _MAX_DELAY_SECONDS)
 
 
 def _take_failure(start: asyncio.Task[ChildProcess]) -> None:

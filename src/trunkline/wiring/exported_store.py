@@ -16,26 +16,26 @@ class StoreExported(Conflict):
     fix = "Use the system that imported the data. This one is read-only."
 
 
-def _refuse(moved: ExportRecord) -> StoreExported:
-    return StoreExported(f"This store was exported at {rfc3339(moved.at)} and is now read-only.")
+def _refuse(export: ExportRecord) -> StoreExported:
+    return StoreExported(f"This store was exported at {rfc3339(export.at)} and is now read-only.")
 
 
 class ExportedStore:
     """Reads are the store's own."""
 
-    def __init__(self, store: Store, moved: ExportRecord) -> None:
+    def __init__(self, store: Store, export: ExportRecord) -> None:
         self._store = store
-        self._moved = moved
+        self._export = export
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
         del durable
-        raise _refuse(self._moved)
+        raise _refuse(self._export)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
 
 async def read_only_if_exported(store: Store) -> Store:
-    moved = await store.transfer.export_record()
+    export = await store.transfer.export_record()
     # All but one of its methods are found by `__getattr__`, where the type checker cannot see them.
-    return store if moved is None else cast("Store", ExportedStore(store, moved))
+    return store if export is None else cast("Store", ExportedStore(store, export))

@@ -95,15 +95,17 @@ class KafkaMessaging:
 
     async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[CommitPart]:
         source = await self._open(self._bridge_group(self._context.settings.pool), loop.wake)
-        return [task_deliveries(source, take, self._context.metrics, self._strangers())]
+        return [task_deliveries(source, take, self._context.metrics, self._orphan_messages())]
 
     async def executor_parts(self, loop: CommitLoop) -> Sequence[CommitPart]:
         self._results = await self._enter(self._executor_group())
         source = self._listen(self._results, loop.wake)
-        results = result_deliveries(source, queue_delivered_results, self._context.metrics, self._strangers())
+        results = result_deliveries(
+            source, queue_delivered_results, self._context.metrics, self._orphan_messages()
+        )
         return [results, TaskResender(self._kafka)]
 
-    def _strangers(self) -> OrphanMessages:
+    def _orphan_messages(self) -> OrphanMessages:
         return OrphanMessages(self._context.settings.retention, self._context.metrics)
 
     async def command_source(self) -> RecordSource | None:
@@ -125,8 +127,8 @@ class KafkaMessaging:
             return None
         return ConsumerGroup(f"{settings.kafka_group}.commands", settings.commands_topic, "api")
 
-    async def _open(self, group: ConsumerGroup, ring: Callable[[], None] | None = None) -> RecordSource:
-        return self._listen(await self._enter(group), ring)
+    async def _open(self, group: ConsumerGroup, notify: Callable[[], None] | None = None) -> RecordSource:
+        return self._listen(await self._enter(group), notify)
 
     async def _enter(self, group: ConsumerGroup) -> KafkaSource:
         opened = await self._stack.enter_async_context(
@@ -135,10 +137,10 @@ class KafkaMessaging:
         self._request_leave.append(opened.request_leave)
         return opened
 
-    def _listen(self, opened: KafkaSource, ring: Callable[[], None] | None) -> RecordSource:
+    def _listen(self, opened: KafkaSource, notify: Callable[[], None] | None) -> RecordSource:
         source = self._context.interceptors.source(opened)
-        if ring is not None:
-            source.on_arrival(ring)
+        if notify is not None:
+            source.on_arrival(notify)
         self._sources.append(source)
         return source
 
@@ -199,10 +201,10 @@ class KafkaMessaging:
     async def dependency_problems(self) -> Mapping[str, str | None]:
         if not self._sources:
             return {}
-        troubles = [source.trouble for source in self._sources]
+        failures = [source.failure for source in self._sources]
         if self._relay is not None:
-            troubles.append(self._relay.trouble)
-        return {"broker": next((trouble for trouble in troubles if trouble is not None), None)}
+            failures.append(self._relay.failure)
+        return {"broker": next((failure for failure in failures if failure is not None), None)}
 
 
 class TopicProblem(NamedTuple):

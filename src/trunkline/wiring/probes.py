@@ -21,15 +21,15 @@ class ReadinessProbe:
         self._messaging = messaging
 
     async def __call__(self) -> Mapping[str, str]:
-        troubles = {"store": await self._store_problem(), **await self._messaging.dependency_problems()}
-        return {dependency: trouble or OK for dependency, trouble in troubles.items()}
+        failures = {"store": await self._store_problem(), **await self._messaging.dependency_problems()}
+        return {dependency: failure or OK for dependency, failure in failures.items()}
 
     async def _store_problem(self) -> str | None:
         try:
             await self._store.check()
         except TrunklineError as exc:
             return exc.message
-        return next((loop.trouble for loop in self._loops if loop.trouble is not None), None)
+        return next((loop.failure for loop in self._loops if loop.failure is not None), None)
 
 
 class MetricsPage:

@@ -76,7 +76,7 @@ async def _up(settings: Settings) -> None:
 
 async def _serve(settings: Settings, roles: Collection[Role]) -> None:
     stop = stop_signal()
-    gate = StartupApp(tells_why=is_loopback(settings.host))
+    gate = StartupApp(shows_reasons=is_loopback(settings.host))
     tls, limits = server_tls(settings), connection_limits(settings)
     with listen(settings.host, settings.port) as listener:
         async with AsyncExitStack() as stack, serving(gate, listener, limits=limits, tls=tls):
@@ -95,7 +95,7 @@ async def _open_when_possible(
         try:
             return await stack.enter_async_context(open_system(settings, roles, alone=False))
         except (Unavailable, WrongSchema) as exc:
-            _tell(gate, {"store": exc.message}, exc.fix)
+            _show_reasons(gate, {"store": exc.message}, exc.fix)
         await _pause(stop)
     return None
 
@@ -107,12 +107,12 @@ async def _ready(system: System, gate: StartupApp, stop: asyncio.Event) -> bool:
         missing = {name: reason for name, reason in dependencies.items() if reason != OK}
         if not missing:
             return True
-        _tell(gate, missing, Unavailable.fix)
+        _show_reasons(gate, missing, Unavailable.fix)
         await _pause(stop)
     return False
 
 
-def _tell(gate: StartupApp, missing: Mapping[str, str], fix: str) -> None:
+def _show_reasons(gate: StartupApp, missing: Mapping[str, str], fix: str) -> None:
     # Once for each change, not once a second.
     if gate.missing != missing:
         gate.missing = missing

@@ -207,11 +207,11 @@ async def _beating(bridge: BridgeRole | None) -> AsyncGenerator[None]:
         yield
         return
     async with asyncio.TaskGroup() as group:
-        beats = group.create_task(bridge.heartbeat.run())
+        heartbeat = group.create_task(bridge.heartbeat.run())
         try:
             yield
         finally:
-            beats.cancel()
+            heartbeat.cancel()
 
 
 @asynccontextmanager

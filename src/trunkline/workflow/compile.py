@@ -1,6 +1,6 @@
 """
 Turns a definition into what the machine runs: expressions compiled, the graph complete and without a
-circle.
+cycle.
 """
 
 from __future__ import annotations
@@ -151,13 +151,19 @@ def compile_definition(definition: WorkflowDefinition, report: ValidationReport)
     parts = {name: _parts(step, compiler) for name, step in definition.steps.items()}
     links = link_steps(definition, {name: part.sites for name, part in parts.items()}, report)
     joins = compile_joins(definition, links, report)
-    sheltered = frozenset[str]() if report.errors else steps_inside_joins(links, joins)
-    told: dict[str, set[str]] = {}
+    inside_joins = frozenset[str]() if report.errors else steps_inside_joins(links, joins)
+    known_secrets: dict[str, set[str]] = {}
     for step in definition.steps.values():
-        told.setdefault(step.agent, set()).update(_secrets(step).values())
+        known_secrets.setdefault(step.agent, set()).update(_secrets(step).values())
     steps = {
         name: _step(
-            index, step, parts[name], links[name], joins.get(name), name in sheltered, told[step.agent]
+            index,
+            step,
+            parts[name],
+            links[name],
+            joins.get(name),
+            name in inside_joins,
+            known_secrets[step.agent],
         )
         for index, (name, step) in enumerate(definition.steps.items())
     }
@@ -217,8 +223,8 @@ def _step(
     parts: _CompiledExpressions,
     links: StepLinks,
     join: CompiledJoin | None,
-    sheltered: bool,
-    told: set[str],
+    inside_joins: bool,
+    known_secrets: set[str],
 ) -> CompiledStep:
     return CompiledStep(
         name=definition.name,
@@ -229,12 +235,12 @@ def _step(
         needs=links.needs,
         dependents=tuple(links.dependents),
         join=join,
-        inside_join=sheltered,
+        inside_join=inside_joins,
         for_each=parts.loop,
         when=parts.when,
         match=parts.match,
         input=parts.input,
         catches=tuple(links.catches),
         secrets=_secrets(definition),
-        told_secrets=tuple(sorted(told)),
+        told_secrets=tuple(sorted(known_secrets)),
     )

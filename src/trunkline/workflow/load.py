@@ -28,19 +28,19 @@ def load_workflow(
     known_agents: Collection[str] | None = None,
     known_error_codes: Collection[str] | None = None,
     known_workflows: Collection[WorkflowReference] | None = None,
-    circles: Mapping[WorkflowReference, str] = MappingProxyType({}),
+    cycles: Mapping[WorkflowReference, str] = MappingProxyType({}),
 ) -> LoadedWorkflow:
     """
     The definition in a text of YAML or JSON, checked as a whole; raises `Invalid` with all findings.
 
     `source` is the name that messages give the text. Agents that are not among `known_agents`, and workflows
-    not among `known_workflows`, are warnings: they may come later. `circles`: the workflows that lead back to this one,
+    not among `known_workflows`, are warnings: they may come later. `cycles`: the workflows that lead back to this one,
     and how.
     """
     document = read_document(text, source)
     report = ValidationReport()
     definition = read_definition(
-        document.value, KnownNames(known_agents, known_error_codes, known_workflows, circles), report
+        document.value, KnownNames(known_agents, known_error_codes, known_workflows, cycles), report
     )
     if definition is not None:
         problem = compile_definition(definition, report).input_schema_problem

@@ -104,8 +104,8 @@ class KnownNames(NamedTuple):
     error_codes: Collection[str] | None = None
     # By name and version; None: the latest.
     workflows: Collection[WorkflowReference] | None = None
-    # Those that lead back to this one, each with the way.
-    circles: Mapping[WorkflowReference, str] = MappingProxyType({})
+    # Those that lead back to this one, each with the path.
+    cycles: Mapping[WorkflowReference, str] = MappingProxyType({})
 
 
 def read_definition(value: Json, known: KnownNames, report: ValidationReport) -> WorkflowDefinition | None:
@@ -123,7 +123,7 @@ def read_definition(value: Json, known: KnownNames, report: ValidationReport) ->
         return None
     fields = FieldReader(value, (), WORKFLOW_KEYS, report)
     name = _name(fields)
-    known = known._replace(circles={(name, None): f"{name} -> {name}", **known.circles})
+    known = known._replace(cycles={(name, None): f"{name} -> {name}", **known.cycles})
     return WorkflowDefinition(
         name=name,
         description=fields.text("description", MAX_DESCRIPTION),
@@ -267,9 +267,9 @@ def _workflow(
             )
     if name is None:
         return "", version
-    if (name, version) in known.circles:
-        way = known.circles[name, version]
-        fields.error("workflow", f"a workflow cannot start itself: {way}; remove one of these steps")
+    if (name, version) in known.cycles:
+        path = known.cycles[name, version]
+        fields.error("workflow", f"a workflow cannot start itself: {path}; remove one of these steps")
     elif known.workflows is not None and (name, version) not in known.workflows:
         what = f"'{name}'" if version is None else f"'{name}' with version {version}"
         message = f"unknown workflow {what}; save it before the first run: trunkline workflows apply"

@@ -38,8 +38,8 @@ class CountingSource:
         self.settled = 0
 
     @property
-    def trouble(self) -> str | None:
-        return self._inner.trouble
+    def failure(self) -> str | None:
+        return self._inner.failure
 
     def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         return self._inner.waiting(limit)
@@ -48,8 +48,8 @@ class CountingSource:
         self.settled += len(records)
         self._inner.settle(records)
 
-    def on_arrival(self, ring: Callable[[], None]) -> None:
-        self._inner.on_arrival(ring)
+    def on_arrival(self, notify: Callable[[], None]) -> None:
+        self._inner.on_arrival(notify)
 
 
 class KafkaPump:
@@ -57,17 +57,17 @@ class KafkaPump:
         self._store = store
         self._producer = producer
         self._sources = sources
-        self._bell = asyncio.Event()
+        self._arrival = asyncio.Event()
         for source in sources:
-            source.on_arrival(self._bell.set)
+            source.on_arrival(self._arrival.set)
 
     async def until_all_has_arrived(self, parts: Sequence[CommitPart]) -> None:
         while (await self._store.backlog.count()).outbox:
             await send_all(Relay(self._store, self._producer, last_seconds=60))
         while sum(source.settled for source in self._sources) < self._producer.sent:
-            self._bell.clear()
+            self._arrival.clear()
             if not any(source.waiting(1) for source in self._sources):
-                await self._bell.wait()
+                await self._arrival.wait()
             await commit_turn(self._store, parts)
 
 

@@ -41,7 +41,7 @@ async def look(connection: KafkaConnection, *groups: ConsumerGroup) -> Sequence[
     async with asyncio.timeout(TIMEOUT):
         while True:
             found = await KafkaLag(connection).query(groups)
-            if not any((lag.trouble or "").startswith(("Kafka reported", "Kafka at")) for lag in found):
+            if not any((lag.failure or "").startswith(("Kafka reported", "Kafka at")) for lag in found):
                 return found
 
 
@@ -91,10 +91,10 @@ async def test_a_missing_topic_is_reported_with_the_others(
     assert there == Lag(known, 0, 4)
     assert (missing.waiting, missing.partitions) == (nonsense.waiting, nonsense.partitions) == (None, None)
     assert (
-        missing.trouble
+        missing.failure
         == f"Kafka has no topic {unknown.topic}. Create it with: trunkline topics create --pool gpu"
     )
-    assert "is not a valid topic name" in (nonsense.trouble or "")
+    assert "is not a valid topic name" in (nonsense.failure or "")
 
 
 async def test_many_who_ask_get_what_one_has_found(connection: KafkaConnection, topics: TopicNames) -> None:
@@ -111,6 +111,6 @@ async def test_a_kafka_that_is_away_and_settings_that_make_no_sense_are_said_of_
     assert [(lag.group, lag.waiting, lag.partitions) for lag in away] == [
         (each, None, None) for each in groups
     ]
-    assert all("127.0.0.1:9 cannot be reached" in (lag.trouble or "") for lag in away)
+    assert all("127.0.0.1:9 cannot be reached" in (lag.failure or "") for lag in away)
     odd = KafkaConnection(servers="127.0.0.1:9", security_protocol="sasl_ssl", sasl_mechanism="NONSENSE")
-    assert all("NONSENSE" in (lag.trouble or "") for lag in await KafkaLag(odd).query(groups))
+    assert all("NONSENSE" in (lag.failure or "") for lag in await KafkaLag(odd).query(groups))

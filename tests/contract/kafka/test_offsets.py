@@ -13,7 +13,7 @@ from trunkline.messages import OutgoingMessage, TopicNames
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 SENT = 6
 
 
@@ -22,7 +22,7 @@ def committed(servers: str, group: str, topic: str) -> int:
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
     try:
         partitions = [TopicPartition(topic, number) for number in range(4)]
-        return sum(max(found.offset, 0) for found in consumer.committed(partitions, timeout=PATIENCE))
+        return sum(max(found.offset, 0) for found in consumer.committed(partitions, timeout=TIMEOUT_SECONDS))
     finally:
         consumer.close()
 
@@ -36,7 +36,7 @@ async def test_a_consumer_that_leaves_tells_of_what_is_settled_and_of_nothing_el
         messages = [OutgoingMessage(topics.tasks, f"run-{number}", b"{}") for number in range(SENT)]
         assert await producer.send(messages) == []
     async with open_source(connection, group=group, topics=[topics.tasks]) as source:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while len(source.waiting(100)) < SENT:
                 await asyncio.sleep(0.01)
         source.settle(source.waiting(settled))

@@ -24,7 +24,7 @@ from trunkline.messages import BrokerRecord, OutgoingMessage, TopicNames
 pytestmark = pytest.mark.anyio
 
 # Longer than a member that has died keeps its partitions, on a machine that is busy.
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def group() -> str:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -91,11 +91,11 @@ async def test_a_key_that_is_no_text_and_no_key_at_all_travel_too(
 async def test_records_wait_until_they_are_settled_and_wake_the_loop(
     connection: KafkaConnection, topics: TopicNames, group: str
 ) -> None:
-    bell = asyncio.Event()
+    arrival = asyncio.Event()
     async with open_source(connection, group=group, topics=[topics.tasks]) as source:
-        source.on_arrival(bell.set)
+        source.on_arrival(arrival.set)
         await send(connection, topics.tasks, range(10))
-        await asyncio.wait_for(bell.wait(), PATIENCE)
+        await asyncio.wait_for(arrival.wait(), TIMEOUT_SECONDS)
         await until(lambda: len(source.waiting(100)) == 10)
         first = source.waiting(4)
         assert source.waiting(4) == first
@@ -143,7 +143,7 @@ async def test_what_a_member_had_in_its_hands_when_it_was_killed_comes_to_anothe
         sys.executable, "-c", MEMBER, *arguments, stdout=asyncio.subprocess.PIPE
     )
     assert member.stdout is not None
-    assert await asyncio.wait_for(member.stdout.readline(), PATIENCE) == b"full\n"
+    assert await asyncio.wait_for(member.stdout.readline(), TIMEOUT_SECONDS) == b"full\n"
     member.kill()
     await member.wait()
     async with open_source(connection, group=group, topics=[topics.tasks]) as source:
@@ -252,18 +252,18 @@ async def test_a_topic_that_is_missing_is_named_and_found_once_it_is_made(
 ) -> None:
     topic = f"{topic_prefix}late"
     async with open_source(connection, group=group, topics=[topic]) as source:
-        await until(lambda: topic in (source.trouble or ""))
-        assert "trunkline topics create" in (source.trouble or "")
+        await until(lambda: topic in (source.failure or ""))
+        assert "trunkline topics create" in (source.failure or "")
         async with open_producer(connection) as producer:
             (refused,) = await producer.send([message(topic, 1)])
             assert topic in refused.reason
             assert "trunkline topics create" in refused.reason
             await create_topics(connection, [topic], TopicPlan(2))
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 while await producer.send([message(topic, 2)]):
                     await asyncio.sleep(0.1)
         await until(lambda: 2 in numbers(source.waiting(10)))
-        assert source.trouble is None
+        assert source.failure is None
 
 
 async def test_one_missing_topic_and_one_long_message_do_not_hold_up_the_others(
@@ -311,13 +311,13 @@ async def test_without_a_listener_sending_fails_in_time_and_a_source_stops(group
     nowhere = KafkaConnection(servers="127.0.0.1:9")
     loop = asyncio.get_running_loop()
     async with open_producer(nowhere) as producer, open_source(nowhere, group=group, topics=["t"]) as source:
-        assert source.trouble is not None
+        assert source.failure is not None
         started = loop.time()
         with pytest.raises(Unavailable, match=r"127\.0\.0\.1:9.*refused"):
             await producer.send([message("t", 1)])
         assert loop.time() - started < 20
-        await until(lambda: "refused" in (source.trouble or ""))
-        assert "TRUNKLINE_BROKER" in (source.trouble or "")
+        await until(lambda: "refused" in (source.failure or ""))
+        assert "TRUNKLINE_BROKER" in (source.failure or "")
 
 
 # --- a broker of its own, which is killed
@@ -344,15 +344,15 @@ async def test_a_broker_that_is_killed_and_comes_back_is_found_again_by_both_sid
         await asyncio.to_thread(kafka.kill)
         with pytest.raises(Unavailable):
             await producer.send([message("tasks", 2)])
-        await until(lambda: source.trouble is not None)
+        await until(lambda: source.failure is not None)
         await asyncio.to_thread(kafka.restart)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while not await sent(producer, [message("tasks", 3)]):
                 await asyncio.sleep(0.1)
         await until(lambda: 3 in numbers(source.waiting(10)))
         # What was given up does not trickle out later.
         assert 2 not in numbers(source.waiting(10))
-        assert source.trouble is None
+        assert source.failure is None
 
 
 async def sent(producer: Producer, messages: Sequence[OutgoingMessage]) -> bool:

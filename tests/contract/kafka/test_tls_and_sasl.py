@@ -24,7 +24,7 @@ from trunkline.messages import OutgoingMessage
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 90.0
+TIMEOUT_SECONDS = 90.0
 PASSWORD = "canary-of-the-kafka-password"
 LOGIN = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -94,13 +94,13 @@ async def test_with_the_right_words_everything_works(connection: KafkaConnection
     async with (
         open_producer(connection) as producer,
         open_source(connection, group="g", topics=["tasks"]) as source,
-        asyncio.timeout(PATIENCE),
+        asyncio.timeout(TIMEOUT_SECONDS),
     ):
         while await _refused(producer.send([OutgoingMessage("tasks", "k", b"v")])):
             await asyncio.sleep(0.1)
         while not source.waiting(10):
             await asyncio.sleep(0.01)
-        assert source.trouble is None
+        assert source.failure is None
 
 
 async def _refused(sending: Coroutine[None, None, list[Undelivered]]) -> bool:
@@ -114,14 +114,17 @@ async def _refused(sending: Coroutine[None, None, list[Undelivered]]) -> bool:
 async def test_a_wrong_setting_is_named_without_its_secrets(
     connection: KafkaConnection, tmp_path: Path, flaw: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    stranger = tmp_path / "stranger.pem"
-    stranger.write_bytes(make_certificate().pem)
+    unknown_authority = tmp_path / "unknown_authority.pem"
+    unknown_authority.write_bytes(make_certificate().pem)
     wrong, words = {
         "password": (
             msgspec.structs.replace(connection, sasl_password="wrong-canary"),
             "TRUNKLINE_KAFKA_SASL_PASSWORD",
         ),
-        "authority": (msgspec.structs.replace(connection, ca_file=stranger), "TRUNKLINE_KAFKA_CA_FILE"),
+        "authority": (
+            msgspec.structs.replace(connection, ca_file=unknown_authority),
+            "TRUNKLINE_KAFKA_CA_FILE",
+        ),
         "protocol": (msgspec.structs.replace(connection, security_protocol="plaintext"), "cannot be reached"),
     }[flaw]
     (finding,) = await check_topics(wrong, ["tasks"])
@@ -131,11 +134,11 @@ async def test_a_wrong_setting_is_named_without_its_secrets(
         with pytest.raises(Unavailable) as caught:
             await producer.send([OutgoingMessage("tasks", "k", b"v")])
         assert words in f"{caught.value.message} {caught.value.fix}"
-        async with asyncio.timeout(PATIENCE):
-            while words not in (source.trouble or ""):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while words not in (source.failure or ""):
                 await asyncio.sleep(0.01)
     told = capfd.readouterr()
-    assert "canary" not in f"{finding}{caught.value}{source.trouble}{told.out}{told.err}"
+    assert "canary" not in f"{finding}{caught.value}{source.failure}{told.out}{told.err}"
 
 
 async def test_an_authenticated_caller_without_rights_is_rejected_with_the_reason(
@@ -151,8 +154,8 @@ async def test_an_authenticated_caller_without_rights_is_rejected_with_the_reaso
         # A second time too: the first refusal was the end of a client.
         for _ in range(2):
             assert "denied access" in await reason(producer)
-        async with asyncio.timeout(PATIENCE):
-            while "denied access" not in (source.trouble or ""):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while "denied access" not in (source.failure or ""):
                 await asyncio.sleep(0.01)
 
 
@@ -170,6 +173,6 @@ async def test_settings_that_make_no_sense_end_the_start(connection: KafkaConnec
     with pytest.raises(ConfigurationError, match=r"ssl\.ca\.location"):
         async with open_producer(nowhere):
             pass
-    async with open_source(nowhere, group="g", topics=["tasks"]) as source, asyncio.timeout(PATIENCE):
-        while "ssl.ca.location" not in (source.trouble or ""):
+    async with open_source(nowhere, group="g", topics=["tasks"]) as source, asyncio.timeout(TIMEOUT_SECONDS):
+        while "ssl.ca.location" not in (source.failure or ""):
             await asyncio.sleep(0.01)

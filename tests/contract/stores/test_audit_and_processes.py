@@ -26,7 +26,7 @@ from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
 
-LASTS = timedelta(seconds=15)
+ALIVE_FOR = timedelta(seconds=15)
 KEEP = timedelta(hours=1)
 
 
@@ -62,7 +62,7 @@ async def put(store: Store, *entries: NewAuditEntry) -> None:
 async def note(store: Store, *processes: Process) -> None:
     async with store.transaction() as tx:
         for each in processes:
-            await tx.processes.heartbeat(each, LASTS, KEEP)
+            await tx.processes.heartbeat(each, ALIVE_FOR, KEEP)
 
 
 def seen(of: Process, at: Instant, *, alive: bool) -> SeenProcess:
@@ -153,10 +153,10 @@ async def test_a_process_without_a_heartbeat_is_not_alive_and_forgotten_later(
     store: Store, clock: FakeClock
 ) -> None:
     await note(store, process(1), process(2))
-    clock.advance(LASTS)
+    clock.advance(ALIVE_FOR)
     await note(store, process(2))
     assert await store.processes.page(limit=10) == [
-        seen(process(2), after(NOW, LASTS), alive=True),
+        seen(process(2), after(NOW, ALIVE_FOR), alive=True),
         seen(process(1), NOW, alive=False),
     ]
     clock.advance(KEEP)

@@ -45,11 +45,11 @@ def _shown(body: bytes) -> str:
 async def write() -> None:
     FOLDER.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder:
-        async with http(Path(folder)) as carrier:
+        async with http(Path(folder)) as transport:
             for name, case in CASES.items():
-                carrier.forget()
-                await case(carrier)
-                path_of(name).write_text(text_of(carrier.here))
+                transport.forget()
+                await case(transport)
+                path_of(name).write_text(text_of(transport.here))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 from tests.contract.zones.cases import CASES, PROPER
 from tests.contract.zones.golden import FOLDER, path_of, text_of
-from tests.contract.zones.transports import CARRIERS, ZoneTransport
+from tests.contract.zones.transports import TRANSPORTS, ZoneTransport
 
 from trunkline.jsontypes import decode
 from trunkline.zones.documents import contract_schemas
@@ -23,21 +23,21 @@ REQUEST, RESPONSE = (
 )
 
 
-@pytest.fixture(scope="module", params=list(CARRIERS))
-async def carrier(
+@pytest.fixture(scope="module", params=list(TRANSPORTS))
+async def transport(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[ZoneTransport]:
-    async with CARRIERS[str(request.param)](tmp_path_factory.mktemp("zone")) as opened:
+    async with TRANSPORTS[str(request.param)](tmp_path_factory.mktemp("zone")) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("case", list(CASES))
-async def test_every_transport_carries_the_same_bytes(carrier: ZoneTransport, case: str) -> None:
-    carrier.forget()
-    await CASES[case](carrier)
-    assert sorted(carrier.here) == sorted(carrier.there)
-    assert text_of(carrier.here) == path_of(case).read_text()
-    for request, response in carrier.there:
+async def test_every_transport_carries_the_same_bytes(transport: ZoneTransport, case: str) -> None:
+    transport.forget()
+    await CASES[case](transport)
+    assert sorted(transport.here) == sorted(transport.there)
+    assert text_of(transport.here) == path_of(case).read_text()
+    for request, response in transport.there:
         RESPONSE.validate(decode(response))
         if case in PROPER:
             REQUEST.validate(decode(request))

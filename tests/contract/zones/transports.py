@@ -274,7 +274,7 @@ def _file(folder: Path, name: str, text: str) -> str:
     return str(path)
 
 
-CARRIERS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[ZoneTransport]]] = {
+TRANSPORTS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[ZoneTransport]]] = {
     "https-with-certificate": https_with_certificate,
     "https-with-token": https_with_token,
     "http": http,

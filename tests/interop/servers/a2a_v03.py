@@ -94,12 +94,12 @@ def main() -> None:
         capabilities=AgentCapabilities(streaming=not rings, push_notifications=rings),
         skills=[AgentSkill(id="script", name="Script", description="Plays.", tags=["script"])],
     )
-    bells = InMemoryPushNotificationConfigStore()
+    push_configs = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
         agent_executor=Scripted(),
         task_store=InMemoryTaskStore(),
-        push_config_store=bells if rings else None,
-        push_sender=BasePushNotificationSender(httpx.AsyncClient(), bells) if rings else None,
+        push_config_store=push_configs if rings else None,
+        push_sender=BasePushNotificationSender(httpx.AsyncClient(), push_configs) if rings else None,
     )
     serve(A2AStarletteApplication(agent_card=card, http_handler=handler).build(), listener, url)
 

@@ -115,13 +115,13 @@ def main() -> None:
         capabilities=AgentCapabilities(streaming=not rings, push_notifications=rings),
         skills=[AgentSkill(id="script", name="Script", description="Plays.", tags=["script"])],
     )
-    bells = InMemoryPushNotificationConfigStore()
+    push_configs = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
         agent_executor=Scripted(),
         task_store=InMemoryTaskStore(),
         agent_card=card,
-        push_config_store=bells if rings else None,
-        push_sender=BasePushNotificationSender(httpx.AsyncClient(), bells) if rings else None,
+        push_config_store=push_configs if rings else None,
+        push_sender=BasePushNotificationSender(httpx.AsyncClient(), push_configs) if rings else None,
     )
     routes = create_agent_card_routes(card)
     if is_http:

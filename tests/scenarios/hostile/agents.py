@@ -18,35 +18,35 @@ OK = b'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{"ok":true}'
 class RawAgent:
     """A server that does with each connection what a test says."""
 
-    def __init__(self, talk: ConnectionScript) -> None:
-        self.talk = talk
+    def __init__(self, script: ConnectionScript) -> None:
+        self.script = script
         self.url = ""
         self.connections = 0
         self.requests: list[bytes] = []
         # Set when a conversation has ended.
         self.left = asyncio.Event()
-        self.talking: set[asyncio.Task[None]] = set()
+        self.open_connections: set[asyncio.Task[None]] = set()
 
     def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         task = asyncio.create_task(self._serve(reader, writer))
-        self.talking.add(task)
-        task.add_done_callback(self.talking.discard)
+        self.open_connections.add(task)
+        task.add_done_callback(self.open_connections.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             # The caller may go away at any moment: that is what is tested.
             with suppress(ConnectionError, asyncio.IncompleteReadError):
-                await self.talk(self, reader, writer)
+                await self.script(self, reader, writer)
                 await writer.drain()
         finally:
             writer.close()
             self.left.set()
 
     async def stop(self) -> None:
-        for task in self.talking:
+        for task in self.open_connections:
             task.cancel()
-        await asyncio.gather(*self.talking, return_exceptions=True)
+        await asyncio.gather(*self.open_connections, return_exceptions=True)
 
     async def request(self, reader: asyncio.StreamReader) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -56,8 +56,8 @@ class RawAgent:
 
 
 @asynccontextmanager
-async def running(talk: ConnectionScript, tls: ssl.SSLContext | None = None) -> AsyncGenerator[RawAgent]:
-    agent = RawAgent(talk)
+async def running(script: ConnectionScript, tls: ssl.SSLContext | None = None) -> AsyncGenerator[RawAgent]:
+    agent = RawAgent(script)
     server = await asyncio.start_server(agent.serve, "127.0.0.1", 0, backlog=512, ssl=tls)
     scheme = "http" if tls is None else "https"
     agent.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/agent"
@@ -77,17 +77,17 @@ async def good(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.St
 def answers(*pieces: bytes) -> ConnectionScript:
     """Reads one request, writes these bytes, closes."""
 
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         for piece in pieces:
             writer.write(piece)
             await writer.drain()
 
-    return talk
+    return script
 
 
 def endless(start: bytes, piece: bytes, pause: float = 0.0) -> ConnectionScript:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(start)
         while not writer.is_closing():
@@ -95,7 +95,7 @@ def endless(start: bytes, piece: bytes, pause: float = 0.0) -> ConnectionScript:
             await writer.drain()
             await asyncio.sleep(pause)
 
-    return talk
+    return script
 
 
 async def silent(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -47,7 +47,9 @@ class Callers:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    async def talk(self, agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(
+        self, agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         certificate = writer.get_extra_info("peercert")
         while True:
             await agent.request(reader)
@@ -64,7 +66,7 @@ def test_an_agent_is_known_by_its_own_authority_and_only_by_it(tmp_path: Path) -
     async def main() -> None:
         callers = Callers()
         context = server_context(tmp_path, asks=False)
-        async with running(callers.talk, context) as agent, HttpTransport(LOOPBACK) as transport:
+        async with running(callers.script, context) as agent, HttpTransport(LOOPBACK) as transport:
             answer = await transport.get(agent.url, {}, AMPLE, TlsConfig(authority=ROOT[0]))
             assert answer.status == 200
             for tls in (
@@ -84,7 +86,7 @@ def test_a_connection_made_with_one_agents_certificate_is_never_used_for_another
     async def main() -> None:
         callers = Callers()
         context = server_context(tmp_path, asks=True)
-        async with running(callers.talk, context) as agent, HttpTransport(LOOPBACK) as transport:
+        async with running(callers.script, context) as agent, HttpTransport(LOOPBACK) as transport:
             first, second = shown_by(FIRST), shown_by(SECOND)
             for tls in (first, second, first, second):
                 await transport.post(agent.url, b"{}", {}, AMPLE, tls)
@@ -102,7 +104,7 @@ def test_calls_of_two_agents_at_once_are_never_mixed_up(tmp_path: Path) -> None:
         context = server_context(tmp_path, asks=True)
         wrong: list[str] = []
 
-        async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             name = writer.get_extra_info("peercert")["subject"][0][0][1]
             while True:
                 await agent.request(reader)
@@ -110,7 +112,7 @@ def test_calls_of_two_agents_at_once_are_never_mixed_up(tmp_path: Path) -> None:
                     wrong.append(name)
                 writer.write(OK)
 
-        async with running(talk, context) as agent, HttpTransport(LOOPBACK) as transport:
+        async with running(script, context) as agent, HttpTransport(LOOPBACK) as transport:
             pairs = {"first": shown_by(FIRST), "second": shown_by(SECOND)}
             for _ in range(10):
                 await asyncio.gather(

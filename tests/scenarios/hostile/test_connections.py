@@ -22,7 +22,7 @@ AMPLE = 60.0
 SHORT = 0.3
 
 
-class Crowd:
+class HoldingAgent:
     """An agent that answers when it may, and knows how many it has had at once."""
 
     def __init__(self) -> None:
@@ -30,7 +30,9 @@ class Crowd:
         self.busy = self.most = 0
         self.came = asyncio.Event()
 
-    async def talk(self, agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(
+        self, agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         while True:
             await agent.request(reader)
             self.busy += 1
@@ -47,29 +49,29 @@ async def call(transport: HttpTransport, url: str, timeout: float = AMPLE) -> Ag
 
 def test_no_more_connections_are_used_than_allowed_and_everyone_gets_a_turn() -> None:
     async def main() -> None:
-        crowd = Crowd()
-        async with running(crowd.talk) as agent, HttpTransport(LOOPBACK, limit=2) as transport:
+        holding = HoldingAgent()
+        async with running(holding.script) as agent, HttpTransport(LOOPBACK, limit=2) as transport:
             calls = [asyncio.create_task(call(transport, agent.url)) for _ in range(7)]
-            await crowd.came.wait()
-            crowd.may_answer.set()
+            await holding.came.wait()
+            holding.may_answer.set()
             answers = await asyncio.gather(*calls)
             assert [answer.status for answer in answers] == [200] * 7
-            assert (crowd.most, agent.connections) == (2, 2)
+            assert (holding.most, agent.connections) == (2, 2)
 
     uvloop.run(main())
 
 
 def test_who_gives_up_waiting_for_a_connection_leaves_the_turn_to_the_next() -> None:
     async def main() -> None:
-        crowd = Crowd()
-        async with running(crowd.talk) as agent, HttpTransport(LOOPBACK, limit=1) as transport:
+        holding = HoldingAgent()
+        async with running(holding.script) as agent, HttpTransport(LOOPBACK, limit=1) as transport:
             first = asyncio.create_task(call(transport, agent.url))
-            await crowd.came.wait()
+            await holding.came.wait()
             second = asyncio.create_task(call(transport, agent.url))
             third = asyncio.create_task(call(transport, agent.url))
             await asyncio.sleep(0)
             second.cancel()
-            crowd.may_answer.set()
+            holding.may_answer.set()
             assert (await first).status == 200
             assert (await third).status == 200
             assert (await call(transport, agent.url)).status == 200
@@ -79,14 +81,14 @@ def test_who_gives_up_waiting_for_a_connection_leaves_the_turn_to_the_next() -> 
 
 def test_a_call_that_gets_no_connection_in_time_was_not_sent() -> None:
     async def main() -> None:
-        crowd = Crowd()
-        async with running(crowd.talk) as agent, HttpTransport(LOOPBACK, limit=1) as transport:
+        holding = HoldingAgent()
+        async with running(holding.script) as agent, HttpTransport(LOOPBACK, limit=1) as transport:
             first = asyncio.create_task(call(transport, agent.url))
-            await crowd.came.wait()
+            await holding.came.wait()
             with pytest.raises(TransportError) as caught:
                 await call(transport, agent.url, SHORT)
             assert (caught.value.code, caught.value.sent) == ("agent_unreachable", False)
-            crowd.may_answer.set()
+            holding.may_answer.set()
             await first
             assert len(agent.requests) == 1
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.scenarios.test_attachments import CONTENT, echo, file_in, file_part, giver
+from tests.scenarios.test_attachments import CONTENT, echo, file_agent, file_in, file_part
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import RunningSystem, ScriptedAgent, running_system
@@ -69,7 +69,7 @@ async def test_a_reference_that_an_agent_made_up_is_never_expanded(
     small_system: RunningSystem, spelling: bytes
 ) -> None:
     system = small_system
-    async with giver(CONTENT) as giving, ScriptedAgent(echo) as taking:
+    async with file_agent(CONTENT) as giving, ScriptedAgent(echo) as taking:
         await system.register("Giver", giving.url, protocol="jsonrpc-2.0")
         await system.register("Taker", taking.url, protocol="jsonrpc-2.0")
         await system.save(PASS_ON)
@@ -98,7 +98,7 @@ async def test_a_reference_that_an_agent_made_up_is_never_expanded(
 async def test_the_files_of_one_request_have_a_limit(small_system: RunningSystem) -> None:
     system = small_system
     references = ", ".join(["steps.give.output.artifacts[0].parts[0]"] * 4)
-    async with giver(CONTENT) as giving, ScriptedAgent(echo) as taking:
+    async with file_agent(CONTENT) as giving, ScriptedAgent(echo) as taking:
         await system.register("Giver", giving.url, protocol="jsonrpc-2.0")
         await system.register("Taker", taking.url, protocol="jsonrpc-2.0")
         for count in (3, 4):
@@ -127,7 +127,7 @@ async def test_a_run_cannot_send_the_files_of_an_unrelated_run(small_system: Run
             "take": {"agent": "Taker", "input": {"parts": "${ input.parts }"}, "retry": {"max_attempts": 1}}
         },
     }
-    async with giver(CONTENT) as giving, ScriptedAgent(echo) as taking:
+    async with file_agent(CONTENT) as giving, ScriptedAgent(echo) as taking:
         await system.register("Giver", giving.url, protocol="jsonrpc-2.0")
         await system.register("Taker", taking.url, protocol="jsonrpc-2.0")
         await system.save(PASS_ON)
@@ -165,7 +165,7 @@ async def test_files_of_a_child_run_reach_its_parent_and_its_siblings(small_syst
             },
         },
     }
-    async with giver(CONTENT) as giving, ScriptedAgent(echo) as taking:
+    async with file_agent(CONTENT) as giving, ScriptedAgent(echo) as taking:
         await system.register("Giver", giving.url, protocol="jsonrpc-2.0")
         await system.register("Taker", taking.url, protocol="jsonrpc-2.0")
         for workflow in (child, sibling, parent):

@@ -187,26 +187,26 @@ async def fetch_token(transport: HttpTransport, url: str) -> None:
 
 
 # Every way out of the program.
-Door = Callable[[HttpTransport, str], Awaitable[None]]
-DOORS: list[Door] = [call, look, listen, listen_again, read_card, fetch_token]
-every_door = pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+SendRequest = Callable[[HttpTransport, str], Awaitable[None]]
+REQUEST_KINDS: list[SendRequest] = [call, look, listen, listen_again, read_card, fetch_token]
+every_request_kind = pytest.mark.parametrize("send", REQUEST_KINDS, ids=lambda send: send.__name__)
 
 
-async def refusal(transport: HttpTransport, url: str, door: Door = call) -> TransportError:
-    (found,) = await asyncio.gather(door(transport, url), return_exceptions=True)
+async def refusal(transport: HttpTransport, url: str, send: SendRequest = call) -> TransportError:
+    (found,) = await asyncio.gather(send(transport, url), return_exceptions=True)
     assert isinstance(found, TransportError), url
     assert not found.sent
     assert "may not be called" in found.message or "cannot be called" in found.message
     return found
 
 
-@every_door
-def test_no_way_to_write_a_forbidden_address_leads_to_a_connection(door: Door) -> None:
+@every_request_kind
+def test_no_way_to_write_a_forbidden_address_leads_to_a_connection(send: SendRequest) -> None:
     async def main() -> None:
         names = Names(["127.0.0.1"])
         async with listening() as listener, HttpTransport(AddressPolicy(), lookup=names) as transport:
             for host in WRITTEN_OUT:
-                await refusal(transport, f"http://{host}:{listener.port}/", door)
+                await refusal(transport, f"http://{host}:{listener.port}/", send)
         assert listener.reached == []
         assert names.asked == []
 
@@ -214,16 +214,16 @@ def test_no_way_to_write_a_forbidden_address_leads_to_a_connection(door: Door) -
     uvloop.run(main())
 
 
-@every_door
+@every_request_kind
 @pytest.mark.parametrize("address", RESOLVED)
-def test_a_name_that_leads_to_a_forbidden_address_is_refused(address: str, door: Door) -> None:
+def test_a_name_that_leads_to_a_forbidden_address_is_refused(address: str, send: SendRequest) -> None:
     async def main() -> None:
         async with (
             listening() as listener,
             HttpTransport(AddressPolicy(), lookup=Names([address])) as transport,
         ):
             for name in ("agent.example", "agent.example.", "AGENT.example"):
-                await refusal(transport, f"http://{name}:{listener.port}/", door)
+                await refusal(transport, f"http://{name}:{listener.port}/", send)
         assert listener.reached == []
 
     uvloop.run(main())
@@ -243,33 +243,33 @@ def test_what_is_forbidden_has_a_code_of_its_own() -> None:
 @pytest.mark.parametrize(
     "scheme", ["ftp", "file", "unix", "http+unix", "gopher", "ws", "javascript", "npipe"]
 )
-@every_door
-def test_other_schemes_are_refused(scheme: str, door: Door) -> None:
+@every_request_kind
+def test_other_schemes_are_refused(scheme: str, send: SendRequest) -> None:
     async def main() -> None:
         async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-            await refusal(transport, f"{scheme}://127.0.0.1/x", door)
+            await refusal(transport, f"{scheme}://127.0.0.1/x", send)
 
     uvloop.run(main())
 
 
-@every_door
-def test_only_the_allowed_ones_of_several_addresses_are_reached(door: Door) -> None:
+@every_request_kind
+def test_only_the_allowed_ones_of_several_addresses_are_reached(send: SendRequest) -> None:
     async def main() -> None:
         names = Names(["127.0.0.2", "127.0.0.1", "10.0.0.1"])
         policy = AddressPolicy(["127.0.0.1/32"])
         async with listening() as listener, HttpTransport(policy, lookup=names) as transport:
             for _ in range(3):
-                await door(transport, f"http://agent.example:{listener.port}/")
+                await send(transport, f"http://agent.example:{listener.port}/")
         assert listener.reached == ["127.0.0.1"] * 3
 
     uvloop.run(main())
 
 
-@every_door
+@every_request_kind
 @pytest.mark.parametrize(
     "later", ["127.0.0.2", *(address for address in RESOLVED if "127.0.0.1" not in address)]
 )
-def test_a_name_that_is_bound_to_another_address_later_gains_nothing(later: str, door: Door) -> None:
+def test_a_name_that_is_bound_to_another_address_later_gains_nothing(later: str, send: SendRequest) -> None:
     async def main() -> None:
         names = Names(["127.0.0.1"], [later])
         async with (
@@ -277,17 +277,19 @@ def test_a_name_that_is_bound_to_another_address_later_gains_nothing(later: str,
             listening() as second,
             HttpTransport(AddressPolicy(["127.0.0.1/32"]), lookup=names) as transport,
         ):
-            await door(transport, f"http://agent.example:{first.port}/")
+            await send(transport, f"http://agent.example:{first.port}/")
             # Looked up once, and what was checked is what was reached.
             assert (names.asked, first.reached) == (["agent.example"], ["127.0.0.1"])
-            await refusal(transport, f"http://agent.example:{second.port}/", door)
+            await refusal(transport, f"http://agent.example:{second.port}/", send)
         assert second.reached == []
 
     uvloop.run(main())
 
 
-@every_door
-def test_a_name_that_changes_with_every_question_reaches_what_is_allowed_and_nothing_else(door: Door) -> None:
+@every_request_kind
+def test_a_name_that_changes_with_every_question_reaches_what_is_allowed_and_nothing_else(
+    send: SendRequest,
+) -> None:
     turns = 10
 
     async def main() -> None:
@@ -298,7 +300,7 @@ def test_a_name_that_changes_with_every_question_reaches_what_is_allowed_and_not
         ):
             # Another name each time, so that every one is looked up.
             urls = [f"http://a{number}.example:{listener.port}/" for number in range(2 * turns)]
-            results = [await asyncio.gather(door(transport, url), return_exceptions=True) for url in urls]
+            results = [await asyncio.gather(send(transport, url), return_exceptions=True) for url in urls]
         assert len(names.asked) == 2 * turns
         assert sum(isinstance(result, TransportError) for (result,) in results) == turns
         assert listener.reached == ["127.0.0.1"] * turns
@@ -306,8 +308,8 @@ def test_a_name_that_changes_with_every_question_reaches_what_is_allowed_and_not
     uvloop.run(main())
 
 
-@every_door
-def test_a_proxy_of_the_environment_is_not_asked(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+@every_request_kind
+def test_a_proxy_of_the_environment_is_not_asked(send: SendRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         async with (
             listening() as proxy,
@@ -317,7 +319,7 @@ def test_a_proxy_of_the_environment_is_not_asked(door: Door, monkeypatch: pytest
             for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
                 for variable in (name, name.lower()):
                     monkeypatch.setenv(variable, f"http://127.0.0.1:{proxy.port}")
-            await door(transport, f"http://127.0.0.1:{agent.port}/")
+            await send(transport, f"http://127.0.0.1:{agent.port}/")
         assert (proxy.reached, agent.reached) == ([], ["127.0.0.1"])
 
     uvloop.run(main())

@@ -34,12 +34,12 @@ async def chunked(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio
     writer.write(b"0\r\n\r\n")
 
 
-@pytest.mark.parametrize("talk", [declared, chunked])
-async def test_an_answer_is_read_when_the_one_before_it_is_done_with(talk: ConnectionScript) -> None:
+@pytest.mark.parametrize("script", [declared, chunked])
+async def test_an_answer_is_read_when_the_one_before_it_is_done_with(script: ConnectionScript) -> None:
     budget = MemoryBudget(COPIES * SIZE * 3 // 2)
     memories = [CallMemory(budget) for _ in range(2)]
 
-    async with running(talk) as agent, HttpTransport(LOOPBACK, memory=budget) as transport:
+    async with running(script) as agent, HttpTransport(LOOPBACK, memory=budget) as transport:
 
         async def call(memory: CallMemory) -> int:
             CALL_MEMORY.set(memory)
@@ -58,13 +58,13 @@ async def test_an_answer_is_read_when_the_one_before_it_is_done_with(talk: Conne
     assert budget.taken_bytes == 0
 
 
-@pytest.mark.parametrize("talk", [declared, chunked])
-async def test_the_time_of_a_call_stands_still_while_it_waits_for_memory(talk: ConnectionScript) -> None:
+@pytest.mark.parametrize("script", [declared, chunked])
+async def test_the_time_of_a_call_stands_still_while_it_waits_for_memory(script: ConnectionScript) -> None:
     budget = MemoryBudget(COPIES * SIZE)
     holder = CallMemory(budget)
     await holder.take(COPIES * SIZE)
     clock = asyncio.get_running_loop().time
-    async with running(talk) as agent, HttpTransport(LOOPBACK, memory=budget) as transport:
+    async with running(script) as agent, HttpTransport(LOOPBACK, memory=budget) as transport:
         async with asyncio.timeout(AMPLE):
             waiting = asyncio.create_task(transport.post(agent.url, b"{}", {}, SHORT))
             while budget.has_room:

@@ -45,17 +45,17 @@ async def call(transport: HttpTransport, url: str, timeout: float = AMPLE) -> Ag
 
 
 def outcome(
-    talk: ConnectionScript, timeout: float = AMPLE, max_answer_bytes: int = 1_000_000
+    script: ConnectionScript, timeout: float = AMPLE, max_answer_bytes: int = 1_000_000
 ) -> AgentAnswer | TransportError:
     """What a call of such an agent ends with; the same transport works afterwards."""
 
     async def main() -> AgentAnswer | TransportError:
         async with (
-            running(talk) as agent,
+            running(script) as agent,
             HttpTransport(LOOPBACK, max_answer_bytes=max_answer_bytes) as transport,
         ):
             result = await call(transport, agent.url, timeout)
-            agent.talk = good
+            agent.script = good
             again = await call(transport, agent.url)
             if isinstance(again, TransportError) and again.code == "agent_connection_lost":
                 # It met the close of the connection that the first call left: no client can rule that out.
@@ -67,15 +67,15 @@ def outcome(
 
 
 def error(
-    talk: ConnectionScript, timeout: float = AMPLE, max_answer_bytes: int = 1_000_000
+    script: ConnectionScript, timeout: float = AMPLE, max_answer_bytes: int = 1_000_000
 ) -> TransportError:
-    result = outcome(talk, timeout, max_answer_bytes)
+    result = outcome(script, timeout, max_answer_bytes)
     assert isinstance(result, TransportError), result
     return result
 
 
-def answer(talk: ConnectionScript) -> AgentAnswer:
-    result = outcome(talk)
+def answer(script: ConnectionScript) -> AgentAnswer:
+    result = outcome(script)
     assert isinstance(result, AgentAnswer), result
     return result
 
@@ -149,7 +149,7 @@ def test_bytes_beyond_the_length_never_become_the_next_answer() -> None:
 
 
 def test_an_unsolicited_answer_never_answers_the_next_request() -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(OK)
         await go_on.wait()
@@ -161,11 +161,11 @@ def test_an_unsolicited_answer_never_answers_the_next_request() -> None:
     go_on, written = asyncio.Event(), asyncio.Event()
 
     async def main() -> None:
-        async with running(talk) as agent, HttpTransport(LOOPBACK) as transport:
+        async with running(script) as agent, HttpTransport(LOOPBACK) as transport:
             await call(transport, agent.url)
             go_on.set()
             await written.wait()
-            agent.talk = good
+            agent.script = good
             result = await call(transport, agent.url)
             assert isinstance(result, AgentAnswer)
             assert result.body == b'{"ok":true}'
@@ -235,7 +235,7 @@ def test_a_broken_chunk_is_not_waited_for() -> None:
 
 
 def test_a_broken_chunk_on_an_open_connection_is_not_waited_for() -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n")
         await writer.drain()
@@ -243,7 +243,7 @@ def test_a_broken_chunk_on_an_open_connection_is_not_waited_for() -> None:
         writer.write(b"zz\r\nhello\r\n")
         await reader.read()
 
-    assert error(talk).code in {"agent_connection_lost", "agent_answer_malformed"}
+    assert error(script).code in {"agent_connection_lost", "agent_answer_malformed"}
 
 
 def test_an_answer_announced_too_large_is_not_read() -> None:
@@ -302,11 +302,11 @@ def test_a_close_at_accept_is_a_lost_connection() -> None:
 
 
 def test_a_reset_is_a_lost_connection() -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.transport.abort()
 
-    assert error(talk).code == "agent_connection_lost"
+    assert error(script).code == "agent_connection_lost"
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
@@ -357,13 +357,13 @@ def test_a_redirect_is_an_answer_and_leads_nowhere() -> None:
 
 
 def test_cookies_are_not_kept() -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             await agent.request(reader)
             writer.write(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
 
     async def main() -> None:
-        async with running(talk) as agent, HttpTransport(LOOPBACK) as transport:
+        async with running(script) as agent, HttpTransport(LOOPBACK) as transport:
             await call(transport, agent.url)
             await call(transport, agent.url)
             assert len(agent.requests) == 2

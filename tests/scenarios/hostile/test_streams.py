@@ -55,21 +55,23 @@ async def read(
     return bytes(came), None
 
 
-def heard(talk: ConnectionScript, given: StreamLimits | None = None) -> tuple[bytes, TransportError | None]:
+def read_from(
+    script: ConnectionScript, given: StreamLimits | None = None
+) -> tuple[bytes, TransportError | None]:
     """What a stream of such an agent gives; the same transport works afterwards."""
 
     async def main() -> tuple[bytes, TransportError | None]:
-        async with running(talk) as agent, HttpTransport(LOOPBACK) as transport:
+        async with running(script) as agent, HttpTransport(LOOPBACK) as transport:
             found = await read(transport, agent.url, given or limits())
-            agent.talk = good
+            agent.script = good
             assert await read(transport, agent.url, limits()) == (b'{"ok":true}', None)
             return found
 
     return uvloop.run(main())
 
 
-def broken(talk: ConnectionScript, given: StreamLimits | None = None) -> TransportError:
-    _, error = heard(talk, given)
+def error_of(script: ConnectionScript, given: StreamLimits | None = None) -> TransportError:
+    _, error = read_from(script, given)
     assert error is not None
     return error
 
@@ -81,7 +83,7 @@ async def opened_and_left(transport: HttpTransport, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "talk",
+    "script",
     [
         answers(WHOLE),
         answers(*(WHOLE[at : at + 1] for at in range(len(WHOLE)))),
@@ -91,12 +93,12 @@ async def opened_and_left(transport: HttpTransport, url: str) -> None:
     ],
     ids=["chunked", "byte by byte", "with a length", "until the close", "after an interim answer"],
 )
-def test_a_stream_that_ends_properly_is_read_to_its_end(talk: ConnectionScript) -> None:
-    assert heard(talk) == (b"".join(EVENTS), None)
+def test_a_stream_that_ends_properly_is_read_to_its_end(script: ConnectionScript) -> None:
+    assert read_from(script) == (b"".join(EVENTS), None)
 
 
 def test_pieces_are_given_on_as_they_come() -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(CHUNKED + b"d\r\ndata: first\n\n\r\n")
         await go_on.wait()
@@ -107,7 +109,7 @@ def test_pieces_are_given_on_as_they_come() -> None:
     async def main() -> list[bytes]:
         pieces: list[bytes] = []
         async with (
-            running(talk) as agent,
+            running(script) as agent,
             HttpTransport(LOOPBACK) as transport,
             transport.stream(agent.url, b"{}", {}, limits()) as answer,
         ):
@@ -135,7 +137,7 @@ def test_without_a_body_it_is_a_get() -> None:
 
 @pytest.mark.parametrize("length", range(len(WHOLE)))
 def test_a_close_at_any_byte_is_a_lost_connection(length: int) -> None:
-    came, error = heard(answers(WHOLE[:length]))
+    came, error = read_from(answers(WHOLE[:length]))
     assert error is not None
     assert (error.code, error.sent) == ("agent_connection_lost", True)
     assert b"".join(EVENTS).startswith(came)
@@ -146,7 +148,7 @@ def test_a_close_at_any_byte_is_a_lost_connection(length: int) -> None:
 
 @pytest.mark.parametrize("start", [HEAD + b"Connection: close\r\n\r\n", HEAD + b"Content-Length: 9\r\n\r\n"])
 def test_a_reset_in_the_middle_is_a_lost_connection(start: bytes) -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(start + b"data: ")
         await writer.drain()
@@ -155,13 +157,13 @@ def test_a_reset_in_the_middle_is_a_lost_connection(start: bytes) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.transport.abort()
 
-    found = broken(talk)
+    found = error_of(script)
     assert (found.code, found.sent) == ("agent_connection_lost", True)
 
 
 @pytest.mark.parametrize("rest", [b"zz\r\nhello\r\n", b"-1\r\n", b"ffffffffffffffffff\r\n", b"5\r\nhelloXX"])
 def test_a_broken_chunk_is_an_error_though_the_connection_stays_open(rest: bytes) -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(CHUNKED + b"2\r\n: \r\n")
         await writer.drain()
@@ -169,19 +171,19 @@ def test_a_broken_chunk_is_an_error_though_the_connection_stays_open(rest: bytes
         writer.write(rest)
         await reader.read()
 
-    assert broken(talk).code in {"agent_connection_lost", "agent_answer_malformed"}
+    assert error_of(script).code in {"agent_connection_lost", "agent_answer_malformed"}
 
 
 @pytest.mark.parametrize("length", [1, 13])
 def test_a_length_that_is_too_short_ends_the_stream_and_the_connection(length: int) -> None:
     """What comes after it is never taken for the answer to the next request."""
-    came, error = heard(answers(HEAD + b"Content-Length: %d\r\n\r\n" % length + b"".join(EVENTS)))
+    came, error = read_from(answers(HEAD + b"Content-Length: %d\r\n\r\n" % length + b"".join(EVENTS)))
     assert error is None or error.code == "agent_answer_malformed"
     assert len(came) <= length
 
 
 def test_a_length_that_is_too_long_is_a_lost_connection() -> None:
-    assert broken(answers(HEAD + b"Content-Length: 999\r\n\r\n", *EVENTS)).code == "agent_connection_lost"
+    assert error_of(answers(HEAD + b"Content-Length: 999\r\n\r\n", *EVENTS)).code == "agent_connection_lost"
 
 
 def test_what_comes_after_the_end_never_answers_the_next_request() -> None:
@@ -200,7 +202,7 @@ def test_what_comes_after_the_end_never_answers_the_next_request() -> None:
 def test_a_compressed_stream_is_refused_unread(encoding: bytes) -> None:
     bomb = gzip.compress(bytes(5_000_000))
     head = HEAD + b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (encoding, len(bomb))
-    came, error = heard(answers(head, bomb))
+    came, error = read_from(answers(head, bomb))
     assert error is not None
     assert (came, error.code) == (b"", "agent_answer_compressed")
     assert error.partial is not None
@@ -208,11 +210,14 @@ def test_a_compressed_stream_is_refused_unread(encoding: bytes) -> None:
 
 
 def test_identity_is_no_compression() -> None:
-    assert heard(answers(WHOLE.replace(b"\r\n\r\n", b"\r\nContent-Encoding: identity\r\n\r\n", 1)))[1] is None
+    assert (
+        read_from(answers(WHOLE.replace(b"\r\n\r\n", b"\r\nContent-Encoding: identity\r\n\r\n", 1)))[1]
+        is None
+    )
 
 
 def test_a_stream_announced_too_long_is_not_read() -> None:
-    came, error = heard(answers(HEAD + b"Content-Length: 1001\r\n\r\n" + bytes(1001)), limits(size=1_000))
+    came, error = read_from(answers(HEAD + b"Content-Length: 1001\r\n\r\n" + bytes(1001)), limits(size=1_000))
     assert error is not None
     assert (came, error.code) == (b"", "agent_answer_too_large")
 
@@ -220,7 +225,7 @@ def test_a_stream_announced_too_long_is_not_read() -> None:
 @pytest.mark.parametrize("start", [CHUNKED, HEAD + b"\r\n"])
 def test_an_endless_line_ends_at_the_limit(start: bytes) -> None:
     piece = b"8000\r\n" + b"x" * 0x8000 + b"\r\n" if start == CHUNKED else b"x" * 0x8000
-    came, error = heard(endless(start, piece), limits(size=200_000))
+    came, error = read_from(endless(start, piece), limits(size=200_000))
     assert error is not None
     assert error.code == "agent_answer_too_large"
     assert len(came) <= 200_000
@@ -230,19 +235,19 @@ def test_an_endless_line_ends_at_the_limit(start: bytes) -> None:
 
 
 def test_one_byte_after_the_other_ends_when_the_time_is_up() -> None:
-    found = broken(endless(CHUNKED, b"1\r\n:\r\n", pause=0.02), limits(total=SHORT))
+    found = error_of(endless(CHUNKED, b"1\r\n:\r\n", pause=0.02), limits(total=SHORT))
     assert found.code == "agent_timeout"
     assert found.message == "The agent did not answer within 0.3 s."
     assert found.partial is not None
 
 
 def test_silence_in_a_stream_ends_it() -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(CHUNKED + b"2\r\n: \r\n")
         await reader.read()
 
-    came, error = heard(talk, limits(idle=SHORT))
+    came, error = read_from(script, limits(idle=SHORT))
     assert came == b": "
     assert error is not None
     assert (error.code, error.message) == ("agent_timeout", "The agent's stream was silent for 0.3 s.")
@@ -250,8 +255,8 @@ def test_silence_in_a_stream_ends_it() -> None:
 
 @pytest.mark.parametrize(("first", "total"), [(SHORT, AMPLE), (AMPLE, SHORT)])
 def test_a_head_that_does_not_come_ends_the_wait(first: float, total: float) -> None:
-    for talk in (silent, endless(b"HTTP/1.1 200 OK\r\nX: ", b"y", pause=0.02)):
-        found = broken(talk, limits(first=first, total=total))
+    for script in (silent, endless(b"HTTP/1.1 200 OK\r\nX: ", b"y", pause=0.02)):
+        found = error_of(script, limits(first=first, total=total))
         assert (found.code, found.sent, found.partial) == ("agent_timeout", True, None)
 
 
@@ -266,7 +271,7 @@ def test_a_head_that_does_not_come_ends_the_wait(first: float, total: float) -> 
     ],
 )
 def test_what_is_not_http_is_malformed(garbage: bytes) -> None:
-    assert broken(answers(garbage)).code == "agent_answer_malformed"
+    assert error_of(answers(garbage)).code == "agent_answer_malformed"
 
 
 def test_a_redirect_is_an_answer_and_leads_nowhere() -> None:
@@ -293,13 +298,13 @@ def test_a_stream_that_is_left_in_the_middle_closes_its_connection() -> None:
 
 
 def test_a_stream_that_was_read_to_its_end_leaves_its_connection_to_the_next() -> None:
-    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def script(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             await agent.request(reader)
             writer.write(WHOLE)
 
     async def main() -> None:
-        async with running(talk) as agent, HttpTransport(LOOPBACK) as transport:
+        async with running(script) as agent, HttpTransport(LOOPBACK) as transport:
             for _ in range(3):
                 assert (await read(transport, agent.url, limits()))[1] is None
             assert agent.connections == 1
@@ -309,10 +314,10 @@ def test_a_stream_that_was_read_to_its_end_leaves_its_connection_to_the_next() -
     uvloop.run(main())
 
 
-@pytest.mark.parametrize("talk", [silent, endless(CHUNKED, b"1\r\n:\r\n", pause=0.01)])
-def test_cancelling_closes_the_connection_at_once(talk: ConnectionScript) -> None:
+@pytest.mark.parametrize("script", [silent, endless(CHUNKED, b"1\r\n:\r\n", pause=0.01)])
+def test_cancelling_closes_the_connection_at_once(script: ConnectionScript) -> None:
     async def main() -> None:
-        async with running(talk) as agent, HttpTransport(LOOPBACK) as transport:
+        async with running(script) as agent, HttpTransport(LOOPBACK) as transport:
             reading = asyncio.create_task(read(transport, agent.url, limits()))
             while not agent.requests:
                 await asyncio.sleep(0)

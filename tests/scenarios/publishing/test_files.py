@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.scenarios.publishing.a2a_caller import A2ACaller, parts_of, text
-from tests.scenarios.test_attachments import CONTENT, giver
+from tests.scenarios.test_attachments import CONTENT, file_agent
 
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import RunningSystem, running_system
@@ -31,7 +31,7 @@ async def storing(backend_settings: object, tmp_path: Path) -> AsyncGenerator[Ru
 
 
 async def test_a_long_file_of_an_agent_reaches_the_caller(storing: RunningSystem) -> None:
-    async with giver(CONTENT) as agent:
+    async with file_agent(CONTENT) as agent:
         await storing.register("A", agent.url, protocol="jsonrpc-2.0")
         await storing.save({"name": "front", "publish": True, "steps": {"only": {"agent": "A"}}})
         caller = A2ACaller(storing, "workflows/front")
@@ -47,7 +47,7 @@ async def test_a_long_file_of_an_agent_reaches_the_caller(storing: RunningSystem
 # Without a data folder, and without a bucket, files stay in the outputs.
 @pytest.mark.embedded_only
 async def test_a_caller_cannot_read_the_files_of_other_runs(storing: RunningSystem) -> None:
-    async with giver(CONTENT) as agent:
+    async with file_agent(CONTENT) as agent:
         await storing.register("A", agent.url, protocol="jsonrpc-2.0")
         await storing.save({"name": "keeps", "steps": {"only": {"agent": "A"}}})
         kept = await storing.run("keeps")

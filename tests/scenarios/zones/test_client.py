@@ -26,7 +26,7 @@ from trunkline.zones.serving.http_server import ZoneConnection
 # A zone has a store of its own, and no broker.
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 SIGNED: JsonObject = {"callers": {"verification": {"keys": [PUBLIC]}}}
 SIGNER: JsonObject = {"key": PRIVATE, "issuer": "verification", "audience": "execution"}
 PARAMS: JsonObject = {"channel": "C1", "text": "hello", "bot_token": BOT_TOKEN}
@@ -97,16 +97,16 @@ class Wire:
 
 
 async def test_each_sending_has_its_own_signature_and_the_work_runs_once(tmp_path: Path) -> None:
-    desk = GatedZone(SIGNED)
-    desk.gate.set()
-    async with zone_server(desk.opened(), tmp_path) as zone_url, asyncio.timeout(PATIENCE_SECONDS):
+    gated = GatedZone(SIGNED)
+    gated.gate.set()
+    async with zone_server(gated.opened(), tmp_path) as zone_url, asyncio.timeout(TIMEOUT_SECONDS):
         wire = Wire(zone_url, cuts=2)
         async with (
             wire.open() as url,
             open_zone_client(url, auth_type="signed", auth_config=SIGNER, profile="slack") as client,
         ):
             result = await client.execute_task(PARAMS)
-    assert (result["response_text"], desk.begun) == ("hello!", 1)
+    assert (result["response_text"], gated.begun) == ("hello!", 1)
     tokens = wire.tokens()
     assert len(set(tokens)) == len(tokens) == 3
     assert all(token.startswith("Bearer ey") for token in tokens)
@@ -116,7 +116,7 @@ async def test_each_sending_has_its_own_signature_and_the_work_runs_once(tmp_pat
 async def test_a_caller_that_the_zone_does_not_know_is_rejected_immediately(tmp_path: Path) -> None:
     stranger: JsonObject = {**SIGNER, "key": signing_key()[0]}
     async with (
-        asyncio.timeout(PATIENCE_SECONDS),
+        asyncio.timeout(TIMEOUT_SECONDS),
         zone_server(GatedZone(SIGNED).opened(), tmp_path) as url,
         open_zone_client(url, auth_type="signed", auth_config=stranger) as client,
     ):
@@ -132,10 +132,10 @@ async def test_a_caller_with_a_certificate_calls_over_mutual_tls(tmp_path: Path)
     (tmp_path / "root.pem").write_text(root[0])
     certificate, key = made("caller", signed_by=root, alternatives=[x509.DNSName("verification.example")])
     proof: JsonObject = {"certificate": certificate, "key": key, "authority": root[0]}
-    desk = GatedZone({"callers": {"verification": {"certificates": ["verification.example"]}}})
-    desk.gate.set()
+    gated = GatedZone({"callers": {"verification": {"certificates": ["verification.example"]}}})
+    gated.gate.set()
     tls = ServerTls(tmp_path / "server.pem", authority=tmp_path / "root.pem", required=True)
-    async with zone_server(desk.opened(), tmp_path / "data", tls) as url, asyncio.timeout(PATIENCE_SECONDS):
+    async with zone_server(gated.opened(), tmp_path / "data", tls) as url, asyncio.timeout(TIMEOUT_SECONDS):
         async with open_zone_client(url, auth_type="mtls", auth_config=proof) as client:
             assert (await client.execute_task(PARAMS))["response_text"] == "hello!"
         async with open_zone_client(url) as nobody:
@@ -146,12 +146,12 @@ async def test_a_caller_with_a_certificate_calls_over_mutual_tls(tmp_path: Path)
 
 async def test_a_caller_that_calls_too_often_waits_as_long_as_the_zone_says(tmp_path: Path) -> None:
     rules: JsonObject = {"keys": [PUBLIC], "rate": {"per_second": 1, "burst": 1}}
-    desk = GatedZone({"callers": {"verification": rules}})
-    desk.gate.set()
+    gated = GatedZone({"callers": {"verification": rules}})
+    gated.gate.set()
     with capture_logs() as lines:
         async with (
-            asyncio.timeout(PATIENCE_SECONDS),
-            zone_server(desk.opened(), tmp_path) as url,
+            asyncio.timeout(TIMEOUT_SECONDS),
+            zone_server(gated.opened(), tmp_path) as url,
             open_zone_client(url, auth_type="signed", auth_config=SIGNER) as client,
         ):
             results = await asyncio.gather(client.execute_task(PARAMS), client.execute_task(PARAMS))
@@ -163,23 +163,23 @@ async def test_a_caller_that_calls_too_often_waits_as_long_as_the_zone_says(tmp_
 
 
 async def test_a_client_survives_a_restart_of_the_zone(tmp_path: Path) -> None:
-    desk, id_ = GatedZone(), str(uuid4())
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    gated, id_ = GatedZone(), str(uuid4())
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         with listen("127.0.0.1", 0) as listener:
             url = base_url(listener)
             async with open_zone_client(url) as client:
-                first = desk.opened()
+                first = gated.opened()
                 async with first.running(tmp_path), serving(first, listener, ZoneConnection):
                     asked = asyncio.create_task(client.execute_task(PARAMS, id=id_))
-                    await desk.has_begun()
-                    desk.gate.set()
+                    await gated.has_begun()
+                    gated.gate.set()
                 # Nobody is there: the port is taken again by the next life.
-                second = desk.opened()
+                second = gated.opened()
                 with listen("127.0.0.1", int(url.rpartition(":")[2])) as again:
                     async with second.running(tmp_path), serving(second, again, ZoneConnection):
                         assert (await asked)["response_text"] == "hello!"
                         assert (await client.execute_task(PARAMS, id=id_))["response_text"] == "hello!"
-    assert desk.begun == 1
+    assert gated.begun == 1
 
 
 async def test_the_caller_decides_which_addresses_a_client_may_call() -> None:

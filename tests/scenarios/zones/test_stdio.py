@@ -63,7 +63,7 @@ async def ask(process: Process, text: bytes) -> None:
     await process.stdin.drain()
 
 
-async def heard(process: Process) -> JsonObject:
+async def next_message(process: Process) -> JsonObject:
     assert process.stdout is not None
     answer = decode(await process.stdout.readline())
     assert isinstance(answer, dict)
@@ -84,9 +84,9 @@ async def test_an_answer_does_not_wait_for_those_before_it(tmp_path: Path) -> No
     file: JsonObject = {"file": str(tmp_path / "go")}
     async with serving(tmp_path / "data") as process:
         await ask(process, request("slow", "wait", file) + request("fast"))
-        assert await heard(process) == success("fast")
+        assert await next_message(process) == success("fast")
         (tmp_path / "go").touch()
-        assert await heard(process) == success("slow", file)
+        assert await next_message(process) == success("slow", file)
 
 
 async def test_what_was_asked_before_the_end_of_the_input_is_answered(tmp_path: Path) -> None:
@@ -101,10 +101,10 @@ async def test_what_was_asked_before_the_end_of_the_input_is_answered(tmp_path: 
 async def test_a_line_that_is_too_long_is_refused_and_passed_over(tmp_path: Path) -> None:
     async with serving(tmp_path) as process:
         await ask(process, b"x" * 11_000)
-        refused = await heard(process)
+        refused = await next_message(process)
         # Its end has not come yet.
         await ask(process, b"x" * 5_000_000 + b"\r\n\n" + request(1))
-        assert await heard(process) == success(1)
+        assert await next_message(process) == success(1)
     assert refused == {
         "jsonrpc": "2.0",
         "id": None,
@@ -127,9 +127,9 @@ async def test_the_process_that_started_it_is_the_caller(tmp_path: Path) -> None
     policy.write_text('{"callers": {"parent": {"methods": ["wait"]}}}')
     async with serving(tmp_path, "--policy", str(policy)) as process:
         await ask(process, request(1))
-        refused = await heard(process)
+        refused = await next_message(process)
         await ask(process, request(2, "wait", {"file": str(policy)}))
-        assert await heard(process) == success(2, {"file": str(policy)})
+        assert await next_message(process) == success(2, {"file": str(policy)})
     assert refused["id"] == 1
     assert "may not call this method" in str(refused["error"])
 
@@ -138,13 +138,13 @@ async def test_sigterm_lets_what_is_under_way_end(tmp_path: Path) -> None:
     file: JsonObject = {"file": str(tmp_path / "go")}
     async with serving(tmp_path / "data") as process:
         await ask(process, request(1, "wait", file) + request(2))
-        assert await heard(process) == success(2)
+        assert await next_message(process) == success(2)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         while b"stopping" not in await process.stderr.readline():
             pass
         (tmp_path / "go").touch()
-        assert await heard(process) == success(1, file)
+        assert await next_message(process) == success(1, file)
         assert await process.wait() == 0
 
 

@@ -394,9 +394,11 @@ class RunSimulation:
                 "a step left its deadline behind"
             )
         if state.status == "RUNNING":
-            assert state.in_flight or state.retrying or state.dormant, "nothing will ever wake the run"
+            assert state.in_flight or state.retrying or state.waiting_for_time_or_event, (
+                "nothing will ever wake the run"
+            )
         if state.status == "WAITING":
-            assert (state.in_flight, state.retrying, state.dormant) == (0, 0, 0), (
+            assert (state.in_flight, state.retrying, state.waiting_for_time_or_event) == (0, 0, 0), (
                 "the run waits though something goes on"
             )
             assert state.awaiting_person, "the run waits for nobody"
@@ -440,7 +442,15 @@ class RunSimulation:
 STORED_FIELDS = (
     "status", "version", "seq", "output", "error", "paused", "cancel_requested_at", "started_at", "finished_at",
 )  # fmt: skip
-COUNTERS = ("in_flight", "retrying", "dormant", "awaiting_person", "unfinished", "failure", "contexts")
+COUNTERS = (
+    "in_flight",
+    "retrying",
+    "waiting_for_time_or_event",
+    "awaiting_person",
+    "unfinished",
+    "failure",
+    "contexts",
+)
 
 
 def _waits(state: RunState, name: str) -> int:

@@ -235,11 +235,13 @@ UNREADABLE_TASKS = {
 }
 
 
-@pytest.mark.parametrize(("record", "flaw", "words"), UNREADABLE_TASKS.values(), ids=UNREADABLE_TASKS.keys())
-def test_an_unreadable_task_says_why(record: BrokerRecord, flaw: str, words: str) -> None:
+@pytest.mark.parametrize(
+    ("record", "category", "words"), UNREADABLE_TASKS.values(), ids=UNREADABLE_TASKS.keys()
+)
+def test_an_unreadable_task_says_why(record: BrokerRecord, category: str, words: str) -> None:
     with pytest.raises(UnreadableMessage) as caught:
         read_task(record)
-    assert caught.value.flaw == flaw
+    assert caught.value.category == category
     assert words in caught.value.reason
 
 
@@ -265,12 +267,12 @@ UNREADABLE_RESULTS = {
 
 
 @pytest.mark.parametrize(
-    ("record", "flaw", "words"), UNREADABLE_RESULTS.values(), ids=UNREADABLE_RESULTS.keys()
+    ("record", "category", "words"), UNREADABLE_RESULTS.values(), ids=UNREADABLE_RESULTS.keys()
 )
-def test_an_unreadable_result_says_why(record: BrokerRecord, flaw: str, words: str) -> None:
+def test_an_unreadable_result_says_why(record: BrokerRecord, category: str, words: str) -> None:
     with pytest.raises(UnreadableMessage) as caught:
         read_result(record)
-    assert caught.value.flaw == flaw
+    assert caught.value.category == category
     assert words in caught.value.reason
 
 

@@ -59,7 +59,7 @@ def test_a_command_names_a_workflow_and_may_say_more(value: bytes, command: Star
 def test_an_invalid_command_is_unreadable(value: bytes) -> None:
     with pytest.raises(UnreadableMessage) as caught:
         read_command(record(value))
-    assert caught.value.flaw == "malformed"
+    assert caught.value.category == "malformed"
     assert "discard" in caught.value.reason
 
 

@@ -188,7 +188,7 @@ def test_any_answer_cut_anywhere(adapter: ProtocolAdapter, value: Json, at: int)
     tell(adapter, encode({"jsonrpc": "2.0", "id": "t", "result": value})[:at], 200, {})
 
 
-def heard(adapter: ProtocolAdapter, events: list[bytes]) -> Outcome:
+def streamed_outcome(adapter: ProtocolAdapter, events: list[bytes]) -> Outcome:
     reading = adapter.read_stream(TASK)
     is_over = False
     try:
@@ -206,7 +206,7 @@ def heard(adapter: ProtocolAdapter, events: list[bytes]) -> Outcome:
 @unhurried
 @given(events=st.lists(st.binary(), max_size=3))
 def test_any_bytes_in_a_stream(adapter: ProtocolAdapter, events: list[bytes]) -> None:
-    checked(heard(adapter, events))
+    checked(streamed_outcome(adapter, events))
 
 
 @pytest.mark.parametrize("adapter", STREAMING)
@@ -214,7 +214,9 @@ def test_any_bytes_in_a_stream(adapter: ProtocolAdapter, events: list[bytes]) ->
 @given(values=st.lists(VALUES | STREAM_EVENTS, max_size=6))
 def test_any_results_in_a_stream(adapter: ProtocolAdapter, values: list[Json]) -> None:
     outcome = checked(
-        heard(adapter, [encode({"jsonrpc": "2.0", "id": "t", "result": value}) for value in values])
+        streamed_outcome(
+            adapter, [encode({"jsonrpc": "2.0", "id": "t", "result": value}) for value in values]
+        )
     )
     if not values:
         assert isinstance(outcome, Failed)
@@ -240,7 +242,7 @@ def test_a_text_in_pieces_is_the_text_at_once(adapter: ProtocolAdapter, texts: l
         "artifacts": [artifact],
     }
     answer = encode({"jsonrpc": "2.0", "id": "t", "result": at_once})
-    assert heard(adapter, envelopes) == outcome_of(adapter, answer, 200, {})
+    assert streamed_outcome(adapter, envelopes) == outcome_of(adapter, answer, 200, {})
 
 
 def artifact_update(text: str, *, append: bool) -> JsonObject:

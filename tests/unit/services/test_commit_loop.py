@@ -21,17 +21,17 @@ class Writer:
     """Writes a row in every turn, and notes what it hears."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.called: list[str] = []
 
     async def work(self, tx: Transaction) -> None:
-        self.heard.append("work")
+        self.called.append("work")
         await tx.outbox.put([OutgoingMessage("topic", "key", b"value")])
 
     def committed(self) -> None:
-        self.heard.append("committed")
+        self.called.append("committed")
 
     def rolled_back(self) -> None:
-        self.heard.append("rolled back")
+        self.called.append("rolled back")
 
     def next_wake(self) -> Instant | None:
         return None
@@ -40,7 +40,7 @@ class Writer:
 class FailsOnce(Writer):
     async def work(self, tx: Transaction) -> None:
         await super().work(tx)
-        if self.heard.count("work") == 1:
+        if self.called.count("work") == 1:
             raise RuntimeError("on purpose")
 
 
@@ -53,8 +53,8 @@ async def test_a_turn_that_fails_is_never_reported_as_committed_and_leaves_nothi
     loop.stop()
     async with asyncio.timeout(60):
         await loop.run()
-    assert first.heard == second.heard == ["work", "rolled back"]
-    assert loop.trouble == "on purpose"
+    assert first.called == second.called == ["work", "rolled back"]
+    assert loop.failure == "on purpose"
     assert (await store.backlog.count()).outbox == 0
 
 
@@ -81,7 +81,7 @@ async def test_parts_are_notified_of_a_commit_when_it_is_durable_and_all_have_wo
     async with asyncio.timeout(60):
         await loop.run()
     assert order == [("a", "work"), ("b", "work"), ("a", "committed"), ("b", "committed")]
-    assert loop.trouble is None
+    assert loop.failure is None
 
 
 async def test_what_is_due_by_the_stores_clock_is_not_looked_for_again_and_again_by_ours(
@@ -93,9 +93,9 @@ async def test_what_is_due_by_the_stores_clock_is_not_looked_for_again_and_again
     class Waiting(Writer):
         async def work(self, tx: Transaction) -> None:
             del tx
-            if self.heard:
+            if self.called:
                 again.set()
-            self.heard.append("work")
+            self.called.append("work")
 
         def next_wake(self) -> Instant | None:
             return after(clock.now(), timedelta(minutes=1))

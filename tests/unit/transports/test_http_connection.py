@@ -142,9 +142,9 @@ async def test_a_connection_is_not_used_while_something_waits_to_be_read(
     transport: FakeTransport, sockets: tuple[socket.socket, socket.socket]
 ) -> None:
     connection = connected(transport)
-    assert connection.is_quiet()
+    assert connection.has_nothing_unread()
     sockets[1].send(b"HTTP")
-    assert not connection.is_quiet()
+    assert not connection.has_nothing_unread()
 
 
 async def test_a_second_answer_to_one_request_is_not_read(transport: FakeTransport) -> None:

@@ -36,7 +36,7 @@ URL = "http://127.0.0.1:9/"
 SECRET = "xoxb-very-secret"
 PARAMS: JsonObject = {"channel": "C1", "text": "hello", "bot_token": SECRET}
 # Only a call that hangs takes so long.
-PATIENCE_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0
 AT_ONCE = ClientBackoff(first=timedelta(0), growth=1.0, longest=timedelta(0))
 
 Answer = Json | TransportError | AgentAnswer
@@ -52,7 +52,7 @@ class Sent(msgspec.Struct):
         return str(self.body["id"])
 
 
-class Carrier:
+class FakeTransport:
     """A transport that keeps what it is given; who answers says a function."""
 
     def __init__(self, answer: Callable[[Sent], Answer]) -> None:
@@ -92,7 +92,7 @@ class Carrier:
         raise NotImplementedError
 
 
-def saying(*answers: Answer | Callable[[Sent], Answer]) -> Carrier:
+def saying(*answers: Answer | Callable[[Sent], Answer]) -> FakeTransport:
     """Answers one after the other; the last one for ever."""
     left = list(answers)
 
@@ -100,7 +100,7 @@ def saying(*answers: Answer | Callable[[Sent], Answer]) -> Carrier:
         said = left.pop(0) if len(left) > 1 else left[0]
         return said(sent) if callable(said) else said
 
-    return Carrier(answer)
+    return FakeTransport(answer)
 
 
 def result(**fields: Json) -> Callable[[Sent], Answer]:
@@ -121,28 +121,28 @@ LOST = TransportError("agent_connection_lost", "The connection was lost.")
 
 
 def client_over(
-    carrier: Carrier, *, proof: Credentials = NO_CREDENTIALS, profile: str = "slack"
+    transport: FakeTransport, *, proof: Credentials = NO_CREDENTIALS, profile: str = "slack"
 ) -> ZoneClient:
     return ZoneClient(
-        carrier, URL, credentials=proof, profile=profile, poll_backoff=AT_ONCE, retry_backoff=AT_ONCE
+        transport, URL, credentials=proof, profile=profile, poll_backoff=AT_ONCE, retry_backoff=AT_ONCE
     )
 
 
-async def executed(carrier: Carrier, **more: Json | timedelta) -> JsonObject:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        return await client_over(carrier).execute_task(PARAMS, **more)  # pyright: ignore[reportArgumentType] - each test knows
+async def executed(transport: FakeTransport, **more: Json | timedelta) -> JsonObject:
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        return await client_over(transport).execute_task(PARAMS, **more)  # pyright: ignore[reportArgumentType] - each test knows
 
 
-async def failure(carrier: Carrier, **more: Json | timedelta) -> ZoneCallFailed:
+async def failure(transport: FakeTransport, **more: Json | timedelta) -> ZoneCallFailed:
     with pytest.raises(ZoneCallFailed) as raised:
-        await executed(carrier, **more)
+        await executed(transport, **more)
     return raised.value
 
 
 async def test_the_result_of_the_work_comes_back() -> None:
-    carrier = saying(SUCCESS)
-    assert await executed(carrier) == {"status": "success", "response_text": "done"}
-    (sent,) = carrier.sent
+    transport = saying(SUCCESS)
+    assert await executed(transport) == {"status": "success", "response_text": "done"}
+    (sent,) = transport.sent
     assert sent.body == {
         "jsonrpc": "2.0",
         "id": sent.id,
@@ -159,31 +159,31 @@ async def test_the_result_of_the_work_comes_back() -> None:
 
 
 async def test_accepted_work_is_asked_for_until_it_ends() -> None:
-    carrier = saying(ACCEPTED, ACCEPTED, ACCEPTED, SUCCESS)
-    assert await executed(carrier) == {"status": "success", "response_text": "done"}
-    first, *questions = carrier.sent
+    transport = saying(ACCEPTED, ACCEPTED, ACCEPTED, SUCCESS)
+    assert await executed(transport) == {"status": "success", "response_text": "done"}
+    first, *questions = transport.sent
     assert [sent.body["method"] for sent in questions] == ["get_task_result"] * 3
     assert all(sent.body["params"] == {"task_id": "z-1"} for sent in questions)
-    assert len({sent.id for sent in carrier.sent}) == 4
-    assert {sent.headers["X-Zone-Session"] for sent in carrier.sent} == {first.id}
-    assert {sent.headers["X-Correlation-ID"] for sent in carrier.sent} == {first.id}
+    assert len({sent.id for sent in transport.sent}) == 4
+    assert {sent.headers["X-Zone-Session"] for sent in transport.sent} == {first.id}
+    assert {sent.headers["X-Correlation-ID"] for sent in transport.sent} == {first.id}
 
 
 async def test_a_caller_may_bring_the_id_and_the_correlation_id() -> None:
-    carrier, id_ = saying(SUCCESS), str(uuid4())
-    await executed(carrier, id=id_, correlation_id="c-81")
-    assert carrier.sent[0].id == id_
-    assert carrier.sent[0].headers["X-Correlation-ID"] == "c-81"
+    transport, id_ = saying(SUCCESS), str(uuid4())
+    await executed(transport, id=id_, correlation_id="c-81")
+    assert transport.sent[0].id == id_
+    assert transport.sent[0].headers["X-Correlation-ID"] == "c-81"
     own = saying(SUCCESS)
     await client_over(own).execute_task({**PARAMS, "correlation_id": "c-own"})
     assert own.sent[0].headers["X-Correlation-ID"] == "c-own"
 
 
 async def test_an_id_that_is_no_uuid_is_refused() -> None:
-    carrier = saying(SUCCESS)
+    transport = saying(SUCCESS)
     with pytest.raises(Invalid, match="must be a UUID"):
-        await executed(carrier, id="order-7")
-    assert carrier.sent == []
+        await executed(transport, id="order-7")
+    assert transport.sent == []
 
 
 @pytest.mark.parametrize(
@@ -203,18 +203,18 @@ async def test_an_id_that_is_no_uuid_is_refused() -> None:
     ids=lambda trouble: getattr(trouble, "code", "") or str(getattr(trouble, "status", "")) or "error",
 )
 async def test_what_may_pass_is_sent_again_as_it_was(trouble: Answer | Callable[[Sent], Answer]) -> None:
-    carrier = saying(trouble, trouble, SUCCESS)
-    assert (await executed(carrier))["status"] == "success"
-    assert [sent.body for sent in carrier.sent] == [carrier.sent[0].body] * 3
+    transport = saying(trouble, trouble, SUCCESS)
+    assert (await executed(transport))["status"] == "success"
+    assert [sent.body for sent in transport.sent] == [transport.sent[0].body] * 3
 
 
 @pytest.mark.parametrize("trouble", [LOST, error(-32000, reason="stopping"), error(-32000, retry_after_ms=1)])
 async def test_a_question_that_gets_no_answer_is_asked_again(
     trouble: Answer | Callable[[Sent], Answer],
 ) -> None:
-    carrier = saying(ACCEPTED, trouble, trouble, SUCCESS)
-    assert (await executed(carrier))["status"] == "success"
-    assert [sent.body["method"] for sent in carrier.sent] == ["execute_task", *["get_task_result"] * 3]
+    transport = saying(ACCEPTED, trouble, trouble, SUCCESS)
+    assert (await executed(transport))["status"] == "success"
+    assert [sent.body["method"] for sent in transport.sent] == ["execute_task", *["get_task_result"] * 3]
 
 
 @pytest.mark.parametrize(
@@ -240,12 +240,12 @@ async def test_a_question_that_gets_no_answer_is_asked_again(
 async def test_what_cannot_pass_is_an_error_at_once(
     answer: Answer | Callable[[Sent], Answer], code: str, jsonrpc_code: int | None
 ) -> None:
-    carrier = saying(answer)
-    failed = await failure(carrier)
+    transport = saying(answer)
+    failed = await failure(transport)
     assert (failed.error.code, failed.error.jsonrpc_code) == (code, jsonrpc_code)
     assert not isinstance(failed, ZoneCallUnfinished)
-    assert (failed.id, failed.task_id) == (carrier.sent[0].id, None)
-    assert len(carrier.sent) == 1
+    assert (failed.id, failed.task_id) == (transport.sent[0].id, None)
+    assert len(transport.sent) == 1
     assert failed.message == failed.error.message
     assert failed.fix
 
@@ -282,11 +282,11 @@ async def test_an_answer_about_another_task_is_not_ours() -> None:
 
 
 async def test_at_the_deadline_the_error_has_what_is_needed_later() -> None:
-    carrier = saying(ACCEPTED)
-    failed = await failure(carrier, deadline=timedelta(milliseconds=50))
+    transport = saying(ACCEPTED)
+    failed = await failure(transport, deadline=timedelta(milliseconds=50))
     assert isinstance(failed, ZoneCallUnfinished)
     assert (failed.error.code, failed.task_id) == ("agent_task_unfinished", "z-1")
-    assert failed.id == carrier.sent[0].id
+    assert failed.id == transport.sent[0].id
 
 
 @pytest.mark.parametrize(
@@ -306,40 +306,40 @@ async def test_at_the_deadline_the_error_says_whether_the_zone_may_have_the_work
 
 
 async def test_a_wait_past_the_deadline_is_not_waited_for() -> None:
-    carrier = saying(error(-32000, "Too fast", retry_after_ms=3_600_000))
-    failed = await failure(carrier, deadline=timedelta(seconds=30))
+    transport = saying(error(-32000, "Too fast", retry_after_ms=3_600_000))
+    failed = await failure(transport, deadline=timedelta(seconds=30))
     assert isinstance(failed, ZoneCallUnfinished)
     assert failed.error.retry_after_ms == 3_600_000
-    assert len(carrier.sent) == 1
+    assert len(transport.sent) == 1
 
 
 async def test_no_request_waits_longer_than_the_deadline() -> None:
-    carrier = saying(SUCCESS)
-    await executed(carrier, deadline=7.0)
-    assert 0 < carrier.sent[0].seconds <= 7.0
+    transport = saying(SUCCESS)
+    await executed(transport, deadline=7.0)
+    assert 0 < transport.sent[0].seconds <= 7.0
 
 
 async def test_params_that_do_not_fit_the_profile_are_not_sent() -> None:
-    carrier = saying(SUCCESS)
+    transport = saying(SUCCESS)
     for params, word in (
         ({"text": "x", "bot_token": SECRET}, "channel is required"),
         ([SECRET], "an object"),
     ):
         with pytest.raises(ZoneCallFailed) as raised:
-            await client_over(carrier).execute_task(params)  # pyright: ignore[reportArgumentType] - that is the point
+            await client_over(transport).execute_task(params)  # pyright: ignore[reportArgumentType] - that is the point
         assert raised.value.error.code == "request_not_encodable"
         assert word in raised.value.message
         assert SECRET not in raised.value.message
-    assert carrier.sent == []
+    assert transport.sent == []
 
 
 async def test_later_the_result_can_be_asked_for_with_what_the_error_carried() -> None:
     session = str(uuid4())
-    carrier = saying(ACCEPTED, SUCCESS)
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        found = await client_over(carrier).get_task_result("z-1", session=session)
+    transport = saying(ACCEPTED, SUCCESS)
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        found = await client_over(transport).get_task_result("z-1", session=session)
     assert found["status"] == "success"
-    assert {sent.headers["X-Zone-Session"] for sent in carrier.sent} == {session}
+    assert {sent.headers["X-Zone-Session"] for sent in transport.sent} == {session}
     unnamed = saying(ACCEPTED)
     with pytest.raises(ZoneCallUnfinished):
         await client_over(unnamed).get_task_result("z-1", deadline=0)
@@ -350,15 +350,15 @@ async def test_later_the_result_can_be_asked_for_with_what_the_error_carried() -
 async def test_no_secret_is_in_any_log_or_error() -> None:
     said = f"cannot post with {SECRET} or nested-secret"
     proof = Credentials(headers={"Authorization": "Bearer door-secret"}, secrets=("door-secret",))
-    carrier = saying(
+    transport = saying(
         TransportError("agent_connection_lost", f"{said} door-secret"), error(-32000, said, token=said)
     )
     with capture_logs() as lines, pytest.raises(ZoneCallFailed) as raised:
-        await client_over(carrier, proof=proof).execute_task(
+        await client_over(transport, proof=proof).execute_task(
             {**PARAMS, "attachments": [{"auth": {"keys": ["nested-secret"]}}]}
         )
     failed = raised.value
-    assert carrier.sent[0].headers["Authorization"] == "Bearer door-secret"
+    assert transport.sent[0].headers["Authorization"] == "Bearer door-secret"
     shown = f"{lines}{failed!r}{failed.error!r}{failed.__cause__!r}{failed.__context__!r}"
     assert len(lines) == 1
     assert SECRET not in shown
@@ -401,7 +401,7 @@ def test_each_wait_is_longer_up_to_a_limit_and_never_exactly_the_same(pace: Clie
 # --- with a zone
 
 
-class Direct(Carrier):
+class Direct(FakeTransport):
     """No way at all: the zone is here."""
 
     def __init__(self, zone: Zone) -> None:
@@ -425,7 +425,7 @@ class GatedZone:
     """A zone whose work waits at a gate."""
 
     def __init__(self) -> None:
-        self.zone = Zone("desk", accept_after=0.01, stop_timeout=0.0)
+        self.zone = Zone("gated", accept_after=0.01, stop_timeout=0.0)
         self.gate = asyncio.Event()
         self.runs: list[JsonObject] = []
 
@@ -439,18 +439,18 @@ class GatedZone:
 
 
 @asynccontextmanager
-async def desk() -> AsyncGenerator[GatedZone]:
+async def gated() -> AsyncGenerator[GatedZone]:
     made = GatedZone()
     async with made.zone.running():
         yield made
 
 
 async def test_client_and_zone_understand_one_another() -> None:
-    async with desk() as at, asyncio.timeout(PATIENCE_SECONDS):
-        carrier = Direct(at.zone)
-        client, id_ = client_over(carrier), str(uuid4())
+    async with gated() as at, asyncio.timeout(TIMEOUT_SECONDS):
+        transport = Direct(at.zone)
+        client, id_ = client_over(transport), str(uuid4())
         first = asyncio.create_task(client.execute_task(PARAMS, id=id_))
-        while len(carrier.sent) < 3:
+        while len(transport.sent) < 3:
             await asyncio.sleep(0)
         # Another caller with the same id, as after a crash, and with a renewed token.
         second = asyncio.create_task(client.execute_task({**PARAMS, "bot_token": "xoxb-renewed"}, id=id_))

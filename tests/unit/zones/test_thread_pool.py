@@ -10,7 +10,7 @@ import pytest
 
 from trunkline.zones.thread_pool import DaemonThreadPool
 
-PATIENCE_SECONDS = 20
+TIMEOUT_SECONDS = 20
 
 STUCK = """
 import threading
@@ -30,18 +30,18 @@ def test_calls_run_at_once_up_to_the_limit_and_the_rest_in_turn() -> None:
         gate = threading.Event()
 
         def meet() -> int:
-            meeting.wait(PATIENCE_SECONDS)
-            gate.wait(PATIENCE_SECONDS)
+            meeting.wait(TIMEOUT_SECONDS)
+            gate.wait(TIMEOUT_SECONDS)
             return threading.get_ident()
 
         first = [threads.submit(meet) for _ in range(3)]
         fourth = threads.submit(threading.get_ident)
-        meeting.wait(PATIENCE_SECONDS)
+        meeting.wait(TIMEOUT_SECONDS)
         assert not fourth.running()
         gate.set()
-        idents = {call.result(PATIENCE_SECONDS) for call in first}
+        idents = {call.result(TIMEOUT_SECONDS) for call in first}
         assert len(idents) == 3
-        assert fourth.result(PATIENCE_SECONDS) in idents
+        assert fourth.result(TIMEOUT_SECONDS) in idents
 
 
 def test_a_thread_that_is_free_is_used_again() -> None:
@@ -52,33 +52,33 @@ def test_a_thread_that_is_free_is_used_again() -> None:
             free.clear()
             call = threads.submit(threading.get_ident)
             call.add_done_callback(lambda _: free.set())
-            idents.add(call.result(PATIENCE_SECONDS))
-            assert free.wait(PATIENCE_SECONDS)
+            idents.add(call.result(TIMEOUT_SECONDS))
+            assert free.wait(TIMEOUT_SECONDS)
         assert len(idents) <= 3
 
 
 def test_a_call_that_is_given_up_before_its_turn_is_not_made() -> None:
     with DaemonThreadPool(most=1) as threads:
         gate, made = threading.Event(), threading.Event()
-        first = threads.submit(gate.wait, PATIENCE_SECONDS)
+        first = threads.submit(gate.wait, TIMEOUT_SECONDS)
         second = threads.submit(made.set)
         assert second.cancel()
         gate.set()
-        assert first.result(PATIENCE_SECONDS)
-        assert threads.submit(int).result(PATIENCE_SECONDS) == 0
+        assert first.result(TIMEOUT_SECONDS)
+        assert threads.submit(int).result(TIMEOUT_SECONDS) == 0
         assert not made.is_set()
 
 
 def test_what_a_call_raises_is_raised_where_it_is_waited_for() -> None:
     with DaemonThreadPool() as threads:
         with pytest.raises(ZeroDivisionError):
-            threads.submit(lambda: 1 // 0).result(PATIENCE_SECONDS)
+            threads.submit(lambda: 1 // 0).result(TIMEOUT_SECONDS)
         with pytest.raises(SystemExit):
-            threads.submit(sys.exit, 3).result(PATIENCE_SECONDS)
+            threads.submit(sys.exit, 3).result(TIMEOUT_SECONDS)
 
 
 def test_a_call_that_never_ends_does_not_keep_the_process() -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        [sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "over\n", "")

@@ -21,7 +21,7 @@ from trunkline.zones.call_runner import (
 )
 
 # Only a call that hangs takes so long.
-PATIENCE_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0
 # Longer than any test: what is not answered by then was not answered early.
 NEVER = 3_600.0
 KEY = b"k" * KEY_BYTES
@@ -81,12 +81,12 @@ class WorkHarness:
         return self.job(self.revived, key=call.key, params=params, digest=call.digest, restartable=True)
 
     async def answer(self, job: ZoneCallJob) -> CallAnswer:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             return await self.work.run(job)
 
     async def end_of(self, task_id: str) -> CallAnswer | None:
         """Asks until it is over."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             while isinstance(answer := self.work.result_of("partner", task_id), ZoneCallAccepted):
                 await asyncio.sleep(0)
         return answer

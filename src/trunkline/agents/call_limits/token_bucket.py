@@ -14,7 +14,7 @@ _MICROSECONDS = 1_000_000
 # difference means that the clock was set back.
 _APART = 10 * _MICROSECONDS
 # What adding up fractions of a token may have lost.
-_DUST = 1e-9
+_ROUNDING_ERROR = 1e-9
 
 
 class TokenBucket(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ def refilled(bucket: TokenBucket | None, limit: RateLimit, now: Instant) -> Toke
 
 
 def whole_tokens(bucket: TokenBucket) -> int:
-    return max(0, floor(bucket.tokens + _DUST))
+    return max(0, floor(bucket.tokens + _ROUNDING_ERROR))
 
 
 def without(bucket: TokenBucket, tokens: int) -> TokenBucket:

@@ -196,7 +196,7 @@ def _schemas() -> JsonObject:
 def _run_event() -> JsonObject:
     """What CloudEvents and the runs' history say about it, beyond the types of its fields."""
     types: list[Json] = [TYPE_PREFIX + kind.__name__ for kind in get_args(Event)]
-    told: JsonObject = {
+    more_by_field: JsonObject = {
         "type": {"enum": types},
         "time": {"format": "date-time"},
         "data": {"type": "object", "description": "The same as `data` of the event in the REST interface."},
@@ -206,7 +206,7 @@ def _run_event() -> JsonObject:
     properties: JsonObject = {}
     for field in msgspec.structs.fields(RunEvent):
         fixed: JsonObject = {} if field.default is msgspec.NODEFAULT else {"const": field.default}
-        more = told.get(field.name, {})
+        more = more_by_field.get(field.name, {})
         properties[field.name] = {"type": "string", **fixed, **(more if isinstance(more, dict) else {})}
     required: list[Json] = list(properties)
     return {

@@ -26,7 +26,7 @@ from trunkline.errors import NotAllowed
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 # The values for a page of this origin, and for an address that was typed in.
-_OURS = frozenset({b"same-origin", b"none"})
+_OWN_SITES = frozenset({b"same-origin", b"none"})
 # The one part of the API that anyone who reaches `public_url` may call without a key.
 _HOOKS = "/hooks/"
 _PROBES = frozenset({"/livez", "/health"})
@@ -87,9 +87,9 @@ def is_for_agents(path: str) -> bool:
 
 
 def _is_foreign(scope: Scope, host: bytes) -> bool:
-    told = find_header(scope["headers"], b"sec-fetch-site")
-    if told is not None:
-        return told not in _OURS
+    fetch_site = find_header(scope["headers"], b"sec-fetch-site")
+    if fetch_site is not None:
+        return fetch_site not in _OWN_SITES
     origin = find_header(scope["headers"], b"origin")
     return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
 

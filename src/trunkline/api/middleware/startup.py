@@ -25,9 +25,9 @@ _ALIVE = encode({"status": OK})
 class StartupApp:
     """An ASGI application that answers until the real one is ready."""
 
-    def __init__(self, *, tells_why: bool) -> None:
+    def __init__(self, *, shows_reasons: bool) -> None:
         # Without API keys, the response says what is missing. Otherwise, only the log does.
-        self._tells_why = tells_why
+        self._shows_reasons = shows_reasons
         self._app: ASGIApp = CorrelationMiddleware(self._wait)
         self.missing: Mapping[str, str] = {}
 
@@ -53,7 +53,7 @@ class StartupApp:
         return problem(
             request,
             KINDS[Unavailable],
-            reasons if reasons and self._tells_why else "The process is still starting.",
+            reasons if reasons and self._shows_reasons else "The process is still starting.",
             "Restore the dependency that this message or the log names. Trunkline then continues "
             "automatically.",
         )

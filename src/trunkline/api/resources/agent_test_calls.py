@@ -79,7 +79,7 @@ class TestCallResult(TypedDict):
     exchanges: Annotated[list[ExchangeResource], Meta(description="All requests to the agent, oldest first.")]
 
 
-def agent_trial(result: AgentTestResult) -> TestCallResult:
+def test_call_result(result: AgentTestResult) -> TestCallResult:
     question = result.question
     return {
         "outcome": result.outcome,

@@ -398,8 +398,8 @@ def migration_outcome(outcome: BulkChangeResult) -> MigrationOutcome:
 
 def migration_entry(entry: MigrationPlanEntry) -> MigrationEntry:
     calls: CallsByEndpoint = {}
-    for side, ended in entry.calls.items():
-        calls[side] = _calls(ended)
+    for endpoint, ended in entry.calls.items():
+        calls[endpoint] = _calls(ended)
     return {
         "agent": entry.agent,
         "url": entry.url,

@@ -144,27 +144,27 @@ class CallerResource(TypedDict):
 
 
 def system_state(
-    sight: SystemSnapshot, dependencies: Mapping[str, str], warnings: Sequence[str], now: Instant
+    snapshot: SystemSnapshot, dependencies: Mapping[str, str], warnings: Sequence[str], now: Instant
 ) -> SystemState:
     """`dependencies` maps each dependency to "ok" or to what is wrong."""
     asked: list[Dependency] = [
         {"name": name, "ok": reason == OK, "detail": None if reason == OK else reason}
         for name, reason in sorted(dependencies.items())
     ]
-    processes, queues = sight.processes, sight.queues
+    processes, queues = snapshot.processes, snapshot.queues
     return {
         "at": rfc3339(now),
         "version": __version__,
-        "mode": sight.setup.mode,
-        "store": sight.setup.store,
-        "broker": sight.setup.broker,
+        "mode": snapshot.setup.mode,
+        "store": snapshot.setup.store,
+        "broker": snapshot.setup.broker,
         "ready": all(dependency["ok"] for dependency in asked),
         "dependencies": asked,
-        "processes": None if processes is None else [_process(each, sight.this.id) for each in processes],
+        "processes": None if processes is None else [_process(each, snapshot.this.id) for each in processes],
         "runs": None if queues is None else [_count(*each) for each in queues.runs.items()],
         "queues": None if queues is None else _queues(queues),
-        "consumers": None if sight.lags is None else [_consumers(each) for each in sight.lags],
-        "warnings": [*warnings, *sight.warnings],
+        "consumers": None if snapshot.lags is None else [_consumers(each) for each in snapshot.lags],
+        "warnings": [*warnings, *snapshot.warnings],
     }
 
 
@@ -194,7 +194,7 @@ def _consumers(lag: Lag) -> Consumers:
         "pool": lag.group.pool,
         "waiting": lag.waiting,
         "partitions": lag.partitions,
-        "detail": lag.trouble,
+        "detail": lag.failure,
     }
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from trunkline.api.bodies import decode_object, read_body, with_whole_numbers
 from trunkline.api.headers import correlation_id_of
 from trunkline.api.paging import TextPageParameters, decode_cursor, page
-from trunkline.api.resources.agent_test_calls import AgentMessage, TestCallResult, agent_trial
+from trunkline.api.resources.agent_test_calls import AgentMessage, TestCallResult, test_call_result
 from trunkline.api.resources.checks import CheckPage, CheckReport, CheckRequest, check_report, check_summary
 from trunkline.api.resources.common import page_of
 from trunkline.api.routes.agents import AGENTS, AgentParameter, AgentParameters
@@ -111,7 +111,7 @@ class AgentTestCallRoutes:
             longest=message.longest,
             correlation_id=correlation_id_of(request.scope),
         )
-        return json_response(agent_trial(result))
+        return json_response(test_call_result(result))
 
 
 def _read_message(body: JsonObject) -> AgentMessage:

@@ -125,8 +125,8 @@ class SystemRoutes:
         `detail` instead of its lag.
         """
         dependencies = await self._services.readiness()
-        sight = await self._services.system_monitor.snapshot()
-        state = system_state(sight, dependencies, self._services.warnings(), SystemClock().now())
+        snapshot = await self._services.system_monitor.snapshot()
+        state = system_state(snapshot, dependencies, self._services.warnings(), SystemClock().now())
         return json_response(state)
 
     async def audit(self, _request: Request, given: AuditParameters) -> Response:

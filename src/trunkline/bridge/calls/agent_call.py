@@ -175,11 +175,11 @@ class AgentCall:
         except _OutOfResources:
             raise
         except Exception as exc:
-            told = recorder.without_secrets(exc)
-            if told is exc:
+            redacted = recorder.without_secrets(exc)
+            if redacted is exc:
                 raise
             # The code that logs it does not know what must not be shown.
-            raise told from None
+            raise redacted from None
 
     async def _load_files(self) -> None:
         task = self._claim.task

@@ -78,11 +78,11 @@ class DetachedCall:
         try:
             return await self._call()
         except Exception as exc:
-            told = self._recorder.without_secrets(exc)
-            if told is exc:
+            redacted = self._recorder.without_secrets(exc)
+            if redacted is exc:
                 raise
             # The code that logs it does not know what must not be shown.
-            raise told from None
+            raise redacted from None
 
     async def _call(self) -> DetachedResult:
         context, claim, recorder = self._context, self._claim, self._recorder

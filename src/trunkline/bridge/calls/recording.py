@@ -66,8 +66,8 @@ class ExchangeRecorder:
         """Our own exception as text, without the secrets of the call."""
         if self.secrets is None:
             return exc
-        told = Redaction().with_secrets(self.secrets.hidden).text(f"{type(exc).__name__}: {exc}")
-        return RuntimeError(told).with_traceback(exc.__traceback__)
+        redacted = Redaction().with_secrets(self.secrets.hidden).text(f"{type(exc).__name__}: {exc}")
+        return RuntimeError(redacted).with_traceback(exc.__traceback__)
 
     def add_auxiliary(self, request: AuxiliaryRequest) -> None:
         """A request that had to be made before the agent could be called."""

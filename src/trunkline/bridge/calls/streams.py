@@ -127,22 +127,23 @@ class AgentStreamReader:
         except SseLimitExceeded as exc:
             return self.interrupted("agent_answer_too_large", str(exc))
         except ProtocolTranslationError as exc:
-            trouble = self._redaction.text(str(exc))
+            problem_text = self._redaction.text(str(exc))
             asked = self._working()
             if asked is None:
                 return StreamResult(
                     outcome=redact_failure(failure_of(exc), self._redaction), translation_error=exc
                 )
-            return StreamResult(outcome=asked, problem=trouble, translation_error=exc)
+            return StreamResult(outcome=asked, problem=problem_text, translation_error=exc)
 
     def interrupted(self, code: str, message: str) -> StreamResult:
         """No more comes: the task is polled, if the agent has it."""
-        trouble = self._redaction.text(message)
+        problem_text = self._redaction.text(message)
         asked = self._working()
         if asked is not None:
-            return StreamResult(outcome=asked, was_cut=True, problem=trouble)
+            return StreamResult(outcome=asked, was_cut=True, problem=problem_text)
         return StreamResult(
-            outcome=Failed(error=StepError(code=code, message=trouble, fix=fix_for(code))), problem=trouble
+            outcome=Failed(error=StepError(code=code, message=problem_text, fix=fix_for(code))),
+            problem=problem_text,
         )
 
     def timed_out(self) -> StreamResult:

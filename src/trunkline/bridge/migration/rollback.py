@@ -78,7 +78,7 @@ class _ObservedCall(msgspec.Struct, frozen=True):
 class _FailingTarget(msgspec.Struct, frozen=True):
     agent_id: str
     agent: str
-    trial: int
+    rollout_since: int
     reason: str
 
 
@@ -98,7 +98,7 @@ class RollbackWatch:
         self._comparisons = comparisons
         self._roll_back = roll_back
         self._metrics = metrics
-        self._suspects: list[_FailingTarget] = []
+        self._failing_targets: list[_FailingTarget] = []
         self._rolling_back: dict[str, asyncio.Task[None]] = {}
 
     async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
@@ -116,10 +116,10 @@ class RollbackWatch:
             )
         await tx.comparisons.put_calls({place: encode_window(window) for place, window in changed.items()})
         windows |= changed
-        self._suspects = [
-            suspect
+        self._failing_targets = [
+            failing
             for agent_id in {call.agent_id for call in noted}
-            if (suspect := self._judge(agent_id, windows)) is not None
+            if (failing := self._judge(agent_id, windows)) is not None
         ]
 
     def _judge(
@@ -134,12 +134,12 @@ class RollbackWatch:
         return None if reason is None else _FailingTarget(agent_id, latest.agent, new.rollout_since, reason)
 
     def committed(self) -> None:
-        for suspect in self._suspects:
-            self._start_rollback(suspect)
-        self._suspects = []
+        for failing in self._failing_targets:
+            self._start_rollback(failing)
+        self._failing_targets = []
 
     def rolled_back(self) -> None:
-        self._suspects = []
+        self._failing_targets = []
 
     @property
     def is_busy(self) -> bool:
@@ -152,11 +152,11 @@ class RollbackWatch:
         for agent_id in self._routes.agents_in_rollout():
             calls = await self._comparisons.calls(agent_id)
             windows: dict[tuple[str, EndpointName], CallWindow] = {
-                (agent_id, side): decode_window(window) for side, window in calls.items()
+                (agent_id, endpoint): decode_window(window) for endpoint, window in calls.items()
             }
-            suspect = self._judge(agent_id, windows)
-            if suspect is not None:
-                self._start_rollback(suspect)
+            failing = self._judge(agent_id, windows)
+            if failing is not None:
+                self._start_rollback(failing)
 
     async def close(self) -> None:
         """A rollback that is running is left to the next start."""
@@ -165,30 +165,30 @@ class RollbackWatch:
             task.cancel()
         await asyncio.gather(*going, return_exceptions=True)
 
-    def _start_rollback(self, suspect: _FailingTarget) -> None:
-        if suspect.agent_id in self._rolling_back:
+    def _start_rollback(self, failing: _FailingTarget) -> None:
+        if failing.agent_id in self._rolling_back:
             return
-        if self._clock.now() < self._refused_until.get(suspect.agent_id, Instant(0)):
+        if self._clock.now() < self._refused_until.get(failing.agent_id, Instant(0)):
             return
-        task = asyncio.create_task(self._roll_back_until_done(suspect))
-        self._rolling_back[suspect.agent_id] = task
-        task.add_done_callback(lambda _: self._rolling_back.pop(suspect.agent_id, None))
+        task = asyncio.create_task(self._roll_back_until_done(failing))
+        self._rolling_back[failing.agent_id] = task
+        task.add_done_callback(lambda _: self._rolling_back.pop(failing.agent_id, None))
 
-    async def _roll_back_until_done(self, suspect: _FailingTarget) -> None:
+    async def _roll_back_until_done(self, failing: _FailingTarget) -> None:
         while True:
             try:
-                if await self._try_rollback(suspect):
+                if await self._try_rollback(failing):
                     return
             except NotFound:
                 # Deleted, with its migration.
                 return
             except NotReady as exc:
-                self._refused_until[suspect.agent_id] = after(self._clock.now(), _SOURCE_PAUSE)
-                self._metrics.rollbacks_refused.labels(suspect.agent).inc()
+                self._refused_until[failing.agent_id] = after(self._clock.now(), _SOURCE_PAUSE)
+                self._metrics.rollbacks_refused.labels(failing.agent).inc()
                 log.error(
                     log_events.MIGRATION_NOT_ROLLED_BACK,
-                    agent_name=suspect.agent,
-                    reason=suspect.reason,
+                    agent_name=failing.agent,
+                    reason=failing.reason,
                     error=exc.message,
                     fix=exc.fix,
                 )
@@ -197,17 +197,17 @@ class RollbackWatch:
                 log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
                 await asyncio.sleep(_RETRY_PAUSE)
 
-    async def _try_rollback(self, suspect: _FailingTarget) -> bool:
+    async def _try_rollback(self, failing: _FailingTarget) -> bool:
         """False: the migration has changed meanwhile, and must be checked again."""
         await self._routes.refresh()
-        latest = self._routes.latest(suspect.agent_id)
-        if latest is None or latest.rollout_since != suspect.trial:
+        latest = self._routes.latest(failing.agent_id)
+        if latest is None or latest.rollout_since != failing.rollout_since:
             # Another bridge or a person was faster.
             return True
-        if not await self._roll_back(suspect.agent_id, who=_WHO, why=suspect.reason, only_if=latest.event):
+        if not await self._roll_back(failing.agent_id, who=_WHO, why=failing.reason, only_if=latest.event):
             return False
-        self._metrics.rollbacks.labels(suspect.agent).inc()
-        log.warning(log_events.MIGRATION_ROLLED_BACK, agent_name=suspect.agent, reason=suspect.reason)
+        self._metrics.rollbacks.labels(failing.agent).inc()
+        log.warning(log_events.MIGRATION_ROLLED_BACK, agent_name=failing.agent, reason=failing.reason)
         await self._routes.refresh()
         return True
 

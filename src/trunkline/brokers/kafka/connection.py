@@ -1,4 +1,4 @@
-"""Where Kafka is and how to log in, as librdkafka wants to be told."""
+"""Where Kafka is and how to log in, as options of librdkafka."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class KafkaConnection(msgspec.Struct, frozen=True, kw_only=True):
 
     def options(self, **own: str | float | bool) -> Options:
         """librdkafka's own names; `own` are the client's, with underscores for dots."""
-        told = {
+        options = {
             "sasl.mechanism": self.sasl_mechanism,
             "sasl.username": self.sasl_username,
             "sasl.password": self.sasl_password,
@@ -46,7 +46,7 @@ class KafkaConnection(msgspec.Struct, frozen=True, kw_only=True):
         return {
             "bootstrap.servers": self.servers,
             "security.protocol": self.security_protocol,
-            **{name: str(value) for name, value in told.items() if value is not None},
+            **{name: str(value) for name, value in options.items() if value is not None},
             "client.id": "trunkline",
             "log_level": _ONLY_CRITICAL,
             "topic.metadata.refresh.interval.ms": _LOOK_FOR_TOPICS_MS,

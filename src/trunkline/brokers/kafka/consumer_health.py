@@ -44,22 +44,24 @@ def no_answer_yet(servers: str) -> str:
 
 
 class ConsumerHealth:
-    """Used by the polling thread alone; `tell` gets the trouble whenever it changes."""
+    """Used by the polling thread alone; `report_failure` gets the failure whenever it changes."""
 
-    def __init__(self, servers: str, topics: Sequence[str], tell: Callable[[str | None], None]) -> None:
+    def __init__(
+        self, servers: str, topics: Sequence[str], report_failure: Callable[[str | None], None]
+    ) -> None:
         self._servers = servers
         self._topics = topics
-        self._tell = tell
+        self._report_failure = report_failure
         self._outage: KafkaError | None = None
         # Until the first answer nothing is known to work.
-        self._trouble: str | None = no_answer_yet(servers)
+        self._failure: str | None = no_answer_yet(servers)
         self._kind = ""
         self._refused = False
         self._ask_at = 0.0
 
     @property
     def is_broken(self) -> bool:
-        return self._trouble is not None
+        return self._failure is not None
 
     def report_error(self, error: KafkaError, topic: str | None = None) -> None:
         if is_unreachable(error):
@@ -73,15 +75,15 @@ class ConsumerHealth:
     def report_success(self) -> None:
         self._outage = None
         self._refused = False
-        if self._trouble is not None:
+        if self._failure is not None:
             if self._kind:
                 log.info(log_events.BROKER_BACK)
-            self._trouble, self._kind = None, ""
-            self._tell(None)
+            self._failure, self._kind = None, ""
+            self._report_failure(None)
 
     def probe(self, consumer: Consumer) -> None:
         """Asks whether it works again, if there is reason to, at most every second."""
-        if self._trouble is None or self._refused or monotonic() < self._ask_at:
+        if self._failure is None or self._refused or monotonic() < self._ask_at:
             return
         self._ask_at = monotonic() + _ASK_EVERY_SECONDS
         try:
@@ -101,10 +103,10 @@ class ConsumerHealth:
                 return
         self.report_success()
 
-    def _set(self, kind: str, trouble: str) -> None:
+    def _set(self, kind: str, failure: str) -> None:
         if kind != self._kind:
-            log.error(log_events.BROKER_UNAVAILABLE, error=trouble)
+            log.error(log_events.BROKER_UNAVAILABLE, error=failure)
         self._kind = kind
-        if trouble != self._trouble:
-            self._trouble = trouble
-            self._tell(trouble)
+        if failure != self._failure:
+            self._failure = failure
+            self._report_failure(failure)

@@ -50,7 +50,7 @@ class ConsumerCallbacks(NamedTuple):
 
     arrive: Callable[[Arrivals], None]
     lose: Callable[[AssignedPartition], None]
-    tell: Callable[[str | None], None]
+    report_failure: Callable[[str | None], None]
     # How many records, and bytes, have left the buffer so far.
     gone: Callable[[], tuple[int, int]]
 
@@ -72,7 +72,7 @@ class ConsumerThread(threading.Thread):
         self._capacity = capacity
         self._callbacks = callbacks
         self._session_ms = round(session.total_seconds() * 1000)
-        self._health = ConsumerHealth(connection.servers, topics, callbacks.tell)
+        self._health = ConsumerHealth(connection.servers, topics, callbacks.report_failure)
         self._stopping = threading.Event()
         self._partitions: dict[tuple[str, int], AssignedPartition] = {}
         # The numbers of the partitions that are assigned. Replaced as a whole: the event loop reads it.

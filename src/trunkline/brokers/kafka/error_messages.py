@@ -58,12 +58,12 @@ def is_unreachable(error: KafkaError) -> bool:
     return error.name() in _UNREACHABLE or error.name() in _NOT_LOGGED_IN
 
 
-def more_specific(known: KafkaError | None, heard: KafkaError) -> KafkaError:
+def more_specific(known: KafkaError | None, newer: KafkaError) -> KafkaError:
     """Of two errors about the same outage, the one that says more about its cause; the newer of two alike."""
-    return heard if known is None or _weight(heard) >= _weight(known) else known
+    return newer if known is None or _specificity(newer) >= _specificity(known) else known
 
 
-def _weight(error: KafkaError) -> int:
+def _specificity(error: KafkaError) -> int:
     if error.fatal() or error.name() in _NOT_LOGGED_IN | _NOT_ALLOWED | {"_SSL", "_RESOLVE"}:
         return _SPECIFIC
     return 1 if error.name() == "_TRANSPORT" else 0
@@ -89,7 +89,7 @@ def kind_of(error: KafkaError) -> str:
     """Equal for errors that are the same news to a person."""
     if names_no_topic(error):
         return NO_TOPIC
-    return "away" if is_unreachable(error) and _weight(error) < _SPECIFIC else error.name()
+    return "away" if is_unreachable(error) and _specificity(error) < _SPECIFIC else error.name()
 
 
 def missing_topic(topic: str, pool: str | None = None) -> KafkaErrorText:

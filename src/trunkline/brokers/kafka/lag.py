@@ -85,12 +85,12 @@ class _LagQuery:
             places = self._places()
             settled = self._answered(self._consumer.committed(places, timeout=self._seconds()))
             # After that, or a group that works could be beyond an end.
-            firsts, ends = self._offsets(places, OFFSET_BEGINNING), self._offsets(places, OFFSET_END)
+            beginnings, ends = self._offsets(places, OFFSET_BEGINNING), self._offsets(places, OFFSET_END)
         except KafkaException as exc:
             return self._unknown(error_of(exc))
         finally:
             self._consumer.close()
-        return Lag(self._group, sum(map(_waiting, settled, firsts, ends)), len(places))
+        return Lag(self._group, sum(map(_waiting, settled, beginnings, ends)), len(places))
 
     def _places(self) -> list[TopicPartition]:
         topic = self._group.topic

@@ -56,14 +56,14 @@ class PendingRecords:
         return [record for record, _ in islice(self._records.values(), limit)]
 
     def settle(self, records: Sequence[BrokerRecord]) -> set[AssignedPartition]:
-        """The partitions whose offset moved; ignores records of partitions that were revoked."""
-        moved: set[AssignedPartition] = set()
+        """The partitions whose offset advanced; ignores records of partitions that were revoked."""
+        advanced: set[AssignedPartition] = set()
         for record in records:
             partition = self._leave(record)
             if partition is not None:
                 partition.settle(record)
-                moved.add(partition)
-        return moved
+                advanced.add(partition)
+        return advanced
 
     def drop(self, partition: AssignedPartition) -> None:
         """The partition was revoked: its next owner gets the records again."""

@@ -45,7 +45,7 @@ class KafkaProducer:
         self._client: Producer | None = None
         self._partitions = TopicPartitions()
         # The last that was heard of the connection as a whole, unless a message has gone through since.
-        self._heard: KafkaError | None = None
+        self._connection_error: KafkaError | None = None
 
     async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         if not messages:
@@ -115,7 +115,7 @@ class KafkaProducer:
             batch.report(number, error_of(exc))
 
     def _on_error(self, error: KafkaError) -> None:
-        self._heard = more_specific(self._heard, error)
+        self._connection_error = more_specific(self._connection_error, error)
 
     def _outcome(self, messages: Sequence[OutgoingMessage], batch: _DeliveryReports) -> list[Undelivered]:
         failures = batch.failures()
@@ -123,12 +123,12 @@ class KafkaProducer:
             # A topic that was deleted and made again may have fewer.
             self._partitions.forget()
         if len(failures) < len(messages):
-            self._heard = None
+            self._connection_error = None
         if any(is_unreachable(error) or error.fatal() for error in failures.values()):
             # Numbers that the brokers expect may be missing now, and a fatal error is final.
             self._client = None
         if len(failures) == len(messages) and all(is_unreachable(error) for error in failures.values()):
-            text = describe(self._heard or next(iter(failures.values())), self._connection.servers)
+            text = describe(self._connection_error or next(iter(failures.values())), self._connection.servers)
             raise Unavailable(text.what, fix=text.fix)
         return [
             Undelivered(messages[number], self._reason(messages[number], error))

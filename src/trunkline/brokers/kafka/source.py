@@ -42,10 +42,10 @@ class KafkaSource:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiting = PendingRecords()
-        self._ring: Callable[[], None] = _nobody
-        self.trouble: str | None = no_answer_yet(connection.servers)
+        self._notify: Callable[[], None] = _ignore_arrival
+        self.failure: str | None = no_answer_yet(connection.servers)
         callbacks = ConsumerCallbacks(
-            self._schedule_arrival, self._schedule_loss, self._schedule_trouble, self._removed
+            self._schedule_arrival, self._schedule_loss, self._schedule_failure, self._removed
         )
         self._thread = ConsumerThread(connection, group, topics, capacity, callbacks, session)
 
@@ -53,12 +53,12 @@ class KafkaSource:
         return self._waiting.first(limit)
 
     def settle(self, records: Sequence[BrokerRecord]) -> None:
-        moved = self._waiting.settle(records)
-        if moved:
-            self._thread.commit({partition: partition.committable for partition in moved})
+        advanced = self._waiting.settle(records)
+        if advanced:
+            self._thread.commit({partition: partition.committable for partition in advanced})
 
-    def on_arrival(self, ring: Callable[[], None]) -> None:
-        self._ring = ring
+    def on_arrival(self, notify: Callable[[], None]) -> None:
+        self._notify = notify
 
     @property
     def assigned(self) -> Sequence[int]:
@@ -85,8 +85,8 @@ class KafkaSource:
     def _schedule_loss(self, partition: AssignedPartition) -> None:
         self._schedule(partial(self._waiting.drop, partition))
 
-    def _schedule_trouble(self, trouble: str | None) -> None:
-        self._schedule(partial(self._tell, trouble))
+    def _schedule_failure(self, failure: str | None) -> None:
+        self._schedule(partial(self._set_failure, failure))
 
     def _removed(self) -> tuple[int, int]:
         return self._waiting.gone, self._waiting.gone_bytes
@@ -102,13 +102,13 @@ class KafkaSource:
 
     def _arrive(self, arrivals: Arrivals) -> None:
         self._waiting.arrive(arrivals)
-        self._ring()
+        self._notify()
 
-    def _tell(self, trouble: str | None) -> None:
-        self.trouble = trouble
+    def _set_failure(self, failure: str | None) -> None:
+        self.failure = failure
 
 
-def _nobody() -> None:
+def _ignore_arrival() -> None:
     """The default until a listener for arrivals is set."""
 
 

@@ -140,13 +140,13 @@ def planned_checks(dialect: RpcDialect, with_results: Sequence[str] = ()) -> lis
         ),
         "unknown-task": for_each_exchange(_refused_with(*dialect.task_codes), "unknown-task"),
     }
-    unasked = {
+    left_out = {
         name for name, there in (("params-checked", params), ("unknown-task", dialect.get)) if not there
     }
     return [
         PlannedCheck(id=name, rule=rule, level=dialect.level(name))
         for name, rule in asked.items()
-        if name not in unasked
+        if name not in left_out
     ]
 
 

@@ -43,13 +43,13 @@ GUIDE_ID = "test-123"
 GUIDE_TEXT = '{"query": "test query"}'
 UNICODE_TEXT = '{"query": "Grüße aus Zürich, 你好, 🙂"}'
 # JSON that a handler may not expect, in texts that are valid messages.
-ODD_TEXTS = ("42", "null", "[]", '{"query": 42}', '{"unexpected": {"deeper": [1, 2, 3]}}')
+UNUSUAL_TEXTS = ("42", "null", "[]", '{"query": 42}', '{"unexpected": {"deeper": [1, 2, 3]}}')
 
 # States of a task that could not be done. They are valid states, so they do not violate the format.
 _NOT_DONE = ("failed", "rejected", "input-required", "auth-required")
 
 MESSAGES = ("json-input", "text-input", "unicode-input", "id-input", "repeat")
-_ODD = tuple(f"odd-{number}" for number in range(1, len(ODD_TEXTS) + 1))
+_UNUSUAL = tuple(f"odd-{number}" for number in range(1, len(UNUSUAL_TEXTS) + 1))
 
 
 class MessageFormat(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +65,8 @@ class MessageFormat(msgspec.Struct, frozen=True, kw_only=True):
     states: frozenset[str]
     user: str
     agent: str
-    # What a part lacks.
-    lacks: Callable[[JsonObject], str | None]
+    # What is wrong with a part, as the end of a sentence; None: nothing.
+    defect: Callable[[JsonObject], str | None]
     # Whether artifacts and history are required, as in the migration guide's checklist.
     requires_all_fields: bool
 
@@ -104,7 +104,7 @@ def probes(
         send("repeat", f"check-{nonce}-repeat", f"msg-{nonce}-text", sample.text),
         *(
             send(name, f"check-{nonce}-{name}", f"msg-{nonce}-{name}", text)
-            for name, text in zip(_ODD, ODD_TEXTS, strict=True)
+            for name, text in zip(_UNUSUAL, UNUSUAL_TEXTS, strict=True)
         ),
         send("script-version", "test-1", f"msg-{nonce}-script-1", '{"query": "test"}', jsonrpc="1.0"),
         send(
@@ -137,8 +137,8 @@ def planned_checks(
         "result-artifacts": for_each_exchange(_of_task(message_format, _artifacts), *MESSAGES),
         "result-parts": for_each_exchange(_of_task(message_format, _parts), *MESSAGES),
         "result-history": for_each_exchange(_of_task(message_format, _history), *MESSAGES),
-        "internal-error": for_each_exchange(_odd_input_handled, *_ODD),
-        "repeated-message": _same_twice(message_format),
+        "internal-error": for_each_exchange(_unusual_input_handled, *_UNUSUAL),
+        "repeated-message": _repetition_recognised(message_format),
     }
     if not message_format.requires_all_fields:
         asked["result-task"] = for_each_exchange(_task_or_message(message_format), *MESSAGES)
@@ -171,8 +171,8 @@ def _input_found(message_format: MessageFormat) -> Rule:
                 f"Agent receives request but can't parse input data: {_describe_error(tried[0])}", *tried
             )
         for exchange in tried:
-            heard = _user_text_in_history(message_format, exchange)
-            if heard is not None and not heard.strip():
+            shown = _user_text_in_history(message_format, exchange)
+            if shown is not None and not shown.strip():
                 return violated(
                     "The user's message in the history is empty: the agent did not read the input.", exchange
                 )
@@ -215,11 +215,11 @@ def _unicode_kept(message_format: MessageFormat) -> Rule:
             return violated(
                 f"The same message fails with non-ASCII characters: {_describe_error(exchange)}", exchange
             )
-        heard = _user_text_in_history(message_format, exchange) or ""
+        shown = _user_text_in_history(message_format, exchange) or ""
         garbled = UNICODE_TEXT.encode().decode("latin-1")
         lost = "".join(letter if letter.isascii() else "?" for letter in UNICODE_TEXT)
-        if "\N{REPLACEMENT CHARACTER}" in heard or heard in (garbled, lost):
-            return violated(f"The history shows the text as {heard}", exchange)
+        if "\N{REPLACEMENT CHARACTER}" in shown or shown in (garbled, lost):
+            return violated(f"The history shows the text as {shown}", exchange)
         return met("The text was read correctly.", exchange)
 
     return rule
@@ -375,9 +375,9 @@ def _parts(message_format: MessageFormat, task: JsonObject, exchange: ProbeExcha
         parts = holder.get("parts")
         for number, part in enumerate(parts if isinstance(parts, list) else []):
             judged = True
-            lacks = message_format.lacks(part) if isinstance(part, dict) else "is not an object"
-            if lacks is not None:
-                return violated(f"{name}.parts[{number}] {lacks}.", exchange)
+            defect = message_format.defect(part) if isinstance(part, dict) else "is not an object"
+            if defect is not None:
+                return violated(f"{name}.parts[{number}] {defect}.", exchange)
     return met("Every part is complete.", exchange) if judged else not_applicable("The answer has no parts.")
 
 
@@ -396,9 +396,9 @@ def _history(message_format: MessageFormat, task: JsonObject, exchange: ProbeExc
     if not isinstance(history, list):
         return violated("history is missing or not a list.", exchange)
     for number, item in enumerate(history):
-        lacks = _message_lacks(message_format, item)
-        if lacks is not None:
-            return violated(f"Can't extract output from history: item {number} {lacks}.", exchange)
+        defect = _message_defect(message_format, item)
+        if defect is not None:
+            return violated(f"Can't extract output from history: item {number} {defect}.", exchange)
     roles = [item.get("role") for item in _objects(history)]
     missing = [role for role in (message_format.user, message_format.agent) if role not in roles]
     if missing and message_format.requires_all_fields:
@@ -406,7 +406,7 @@ def _history(message_format: MessageFormat, task: JsonObject, exchange: ProbeExc
     return met(f"history has {len(history)} messages.", exchange)
 
 
-def _message_lacks(message_format: MessageFormat, item: Json) -> str | None:
+def _message_defect(message_format: MessageFormat, item: Json) -> str | None:
     if not isinstance(item, dict):
         return "is not an object"
     if item.get("role") is None:
@@ -430,13 +430,13 @@ def _task_or_message(message_format: MessageFormat) -> ExchangeRule:
             )
         if message is None:
             return violated("The result is neither a task nor a message.", exchange)
-        lacks = _message_lacks(message_format, message)
-        return met("A message.", exchange) if lacks is None else violated(f"The message {lacks}.", exchange)
+        defect = _message_defect(message_format, message)
+        return met("A message.", exchange) if defect is None else violated(f"The message {defect}.", exchange)
 
     return judge
 
 
-def _odd_input_handled(exchange: ProbeExchange) -> RuleResult:
+def _unusual_input_handled(exchange: ProbeExchange) -> RuleResult:
     if exchange.answer is None:
         return not_applicable("No answer: see answers-whole.")
     answer = envelope(exchange)
@@ -457,7 +457,7 @@ def _odd_input_handled(exchange: ProbeExchange) -> RuleResult:
     return met(f"Error {code}", exchange)
 
 
-def _same_twice(message_format: MessageFormat) -> Rule:
+def _repetition_recognised(message_format: MessageFormat) -> Rule:
     def rule(exchanges: ProbeExchanges) -> RuleResult:
         first, second = exchanges.get("text-input"), exchanges.get("repeat")
         if first is None or second is None:

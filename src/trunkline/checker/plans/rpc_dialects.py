@@ -123,7 +123,7 @@ def _direct_v1(result: JsonObject) -> JsonObject | None:
     return message if isinstance(message, dict) else None
 
 
-def _lacks_by_kind(part: JsonObject) -> str | None:
+def _defect_by_kind(part: JsonObject) -> str | None:
     kind = part.get("kind")
     if kind is None:
         return "is missing 'kind'"
@@ -135,7 +135,7 @@ def _lacks_by_kind(part: JsonObject) -> str | None:
     return None
 
 
-def _lacks_content(part: JsonObject) -> str | None:
+def _defect_by_content(part: JsonObject) -> str | None:
     return None if any(name in part for name in _CONTENTS) else "has none of text, data, raw and url"
 
 
@@ -147,7 +147,7 @@ _JSONRPC_2_0 = MessageFormat(
     states=frozenset({"submitted", "working"}),
     user="user",
     agent="agent",
-    lacks=_lacks_by_kind,
+    defect=_defect_by_kind,
     requires_all_fields=True,
 )
 _V03 = MessageFormat(
@@ -158,7 +158,7 @@ _V03 = MessageFormat(
     states=frozenset(_STATES),
     user="user",
     agent="agent",
-    lacks=_lacks_by_kind,
+    defect=_defect_by_kind,
     requires_all_fields=False,
 )
 _V1 = MessageFormat(
@@ -169,7 +169,7 @@ _V1 = MessageFormat(
     states=frozenset(f"TASK_STATE_{state.replace('-', '_').upper()}" for state in _STATES),
     user="ROLE_USER",
     agent="ROLE_AGENT",
-    lacks=_lacks_content,
+    defect=_defect_by_content,
     requires_all_fields=False,
 )
 _HEADERS_V1 = {"A2A-Version": "1.0"}

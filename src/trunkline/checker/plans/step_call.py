@@ -101,9 +101,11 @@ def _usable_by_bridge(
             outcome = adapter.decode(exchange.answer, task)
         except ProtocolTranslationError as exc:
             return violated(str(exc), exchange)
-        told_of = outcome.remote_task_id
-        if asked_for is not None and told_of is not None and told_of != asked_for:
-            return violated(f"Response ID mismatch: asked for the task {asked_for}, got {told_of}", exchange)
+        answered_id = outcome.remote_task_id
+        if asked_for is not None and answered_id is not None and answered_id != asked_for:
+            return violated(
+                f"Response ID mismatch: asked for the task {asked_for}, got {answered_id}", exchange
+            )
         match outcome:
             case Failed(error=error):
                 return violated(error.message, exchange)

@@ -38,12 +38,12 @@ def address(speaks: Callable[[ProbeExchange], bool]) -> Rule:
             if 300 <= exchange.status < 400:
                 target = exchange.answer.headers.get("location", "") if exchange.answer is not None else ""
                 return violated(f"HTTP {exchange.status}, a redirect to {target or 'nowhere'}.", exchange)
-        astray = [
+        misdirected = [
             exchange for exchange in posts if exchange.status in _ELSEWHERE and not _is_apt(exchange, speaks)
         ]
         answered = [exchange for exchange in posts if exchange.answer is not None]
-        if astray and len(astray) == len(answered):
-            return violated(f"HTTP {astray[0].status} for a POST.", astray[0])
+        if misdirected and len(misdirected) == len(answered):
+            return violated(f"HTTP {misdirected[0].status} for a POST.", misdirected[0])
         return met("The address accepts POST requests.", *posts[:1])
 
     return rule
@@ -140,15 +140,15 @@ def _ambiguity_in(body: bytes) -> str | None:
     """What JSON parsers handle differently: a byte order mark, or a duplicate key in an object."""
     if body.startswith(_BYTE_ORDER_MARK):
         return "The answer begins with a byte order mark."
-    twice: list[str] = []
+    duplicates: list[str] = []
 
     def note(pairs: list[tuple[str, object]]) -> None:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                twice.append(name)
+                duplicates.append(name)
             seen.add(name)
 
     # Numbers stay strings: Python does not parse integers with thousands of digits.
     json.loads(body, object_pairs_hook=note, parse_int=str, parse_float=str)
-    return f"The answer has an object with the duplicate key {twice[0]!r}." if twice else None
+    return f"The answer has an object with the duplicate key {duplicates[0]!r}." if duplicates else None

@@ -41,9 +41,9 @@ def demo(
         stay there.
     """
     # With --json, stdout has only the run.
-    story = redirect_stdout(sys.stderr) if json else nullcontext()
+    output = redirect_stdout(sys.stderr) if json else nullcontext()
     try:
-        with story, processes.sigterm_as_exit(), walkthrough.demo_system(url) as client:
+        with output, processes.sigterm_as_exit(), walkthrough.demo_system(url) as client:
             run = walkthrough.run_demo(client)
             walkthrough.print_next_steps(run, client.url if keep else None)
             if keep:

@@ -63,10 +63,10 @@ def _url(name: str, child: subprocess.Popen[bytes], log: Path) -> str:
     line = _first_line(cast("IO[bytes]", child.stdout), until)
     if line.endswith(b"\n"):
         return line.decode().strip()
-    told = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
+    last_lines = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
     limit = f" within {START_SECONDS:.0f} s" if time.monotonic() >= until else ""
     raise CliError(
-        f"{name} did not start{limit}\n{told}".rstrip(),
+        f"{name} did not start{limit}\n{last_lines}".rstrip(),
         fix="Check this machine with: trunkline doctor",
     )
 

@@ -145,11 +145,11 @@ def _register(client: Client, agent: DemoAgent, url: str) -> None:
 
 
 def _typed(name: str) -> str:
-    beside_us = Path(sys.executable).with_name(name)
+    own_script = Path(sys.executable).with_name(name)
     found = shutil.which(name)
-    if found is not None and Path(found) == beside_us:
+    if found is not None and Path(found) == own_script:
         return name
-    if not beside_us.exists():
+    if not own_script.exists():
         return f"{sys.executable} -m trunkline" if name == "trunkline" else sys.executable
-    relative = os.path.relpath(beside_us)
-    return str(beside_us) if relative.startswith("..") else relative
+    relative = os.path.relpath(own_script)
+    return str(own_script) if relative.startswith("..") else relative

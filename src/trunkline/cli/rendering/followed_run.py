@@ -1,5 +1,5 @@
 """
-A run as its events tell it: where each step stands, and one line of text per event.
+A run as its events describe it: where each step stands, and one line of text per event.
 
 Pure: events go in, a picture comes out; `cli.follow` reads the events, `live_view` draws the picture. An event
 of a kind that is not known here is shown by its name.
@@ -62,7 +62,7 @@ class FollowedRun:
     # Steps that wait for a person.
     asking: tuple[str, ...] = ()
     steps: dict[str, FollowedStep] = field(default_factory=dict[str, FollowedStep])
-    # Those under way of steps that run item by item; their steps tell how many there are.
+    # Those under way of steps that run item by item; their steps say how many there are.
     items: dict[str, FollowedStep] = field(default_factory=dict[str, FollowedStep])
 
     @classmethod
@@ -96,8 +96,8 @@ class FollowedRun:
             owner = self.steps.get(name.partition("[")[0])
             is_item = owner is not None and owner.name != name
             step = (self.items if is_item else self.steps).setdefault(name, FollowedStep(name))
-            tell = _STEP_EVENTS.get(event["type"])
-            text = tell(step, data, at) if tell else _unknown(event)
+            text_of = _STEP_EVENTS.get(event["type"])
+            text = text_of(step, data, at) if text_of else _unknown(event)
             if is_item and owner is not None:
                 self._take_item(owner, step)
             return f"{clock_time(at)} {name} {text}"
@@ -117,8 +117,8 @@ class FollowedRun:
             owner.reason = f"{owner.items_over} of {owner.items} items{failed}"
 
 
-StepTelling = Callable[[FollowedStep, "JsonObject", "datetime | None"], str]
-RunTelling = Callable[[FollowedRun, "JsonObject", "datetime | None"], str]
+StepEventText = Callable[[FollowedStep, "JsonObject", "datetime | None"], str]
+RunEventText = Callable[[FollowedRun, "JsonObject", "datetime | None"], str]
 
 
 def _started(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
@@ -315,17 +315,17 @@ def _run_waiting(run: FollowedRun, data: JsonObject, _at: datetime | None) -> st
     return _with("waits for a person", ", ".join(run.asking))
 
 
-def _run_ended(status: str) -> RunTelling:
-    def tell(run: FollowedRun, data: JsonObject, at: datetime | None) -> str:
+def _run_ended(status: str) -> RunEventText:
+    def text_of(run: FollowedRun, data: JsonObject, at: datetime | None) -> str:
         run.status, run.finished_at, run.reason = status, at, _message(data)
         took = duration_text(at - run.started_at) if at and run.started_at else ""
         line = _with(status.lower(), took)
         return f"{line}: {run.reason}" if run.reason else line
 
-    return tell
+    return text_of
 
 
-_STEP_EVENTS: dict[str, StepTelling] = {
+_STEP_EVENTS: dict[str, StepEventText] = {
     "StepStarted": _started,
     "StepChildStarted": _child_started,
     "StepBegan": _began,
@@ -347,7 +347,7 @@ _STEP_EVENTS: dict[str, StepTelling] = {
     "StepCancelled": _cancelled,
 }
 
-_RUN_EVENTS: dict[str, RunTelling] = {
+_RUN_EVENTS: dict[str, RunEventText] = {
     "RunStarted": _run_started,
     "RunPaused": _run_paused,
     "RunResumed": _run_continued,

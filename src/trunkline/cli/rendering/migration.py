@@ -81,13 +81,13 @@ def print_status(status: MigrationStatus, comparisons: Sequence[Comparison]) -> 
         print_text("")
         rows = [
             [
-                side,
+                endpoint,
                 str(calls["calls"]),
                 str(calls["failed"]),
                 _ms(calls["median_ms"]),
                 _ms(calls["slowest_ms"]),
             ]
-            for side, calls in (("old", status["calls"].get("old")), ("new", status["calls"].get("new")))
+            for endpoint, calls in (("old", status["calls"].get("old")), ("new", status["calls"].get("new")))
             if calls is not None
         ]
         print_table(("SIDE", "CALLS", "FAILED", "MEDIAN", "SLOWEST"), rows)

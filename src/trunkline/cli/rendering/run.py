@@ -56,10 +56,10 @@ def print_run(run: RunResource, *, json: bool) -> None:
 def error_lines(run: RunResource) -> list[str]:
     """Every error with what to do about it; the run's own first, unless it is a step's."""
     lines: list[str] = []
-    told: set[str] = set()
+    shown: set[str] = set()
     for name, error in [*((step["name"], step["error"]) for step in run["steps"]), ("run", run["error"])]:
-        if error and error["message"] not in told:
-            told.add(error["message"])
+        if error and error["message"] not in shown:
+            shown.add(error["message"])
             lines += ["", *_error(name, error)]
     return lines
 

@@ -1,5 +1,5 @@
 """
-On which conditions a step runs: the ways that lead to it, each a set of decisions.
+On which conditions a step runs: the paths that lead to it, each a set of decisions.
 
     {}                      always
     {{check: true}}         where `check` holds
@@ -16,25 +16,25 @@ DecisionPath: TypeAlias = frozenset[Decision]
 DecisionPaths: TypeAlias = frozenset[DecisionPath]
 
 ALWAYS: DecisionPaths = frozenset({frozenset[Decision]()})
-# Ways beyond this could not be written down, and comparing them would take long.
+# Paths beyond this could not be written down, and comparing them would take long.
 MAX_PATHS = 30
 
 
 def narrowed(guard: DecisionPaths, step: str, *, holds: bool) -> DecisionPaths:
-    """The ways that also come through this decision."""
-    return frozenset(way | {(step, holds)} for way in guard if (step, not holds) not in way)
+    """The paths that also come through this decision."""
+    return frozenset(path | {(step, holds)} for path in guard if (step, not holds) not in path)
 
 
 def either(one: DecisionPaths, other: DecisionPaths) -> DecisionPaths:
-    """The ways of both, as few as they can be: where both decisions lead to a step, none is left."""
-    ways = one | other
-    while len(ways) <= MAX_PATHS and (found := _merged(ways)) is not None:
-        ways = found
-    return ways
+    """The paths of both, as few as they can be: where both decisions lead to a step, none is left."""
+    paths = one | other
+    while len(paths) <= MAX_PATHS and (found := _merged(paths)) is not None:
+        paths = found
+    return paths
 
 
 def exclude(one: DecisionPaths, other: DecisionPaths) -> bool:
-    """Whether no run can come both ways."""
+    """Whether no run can take both paths."""
     if len(one) > MAX_PATHS or len(other) > MAX_PATHS:
         return True
     return all(any((step, not holds) in second for step, holds in first) for first in one for second in other)
@@ -45,11 +45,11 @@ def implies(one: DecisionPaths, other: DecisionPaths) -> bool:
     return all(any(second <= first for second in other) for first in one)
 
 
-def _merged(ways: DecisionPaths) -> DecisionPaths | None:
-    for one, other in combinations(ways, 2):
+def _merged(paths: DecisionPaths) -> DecisionPaths | None:
+    for one, other in combinations(paths, 2):
         if one <= other or other <= one:
-            return ways - {max(one, other, key=len)}
+            return paths - {max(one, other, key=len)}
         apart = one ^ other
         if len(apart) == 2 and len({step for step, _ in apart}) == 1:
-            return ways - {one, other} | {one & other}
+            return paths - {one, other} | {one & other}
     return None

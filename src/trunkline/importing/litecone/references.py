@@ -341,15 +341,19 @@ class ReferenceTranslator:
         condition = self._where.condition(step)
         match keys:
             case ("branch_output", *rest):
-                sides = (self._branch_value(side, tuple(rest)) for side in (step.if_true, step.if_false))
-                return _decided(condition, *sides), ()
+                branches = (
+                    self._branch_value(branch, tuple(rest)) for branch in (step.if_true, step.if_false)
+                )
+                return _decided(condition, *branches), ()
             case ("condition_result",):
                 return f"({condition})", ()
             case ("branch_taken",):
                 return _decided(condition, "'then'", "'else'"), ()
             case ("branch_step_id",):
-                sides = ("null" if side is None else cel.text(side) for side in (step.if_true, step.if_false))
-                return _decided(condition, *(f"dyn({side})" for side in sides)), ()
+                branches = (
+                    "null" if branch is None else cel.text(branch) for branch in (step.if_true, step.if_false)
+                )
+                return _decided(condition, *(f"dyn({branch})" for branch in branches)), ()
             case ():
                 return cel.mapping(
                     (name, self._of_decision(step, (name,))[0]) for name in _DECISION_FIELDS
@@ -357,14 +361,14 @@ class ReferenceTranslator:
             case _:
                 raise NotTranslatable(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
 
-    def _branch_value(self, side: str | None, keys: Keys) -> str:
-        if side is None or side not in self._where.plan.steps:
+    def _branch_value(self, branch: str | None, keys: Keys) -> str:
+        if branch is None or branch not in self._where.plan.steps:
             return "null"
         if not self._in_condition:
-            return _of_any_type(self._or_null(side, keys))
+            return _of_any_type(self._or_null(branch, keys))
         first = len(self._read)
         self._nulls = ()
-        base, keys = self.output(side, keys)
+        base, keys = self.output(branch, keys)
         base = _of_any_type(base)
         there = self._presence_conditions(first, base, keys)
         self._chosen.update(self._read[first:])

@@ -68,8 +68,10 @@ class StepConditions:
             return None
         condition = self._same_as_predecessor(placed)
         if condition is None and sum(map(len, placed.guard)) <= _MAX_DECISIONS:
-            ways = sorted(placed.guard, key=lambda way: sorted(self._flow.position[step] for step, _ in way))
-            parts = [self._path_condition(way, placed) for way in ways]
+            paths = sorted(
+                placed.guard, key=lambda path: sorted(self._flow.position[step] for step, _ in path)
+            )
+            parts = [self._path_condition(path, placed) for path in paths]
             condition = " || ".join(map(_in_parentheses, parts) if len(parts) > 1 else parts)
         if condition is not None and len(condition) <= cel.MAX_CHARACTERS:
             return condition
@@ -85,19 +87,19 @@ class StepConditions:
         )
         return next((self._completed(name) for name in same), None)
 
-    def _path_condition(self, way: DecisionPath, placed: OrderedStep) -> str:
-        # A step before that ran says that the decisions on the way to it were taken.
-        told: DecisionPath = frozenset()
+    def _path_condition(self, path: DecisionPath, placed: OrderedStep) -> str:
+        # A step before that ran says that the decisions on the path to it were taken.
+        implied: DecisionPath = frozenset()
         parts: list[str] = []
         for name in self._deciding_predecessors(placed):
             for other in self._flow.guards[name] if len(self._flow.guards[name]) == 1 else ():
-                if len(told) < len(other) and other <= way:
-                    told, parts = other, [self._completed(name)]
-        for step, holds in sorted(way - told, key=lambda decision: self._flow.position[decision[0]]):
+                if len(implied) < len(other) and other <= path:
+                    implied, parts = other, [self._completed(name)]
+        for step, holds in sorted(path - implied, key=lambda decision: self._flow.position[decision[0]]):
             condition = self._condition_of(step)
             if not holds:
                 condition = _NOT.get(condition, f"!({condition})")
-            parts.append(condition if len(way) == 1 else _in_parentheses(condition))
+            parts.append(condition if len(path) == 1 else _in_parentheses(condition))
         return " && ".join(parts)
 
     def _deciding_predecessors(self, placed: OrderedStep) -> list[str]:

@@ -2,7 +2,7 @@
 The order that a litecone workflow's steps run in.
 
 There a step names the next one, and steps that hold others (parallel, conditional, fork_join) go on with their own next
-step when those are over. Here a step names what it waits for. So the ways through the steps are followed, from the
+step when those are over. Here a step names what it waits for. So the paths through the steps are followed, from the
 first on, and each step that calls an agent gets what comes before it (`after`), and on which decisions it runs
 (`guard`).
 """
@@ -71,13 +71,13 @@ def order_steps(
     """
     The order from a step on, or of steps in a row; None when it runs in a circle, which is reported.
     """
-    ways = _Successors(plan, entry, report, in_a_row=in_a_row)
-    edges = _reached(ways.edges(), (entry[0], False))
+    successors = _Successors(plan, entry, report, in_a_row=in_a_row)
+    edges = _reached(successors.edges(), (entry[0], False))
     order = _sorted(edges)
     if len(order) < len(edges):
         _report_cycle(edges, order, report)
         return None
-    return _OrderBuilder(plan, edges, ways.seconds, report).through(order)
+    return _OrderBuilder(plan, edges, successors.seconds, report).through(order)
 
 
 class _Successors:
@@ -106,11 +106,11 @@ class _Successors:
             step = self._plan.steps[name]
             members = list(self.members(step))
             if isinstance(step, TranslatedStep):
-                edges[name, False] = self._onward(name)
+                edges[name, False] = self._next_nodes(name)
             else:
                 self._report_branches(step, members)
                 edges[name, False] = [*((member, False) for member in members), (name, True)]
-                edges[name, True] = self._onward(name)
+                edges[name, True] = self._next_nodes(name)
         return edges
 
     def _report_branches(self, step: LiteconeStep, members: Sequence[str]) -> None:
@@ -127,8 +127,8 @@ class _Successors:
             case LiteconeParallelStep():
                 named = [(member, ("parallel_steps",)) for member in step.members]
             case LiteconeConditionalStep():
-                sides = ((step.if_true, "if_true_step"), (step.if_false, "if_false_step"))
-                named = [(side, (key,)) for side, key in sides if side is not None]
+                branches = ((step.if_true, "if_true_step"), (step.if_false, "if_false_step"))
+                named = [(branch, (key,)) for branch, key in branches if branch is not None]
             case LiteconeForkJoinStep():
                 named = [
                     (branch.steps[0], ("fork_join_config", "branches", name))
@@ -161,13 +161,13 @@ class _Successors:
         following = self._next(name)
         if following is not None:
             reached.append((following, list(self.returns[name])))
-        news: list[str] = []
+        changed: list[str] = []
         for other, returns in reached:
             known = self.returns.get(other)
             if known is None or any(holder not in known for holder in returns):
                 self.returns[other] = (known or {}) | dict.fromkeys(returns)
-                news.append(other)
-        return news
+                changed.append(other)
+        return changed
 
     def _fork(self, fork: LiteconeForkJoinStep) -> None:
         for name, branch in fork.branches.items():
@@ -221,7 +221,7 @@ class _Successors:
                 waiting += self.returns[holder]
         return found
 
-    def _onward(self, name: str) -> list[_Node]:
+    def _next_nodes(self, name: str) -> list[_Node]:
         following = self._next(name)
         if following is not None:
             return [(following, False)]
@@ -238,7 +238,7 @@ class _Successors:
 
 
 class _OrderBuilder:
-    """Goes along the ways, to each node after all that lead to it."""
+    """Follows the paths, to each node after all that lead to it."""
 
     def __init__(
         self,

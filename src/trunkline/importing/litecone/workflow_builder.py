@@ -299,10 +299,10 @@ class StepScope:
         single = step if part is None else part.id
         if single not in self._region.flow.position:
             return self._child_input(step).may_be_null(step)
-        loose = self._region.whole.unawaited
+        unawaited = self._region.whole.unawaited
         # Within a branch each step waits for the one before it.
-        within = None if self._reader is None else loose.get(self._reader)
-        branch = loose.get(single)
+        within = None if self._reader is None else unawaited.get(self._reader)
+        branch = unawaited.get(single)
         if branch is None or branch == within:
             return ()
         if not self._joins(single):

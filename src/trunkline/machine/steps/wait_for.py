@@ -153,9 +153,9 @@ def end_wait(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     if definition.on_timeout == "continue":
         actions.complete(turn, step, _NOTHING)
         return
-    patience = format_duration(timedelta(microseconds=waiting.until - waiting.since))
+    timeout = format_duration(timedelta(microseconds=waiting.until - waiting.since))
     what = "The signal" if waiting.signal else "The event"
-    message = f"{what} {' or '.join(waiting.events)} did not arrive within {patience}."
+    message = f"{what} {' or '.join(waiting.events)} did not arrive within {timeout}."
     fail_without_call(turn, plan, step, StepError(code="wait_timeout", message=message))
 
 

@@ -67,7 +67,7 @@ def _parts(parts: Json) -> list[Json]:
 
 def _part(part: JsonObject) -> JsonObject:
     metadata = part.get("metadata")
-    beside: JsonObject = dict(metadata) if isinstance(metadata, dict) else {}
+    extra: JsonObject = dict(metadata) if isinstance(metadata, dict) else {}
     if "raw" in part or "url" in part:
         content: JsonObject = {"bytes": part["raw"]} if "raw" in part else {"uri": part["url"]}
         names = (("mediaType", "mimeType"), ("filename", "name"))
@@ -75,15 +75,15 @@ def _part(part: JsonObject) -> JsonObject:
         changed: JsonObject = {"kind": "file", "file": content}
     else:
         # Only files have a type and a name of their own in 0.3.
-        beside = {name: part[name] for name in ("mediaType", "filename") if name in part} | beside
+        extra = {name: part[name] for name in ("mediaType", "filename") if name in part} | extra
         if "text" in part:
             changed = {"kind": "text", "text": part["text"]}
         else:
             data = part.get("data")
             changed = {"kind": "data", "data": data if isinstance(data, dict) else {"value": data}}
             if not isinstance(data, dict):
-                beside[WRAPPED_DATA] = True
-    return {**changed, "metadata": beside} if beside else changed
+                extra[WRAPPED_DATA] = True
+    return {**changed, "metadata": extra} if extra else changed
 
 
 def _objects(value: Json) -> list[JsonObject]:

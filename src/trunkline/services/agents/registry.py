@@ -128,17 +128,17 @@ class AgentRegistry:
         The version stays: what the bridge learns does not make a user's ETag stale.
         """
         change = card_change(agent, agent.dialect, dialect)
-        news: list[AgentEvent] = []
+        recorded: list[AgentEvent] = []
         async with self._store.transaction() as tx:
             if change is not None:
                 # Before the agent's row, as everywhere.
                 await tx.agent_events.lock()
             written = await tx.agents.update(msgspec.structs.replace(agent, dialect=dialect), agent.version)
             if written and change is not None:
-                news = await put_new_events(tx, self._store, [change])
+                recorded = await put_new_events(tx, self._store, [change])
         self._agent_cache.forget(agent.name)
         if self._drifts is not None:
-            self._drifts.report_events(news)
+            self._drifts.report_events(recorded)
         return written
 
     async def has_answered_in(self, agent: Agent, dialect: Dialect) -> bool:

@@ -32,9 +32,9 @@ class EventIntake:
     same id.
     """
 
-    def __init__(self, loop: CommitLoop, patience: timedelta = TIMEOUT) -> None:
+    def __init__(self, loop: CommitLoop, timeout: timedelta = TIMEOUT) -> None:
         self._loop = loop
-        self._patience = patience.total_seconds()
+        self._timeout = timeout.total_seconds()
         self._waiting: list[tuple[Sequence[NewEvent], asyncio.Future[None]]] = []
         # How many of them the present turn carries.
         self._carried = 0
@@ -52,7 +52,7 @@ class EventIntake:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((events, future))
         self._loop.wake()
-        timer = asyncio.get_running_loop().call_later(self._patience, self._time_out, future)
+        timer = asyncio.get_running_loop().call_later(self._timeout, self._time_out, future)
         try:
             await future
         finally:
@@ -62,7 +62,7 @@ class EventIntake:
         if not future.done():
             future.set_exception(
                 Unavailable(
-                    self._loop.trouble or "The store did not respond in time.",
+                    self._loop.failure or "The store did not respond in time.",
                     fix="Try again with the same id, so that the event counts once.",
                 )
             )

@@ -59,7 +59,7 @@ class _Delivery(NamedTuple, Generic[AnyMessage]):
 
 class _DeadRecord(NamedTuple):
     record: BrokerRecord
-    flaw: str
+    category: str
     reason: str
 
 
@@ -105,7 +105,7 @@ class Deliveries(Generic[AnyMessage]):
 
     def committed(self) -> None:
         for dead in self._dead:
-            self._metrics.dead_letters.labels(dead.flaw).inc()
+            self._metrics.dead_letters.labels(dead.category).inc()
             log.error(
                 log_events.DEAD_LETTER,
                 topic=dead.record.topic,
@@ -139,19 +139,19 @@ class Deliveries(Generic[AnyMessage]):
         """Those whose runs exist."""
         if self._orphans is None or not deliveries:
             return deliveries
-        strange = await self._orphans.find(tx, [delivery.message for delivery in deliveries])
-        if not strange:
+        orphans = await self._orphans.find(tx, [delivery.message for delivery in deliveries])
+        if not orphans:
             return deliveries
         for record, message in deliveries:
-            if strange.get(RunId(message.run_id)):
+            if orphans.get(RunId(message.run_id)):
                 self._late += 1
-            elif message.run_id in strange:
+            elif message.run_id in orphans:
                 reason = (
                     f"There is no run {message.run_id[:100]}. The message may be for another "
                     "system. If so, discard it here."
                 )
                 self._dead.append(_DeadRecord(record, "no_run", reason))
-        return [delivery for delivery in deliveries if delivery.message.run_id not in strange]
+        return [delivery for delivery in deliveries if delivery.message.run_id not in orphans]
 
     async def _read(self, tx: Transaction, records: Sequence[BrokerRecord]) -> list[_Delivery[AnyMessage]]:
         found: list[tuple[BrokerRecord, AnyMessage | MessageReference]] = []
@@ -159,7 +159,7 @@ class Deliveries(Generic[AnyMessage]):
             try:
                 found.append((record, self._codec.read(record)))
             except UnreadableMessage as exc:
-                self._dead.append(_DeadRecord(record, exc.flaw, exc.reason))
+                self._dead.append(_DeadRecord(record, exc.category, exc.reason))
         keys = {message.key for _, message in found if isinstance(message, MessageReference)}
         payloads: Mapping[TaskKey, bytes] = await self._codec.look_up(tx, keys) if keys else {}
         deliveries: list[_Delivery[AnyMessage]] = []

@@ -59,7 +59,7 @@ class Relay:
         self._look_at = 0.0
 
     @property
-    def trouble(self) -> str | None:
+    def failure(self) -> str | None:
         """Why something cannot be sent at present, for /readyz."""
         return self._unavailable or next((hold.reason for hold in self._holds.values()), None)
 
@@ -100,10 +100,10 @@ class Relay:
     async def _work(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             self._wake_event.clear()
-            nap = _MAX_IDLE
+            pause = _MAX_IDLE
             if not await self._send_offered() or (self._look_at <= monotonic() and not await self._look()):
-                nap = self._next_pause()
-            await self._wait(nap, stopping)
+                pause = self._next_pause()
+            await self._wait(pause, stopping)
         if self._unavailable is None and await self._send_offered():
             await self._publish_all()
 
@@ -150,8 +150,8 @@ class Relay:
 
     async def _publish_all(self) -> bool:
         """Sends all that can be sent; False when the broker or the store is away."""
-        in_vain = 0
-        while in_vain < _MAX_HELD_BATCHES:
+        held_batches = 0
+        while held_batches < _MAX_HELD_BATCHES:
             sent = self.take_sent()
             try:
                 async with self._store.transaction(durable=False) as tx:
@@ -171,7 +171,7 @@ class Relay:
             self._log_available()
             if len(taken) < _MAX_BATCH:
                 return True
-            in_vain = in_vain + 1 if kept == len(taken) else 0
+            held_batches = held_batches + 1 if kept == len(taken) else 0
         return True
 
     async def _send(self, tx: Transaction, taken: Sequence[OutgoingMessage]) -> int:

@@ -39,7 +39,7 @@ _RETRY_PAUSE = 0.5
 
 
 class _RejectedCommand(NamedTuple):
-    flaw: str
+    category: str
     reason: str
 
 
@@ -112,7 +112,7 @@ class StartCommandConsumer:
                     trace=segment.trace,
                 )
         except UnreadableMessage as exc:
-            return _RejectedCommand(exc.flaw, exc.reason)
+            return _RejectedCommand(exc.category, exc.reason)
         except Unavailable:
             return "kept"
         except TrunklineError as exc:
@@ -136,8 +136,8 @@ class StartCommandConsumer:
         except Unavailable as exc:
             log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
             return False
-        for record, (flaw, reason) in dead:
-            self._metrics.dead_letters.labels(flaw).inc()
+        for record, (category, reason) in dead:
+            self._metrics.dead_letters.labels(category).inc()
             log.error(
                 log_events.DEAD_LETTER,
                 topic=record.topic,

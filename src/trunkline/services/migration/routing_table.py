@@ -70,8 +70,8 @@ class RoutingTable:
 
     def agents_in_rollout(self) -> Sequence[str]:
         """The ids of the agents whose target is called by runs, as far as this process knows."""
-        lasts = ((agent_id, history.last) for agent_id, history in self._histories.items())
-        return [agent_id for agent_id, last in lasts if last is not None and last.rollout_since]
+        latest = ((agent_id, history.last) for agent_id, history in self._histories.items())
+        return [agent_id for agent_id, last in latest if last is not None and last.rollout_since]
 
     async def _read_unless(self, is_known: Callable[[], bool]) -> None:
         async with self._reading:

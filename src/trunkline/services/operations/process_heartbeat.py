@@ -25,7 +25,7 @@ log = structlog.stdlib.get_logger()
 # What people know this process by.
 PROCESS_NAME = f"{socket.gethostname()}:{os.getpid()}"
 # Three missed beats.
-LASTS = timedelta(seconds=15)
+ALIVE_FOR = timedelta(seconds=15)
 _BEAT_EVERY = timedelta(seconds=5)
 # For as long people can see that one was there and has not said good-bye.
 _KEPT = timedelta(hours=1)
@@ -49,7 +49,7 @@ class ProcessHeartbeat:
         self._store = store
         self._process = process
         self._beat_every = beat_every.total_seconds()
-        self._trouble: str | None = None
+        self._failure: str | None = None
 
     async def run(self) -> None:
         """Until cancelled; then it says good-bye."""
@@ -63,16 +63,16 @@ class ProcessHeartbeat:
     async def _try_to_beat(self) -> None:
         try:
             async with self._store.transaction(durable=False) as tx:
-                await tx.processes.heartbeat(self._process, LASTS, _KEPT)
+                await tx.processes.heartbeat(self._process, ALIVE_FOR, _KEPT)
             if self._on_seen is not None:
                 self._on_seen(await self._store.processes.page(limit=_MOST_PROCESSES))
         except Unavailable as exc:
             # Once for each change: it is tried again all the time.
-            if self._trouble != exc.message:
-                self._trouble = exc.message
+            if self._failure != exc.message:
+                self._failure = exc.message
                 log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
         else:
-            self._trouble = None
+            self._failure = None
 
     async def _leave(self) -> None:
         try:

@@ -62,7 +62,7 @@ class StoreImport(msgspec.Struct, frozen=True):
 
 
 async def export_store(store: Store, path: Path, progress: Progress) -> StoreExport:
-    """The store is for reading only afterwards; one that has moved before can be exported again."""
+    """The store is for reading only afterwards; one that has been exported before can be exported again."""
     with open_writer(path) as archive:
         async with store.transaction() as tx:
             await tx.transfer.mark_exported()
@@ -73,7 +73,7 @@ async def export_store(store: Store, path: Path, progress: Progress) -> StoreExp
                     archive.add(table, batch)
                     done += len(batch)
                     progress(table.name, done)
-            # On the disk before the store says that it has moved.
+            # On the disk before the store says that it has been exported.
             return StoreExport(tx.now, archive.finish())
 
 
@@ -99,10 +99,10 @@ async def import_store(
 
 
 async def _refuse_if_exported(store: Store) -> None:
-    moved = await store.transfer.export_record()
-    if moved is not None:
+    export = await store.transfer.export_record()
+    if export is not None:
         raise Conflict(
-            f"This store was exported at {rfc3339(moved.at)} and is now read-only.",
+            f"This store was exported at {rfc3339(export.at)} and is now read-only.",
             fix="Import into a new data folder or database.",
         )
 

@@ -100,7 +100,7 @@ class Intake:
         if not future.done():
             future.set_exception(
                 Unavailable(
-                    self._loop.trouble or "The store did not respond in time.",
+                    self._loop.failure or "The store did not respond in time.",
                     fix="Try again. Use an Idempotency-Key to make sure that the run is started only once.",
                 )
             )

@@ -67,7 +67,7 @@ class RunFinder:
             for where in await self._filters(search)
         ]
         merged = heapq.merge(*pages, key=lambda record: record.id, reverse=True)
-        # A text may have found the same run in several ways.
+        # A text may have found the same run in several searches.
         found = (next(same) for _, same in groupby(merged, key=lambda record: record.id))
         return [
             ListedRun(record, await self._agents_of(record.workflow_id, record.workflow_version))
@@ -94,12 +94,12 @@ class RunFinder:
         if search.text is None:
             return [_of(given, chosen, saved)]
         named = _named(search.text, saved if chosen is None else chosen)
-        ways = [_of(given, named, saved)] if named else []
-        ways.append(_of(msgspec.structs.replace(given, correlation_id=search.text), chosen, saved))
+        searches = [_of(given, named, saved)] if named else []
+        searches.append(_of(msgspec.structs.replace(given, correlation_id=search.text), chosen, saved))
         span = _ids_beginning_with(search.text)
         if span is not None:
-            ways.append(_of(_within(given, *span), chosen, saved))
-        return ways
+            searches.append(_of(_within(given, *span), chosen, saved))
+        return searches
 
     async def _calling(self, agent: str, versions: Sequence[SavedVersion]) -> list[SavedVersion]:
         """Those of the versions that have a step which calls the agent."""

@@ -22,16 +22,16 @@ class RunWatch:
         self.end_only = end_only
         # Of a run that has ended. It is durable, and must not be changed.
         self.final: RunState | None = None
-        self._rung = False
+        self._notified = False
         self._waiter: asyncio.Future[None] | None = None
 
     def notify(self) -> None:
-        self._rung = True
+        self._notified = True
         self._wake()
 
     async def changed(self, seconds: float) -> bool:
         """Returns when there was a change since the last call, or, with False, after `seconds`."""
-        if not self._rung:
+        if not self._notified:
             # By hand: a lock, an event and a timeout of asyncio would cost several times as much, for each transition.
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
@@ -41,8 +41,8 @@ class RunWatch:
             finally:
                 timer.cancel()
                 self._waiter = None
-        rung, self._rung = self._rung, False
-        return rung
+        notified, self._notified = self._notified, False
+        return notified
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

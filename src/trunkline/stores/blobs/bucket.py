@@ -42,7 +42,7 @@ class _Client(Protocol):
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]: ...  # noqa: N803
 
-    def list_objects_v2(self, **wishes: object) -> dict[str, Any]: ...
+    def list_objects_v2(self, **parameters: object) -> dict[str, Any]: ...
 
     def delete_object(self, *, Bucket: str, Key: str) -> object: ...  # noqa: N803
 
@@ -94,7 +94,7 @@ class BlobBucket:
         return cast("bytes", answer["Body"].read())
 
     def _runs(self, limit: int, after: RunId | None) -> list[RunId]:
-        wishes: dict[str, object] = {
+        parameters: dict[str, object] = {
             "Bucket": self._bucket,
             "Prefix": self._prefix,
             "Delimiter": "/",
@@ -102,8 +102,8 @@ class BlobBucket:
         }
         if after is not None:
             # The character after the slash: behind everything of that run.
-            wishes["StartAfter"] = f"{self._prefix}{after}0"
-        answer = self._client.list_objects_v2(**wishes)
+            parameters["StartAfter"] = f"{self._prefix}{after}0"
+        answer = self._client.list_objects_v2(**parameters)
         found = [str(item["Prefix"]) for item in answer.get("CommonPrefixes", ())]
         names = [place.removeprefix(self._prefix).rstrip("/") for place in found]
         return [RunId(name) for name in names if _RUN.fullmatch(name)]

@@ -15,11 +15,11 @@ from trunkline.stores.migrations import SqlDialect, render_downgrade, render_upg
 
 
 def main(direction: str, dialect: str, start: str, to: str) -> None:
-    spoken = cast("SqlDialect", dialect)
+    sql_dialect = cast("SqlDialect", dialect)
     rendered = (
-        render_upgrade(spoken, start or None, to)
+        render_upgrade(sql_dialect, start or None, to)
         if direction == "upgrade"
-        else render_downgrade(spoken, start, to)
+        else render_downgrade(sql_dialect, start, to)
     )
     sys.stdout.write(rendered)
 

@@ -48,7 +48,7 @@ from trunkline.stores.postgres.transaction import PostgresTransaction
 # A health check does not wait for as long as a statement may take.
 _CHECK_SECONDS = 5.0
 _BEGIN = "BEGIN"
-_BEGIN_UNHURRIED = "BEGIN; SET LOCAL synchronous_commit = off"
+_BEGIN_WITHOUT_FLUSH = "BEGIN; SET LOCAL synchronous_commit = off"
 
 
 class PostgresStore:
@@ -82,7 +82,7 @@ class PostgresStore:
     @asynccontextmanager
     async def transaction(self, *, durable: bool = True) -> AsyncGenerator[PostgresTransaction]:
         async with self._pool.writer() as db:
-            await db.command(_BEGIN if durable else _BEGIN_UNHURRIED)
+            await db.command(_BEGIN if durable else _BEGIN_WITHOUT_FLUSH)
             try:
                 tx = PostgresTransaction(db, await self._clock.now(db))
                 yield tx

@@ -158,7 +158,7 @@ class AgentConnection(asyncio.Protocol):
             and transport.get_write_buffer_size() == 0
         )
 
-    def is_quiet(self) -> bool:
+    def has_nothing_unread(self) -> bool:
         """
         Nothing has come since the last answer.
 

@@ -120,7 +120,7 @@ class AgentConnectionPool:
         while origin.idle:
             connection = origin.idle.pop()
             del self._idle[connection]
-            if monotonic() - connection.idle_since < _KEEP_ALIVE_SECONDS and connection.is_quiet():
+            if monotonic() - connection.idle_since < _KEEP_ALIVE_SECONDS and connection.has_nothing_unread():
                 return connection
             connection.abort()
         return None

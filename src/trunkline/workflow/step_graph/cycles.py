@@ -25,7 +25,7 @@ def cyclic_groups(edges: Edges) -> list[frozenset[str]]:
     return [frozenset(group) for group in _components(rest) if len(group) > 1]
 
 
-def shortest_path(edges: Edges, start: str, goal: str, within: frozenset[str]) -> list[str]:
+def shortest_path(edges: Edges, start: str, target: str, within: frozenset[str]) -> list[str]:
     """The shortest way from a step to one that it waits for, both included."""
     came_from: dict[str, str] = {}
     waiting = deque([start])
@@ -35,14 +35,14 @@ def shortest_path(edges: Edges, start: str, goal: str, within: frozenset[str]) -
             if need not in within or need in came_from:
                 continue
             came_from[need] = step
-            if need == goal:
-                return _steps_back(came_from, start, goal)
+            if need == target:
+                return _steps_back(came_from, start, target)
             waiting.append(need)
     return []
 
 
-def _steps_back(came_from: dict[str, str], start: str, goal: str) -> list[str]:
-    steps = [goal]
+def _steps_back(came_from: dict[str, str], start: str, target: str) -> list[str]:
+    steps = [target]
     while True:
         steps.append(came_from[steps[-1]])
         if steps[-1] == start:

@@ -66,7 +66,7 @@ def _quorum(join: Join, branches: int) -> int:
 
 def steps_inside_joins(links: Mapping[str, StepLinks], joins: Mapping[str, CompiledJoin]) -> frozenset[str]:
     """The steps of branches: whatever waits for them is a join of theirs, or in the same branch."""
-    sheltered: set[str] = set()
+    inside_joins: set[str] = set()
     if not joins:
         return frozenset()
     waiting = [name for name, link in links.items() if not link.dependents]
@@ -74,13 +74,13 @@ def steps_inside_joins(links: Mapping[str, StepLinks], joins: Mapping[str, Compi
     while waiting:
         name = waiting.pop()
         dependents = links[name].dependents
-        if dependents and all(later in sheltered or _joins(joins, later, name) for later in dependents):
-            sheltered.add(name)
+        if dependents and all(later in inside_joins or _joins(joins, later, name) for later in dependents):
+            inside_joins.add(name)
         for need in links[name].needs:
             left[need] -= 1
             if left[need] == 0:
                 waiting.append(need)
-    return frozenset(sheltered)
+    return frozenset(inside_joins)
 
 
 def _joins(joins: Mapping[str, CompiledJoin], step: str, branch: str) -> bool:

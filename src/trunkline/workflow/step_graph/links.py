@@ -13,7 +13,7 @@ from trunkline.workflow.validation_report import ValidationReport
 
 # Of a tangle of many steps a few examples are enough to find the mistake.
 _MAX_EXAMPLES = 10
-# A circle longer than this is shown by its beginning.
+# A cycle longer than this is shown by its beginning.
 _MAX_SHOWN = 12
 
 
@@ -90,12 +90,12 @@ def _link_goto(
 def _report_cycles(
     links: dict[str, StepLinks], sites: Mapping[str, ReadSites], report: ValidationReport
 ) -> None:
-    circles = cyclic_groups({name: link.written for name, link in links.items()})
-    for circle in circles:
-        _report_cycle(circle, {name: link.written for name, link in links.items()}, links, sites, report)
-    explained = frozenset[str]().union(*circles)
+    cycles = cyclic_groups({name: link.written for name, link in links.items()})
+    for cycle in cycles:
+        _report_cycle(cycle, {name: link.written for name, link in links.items()}, links, sites, report)
+    explained = frozenset[str]().union(*cycles)
     for group in cyclic_groups({name: link.needs for name, link in links.items()}):
-        # What is written explains the circle already; the rest would repeat it.
+        # What is written explains the cycle already; the rest would repeat it.
         if not group & explained:
             _report_cyclic_group(group, links, sites, report)
 
@@ -106,20 +106,20 @@ def _report_cyclic_group(
     sites: Mapping[str, ReadSites],
     report: ValidationReport,
 ) -> None:
-    """Names what makes the circle where that is clear, and shows the circle where its parts are alike."""
+    """Names what makes the cycle where that is clear, and shows the cycle where its parts are alike."""
     before = len(report.errors)
     _report_reads(group, {name: tuple(link.written) for name, link in links.items()}, links, sites, report)
     _report_gotos(group, links, report)
     if len(report.errors) == before:
-        solid = {name: (*link.written, *link.catches) for name, link in links.items()}
-        _report_reads(group, solid, links, sites, report)
+        edges = {name: (*link.written, *link.catches) for name, link in links.items()}
+        _report_reads(group, edges, links, sites, report)
     if len(report.errors) == before:
         _report_cycle(group, {name: link.needs for name, link in links.items()}, links, sites, report)
 
 
 def _report_reads(
     group: frozenset[str],
-    solid: Mapping[str, tuple[str, ...]],
+    edges: Mapping[str, tuple[str, ...]],
     links: dict[str, StepLinks],
     sites: Mapping[str, ReadSites],
     report: ValidationReport,
@@ -127,18 +127,18 @@ def _report_reads(
     """Finds the steps that read one that waits for them, by the edges that are beyond doubt."""
     reads = ((name, step) for name in links if name in group for step in links[name].read if step in group)
     for name, step in islice(reads, _MAX_EXAMPLES):
-        steps = shortest_path(solid, step, name, group)
-        if steps and step not in solid[name]:
+        steps = shortest_path(edges, step, name, group)
+        if steps and step not in edges[name]:
             site = sites[name][f"steps.{step}"]
             message = f"'{name}' reads the step '{step}', but {step} runs after it"
             report.error(site.path, f"{message} ({_format_path(steps)})", excerpt=site.excerpt)
 
 
 def _report_gotos(group: frozenset[str], links: dict[str, StepLinks], report: ValidationReport) -> None:
-    solid = {name: (*link.written, *link.read) for name, link in links.items()}
+    edges = {name: (*link.written, *link.read) for name, link in links.items()}
     gotos = ((name, step) for step in links if step in group for name in links[step].catches if name in group)
     for name, step in islice(gotos, _MAX_EXAMPLES):
-        steps = shortest_path(solid, name, step, group)
+        steps = shortest_path(edges, name, step, group)
         if steps:
             message = (
                 f"'{name}' cannot continue at '{step}', because {step} runs before it ({_format_path(steps)})"
@@ -147,14 +147,14 @@ def _report_gotos(group: frozenset[str], links: dict[str, StepLinks], report: Va
 
 
 def _report_cycle(
-    circle: frozenset[str],
+    cycle: frozenset[str],
     edges: Mapping[str, Iterable[str]],
     links: dict[str, StepLinks],
     sites: Mapping[str, ReadSites],
     report: ValidationReport,
 ) -> None:
-    first = next(name for name in links if name in circle)
-    steps = shortest_path(edges, first, first, circle)
+    first = next(name for name in links if name in cycle)
+    steps = shortest_path(edges, first, first, cycle)
     message = (
         f"the steps depend on each other in a cycle: {_format_path(steps)}; remove one of the dependencies"
     )

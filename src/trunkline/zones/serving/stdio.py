@@ -35,7 +35,7 @@ _CHUNK_BYTES = 64 * 1024
 # Requests at once; the next ones stay in the pipe.
 _MOST_AT_ONCE = 1_000
 # For the last answers, if the other side does not seem to read them.
-_FAREWELL_SECONDS = 5.0
+_LAST_ANSWERS_SECONDS = 5.0
 
 
 class StdioPipes(NamedTuple):
@@ -84,7 +84,7 @@ async def serve_lines(zone: Zone, pipes: StdioPipes, stop: asyncio.Event) -> Non
         reading.cancel()
         stopping.cancel()
         await zone.drain()
-        await conversation.answered(_FAREWELL_SECONDS)
+        await conversation.answered(_LAST_ANSWERS_SECONDS)
         # What has ended the reading, if it was no end of the input.
         with suppress(asyncio.CancelledError):
             await reading

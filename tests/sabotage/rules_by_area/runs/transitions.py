@@ -11,7 +11,7 @@ _RUNS = "tests/contract/stores/test_runs.py"
 _INBOX = "tests/contract/stores/test_input_queue_and_timers.py"
 _SQLITE = "tests/contract/stores/test_sqlite_file.py"
 _POSTGRES = "tests/contract/postgres/test_concurrent_runs.py"
-_TROUBLE = "tests/contract/postgres/test_outages.py"
+_OUTAGES = "tests/contract/postgres/test_outages.py"
 _RACES = "tests/contract/postgres/test_races.py"
 _DURABILITY = "tests/contract/postgres/test_durability.py"
 _DRIVER = "tests/unit/executor/test_driver.py"
@@ -168,7 +168,7 @@ TRANSITIONS: Sequence[Rule] = (
         breaks="A transaction that PostgreSQL rolled back is treated as committed.",
         symbol="trunkline.stores.postgres.store:_commit",
         change=Change("condition", becomes="it.left == ''"),
-        caught_by=(f"{_TROUBLE}::test_a_failure_that_the_caller_hides_does_not_pass_for_a_commit",),
+        caught_by=(f"{_OUTAGES}::test_a_failure_that_the_caller_hides_does_not_pass_for_a_commit",),
         shows="DID NOT RAISE",
     ),
     Rule(

@@ -53,7 +53,7 @@ HTTP: Sequence[Rule] = (
     Rule(
         name="answer-of-its-own-request",
         breaks="Data that an agent sends unasked counts as the answer to the next request.",
-        symbol="trunkline.transports.http1.connection:AgentConnection.is_quiet",
+        symbol="trunkline.transports.http1.connection:AgentConnection.has_nothing_unread",
         change=Drop("operand", 3, of=3),
         caught_by=(f"{_CONNECTION}::test_a_connection_is_not_used_while_something_waits_to_be_read",),
     ),

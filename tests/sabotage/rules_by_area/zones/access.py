@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_DOOR = "tests/unit/zones/access/test_control.py"
-_WRONG = f"{_DOOR}::test_a_token_that_is_wrong_is_refused_and_the_answer_does_not_say_why"
+_ACCESS = "tests/unit/zones/access/test_control.py"
+_WRONG = f"{_ACCESS}::test_a_token_that_is_wrong_is_refused_and_the_answer_does_not_say_why"
 _POLICY = "tests/unit/zones/access/test_policy.py"
 _CALLERS = "tests/scenarios/zones/test_callers.py"
 _TOKENS = "zones/access/signed_tokens.py"
@@ -30,14 +30,14 @@ ZONE_ACCESS: Sequence[Rule] = (
         breaks="A token from an old log opens the zone.",
         symbol="trunkline.zones.access.signed_tokens:_wrong_time",
         change=Change("condition", 1, of=3, becomes="False"),
-        caught_by=(f"{_DOOR}::test_a_caller_is_known_before_its_body_is_read",),
+        caught_by=(f"{_ACCESS}::test_a_caller_is_known_before_its_body_is_read",),
     ),
     Rule(
         name="token-still-valid-after-the-body",
         breaks="A token whose body arrives slowly is accepted after the record of its use has expired.",
         symbol="trunkline.zones.access.control:AccessControl.check_body",
         change=Change("condition", 2, of=4, becomes="False"),
-        caught_by=(f"{_DOOR}::test_a_token_that_runs_out_while_its_body_comes_is_refused",),
+        caught_by=(f"{_ACCESS}::test_a_token_that_runs_out_while_its_body_comes_is_refused",),
     ),
     Rule(
         name="token-for-minutes",
@@ -54,7 +54,7 @@ ZONE_ACCESS: Sequence[Rule] = (
         symbol="trunkline.zones.access.control:AccessControl.check_body",
         change=Change("condition", 4, of=4, becomes="False"),
         caught_by=(
-            f"{_DOOR}::test_a_token_is_good_once_also_after_a_restart",
+            f"{_ACCESS}::test_a_token_is_good_once_also_after_a_restart",
             f"{_CALLERS}::test_a_signed_call_is_answered_and_its_token_is_worth_nothing_any_more[embedded]",
         ),
     ),
@@ -63,7 +63,7 @@ ZONE_ACCESS: Sequence[Rule] = (
         breaks="Within the clock tolerance, a used token is accepted a second time.",
         symbol="trunkline.zones.access.signed_tokens:read_token",
         change=Change("argument", 18, of=18, becomes="it.left.left.value.iat * it.right"),
-        caught_by=(f"{_DOOR}::test_a_used_token_stays_used_for_as_long_as_clocks_may_differ",),
+        caught_by=(f"{_ACCESS}::test_a_used_token_stays_used_for_as_long_as_clocks_may_differ",),
     ),
     Rule(
         name="token-without-body",
@@ -71,7 +71,7 @@ ZONE_ACCESS: Sequence[Rule] = (
         symbol="trunkline.zones.access.signed_tokens:read_token",
         change=Change("condition", 4, of=4, becomes="False"),
         caught_by=(
-            f"{_DOOR}::test_a_token_for_any_body_is_refused_unless_the_policy_allows_its_caller_to_send_one",
+            f"{_ACCESS}::test_a_token_for_any_body_is_refused_unless_the_policy_allows_its_caller_to_send_one",
         ),
     ),
     Rule(
@@ -108,7 +108,7 @@ ZONE_ACCESS: Sequence[Rule] = (
             of=3,
             becomes="it and ANYBODY.name not in (it.values[0].value._policy.callers or {})",
         ),
-        caught_by=(f"{_DOOR}::test_a_bad_token_is_refused_although_anybody_may_call",),
+        caught_by=(f"{_ACCESS}::test_a_bad_token_is_refused_although_anybody_may_call",),
     ),
     Rule(
         name="callers-in-the-policy",
@@ -121,7 +121,7 @@ ZONE_ACCESS: Sequence[Rule] = (
             becomes="it.orelse.func(it.test.left or CallerRules(), it.orelse.args[1])",
         ),
         caught_by=(
-            f"{_DOOR}::test_a_refused_call_leaves_a_note_without_its_params",
+            f"{_ACCESS}::test_a_refused_call_leaves_a_note_without_its_params",
             f"{_POLICY}::test_what_a_policy_decides[2]",
         ),
     ),
@@ -132,7 +132,7 @@ ZONE_ACCESS: Sequence[Rule] = (
         change=Change("argument", 5, of=14, becomes="it.args[0]"),
         caught_by=(
             f"{_POLICY}::test_no_window_lets_more_calls_in_than_the_burst_and_what_time_brings",
-            f"{_DOOR}::test_a_caller_over_its_rate_must_wait_and_another_need_not",
+            f"{_ACCESS}::test_a_caller_over_its_rate_must_wait_and_another_need_not",
             f"{_CALLERS}::test_what_a_policy_limits_is_refused_with_its_own_status[embedded]",
         ),
     ),

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 SOON = BatchLimits(max=10, wait_ms=50)
 # Only a full batch leaves in time.
 FULL_OF_TWO = BatchLimits(max=2, wait_ms=1000)
-PATIENCE = 20.0
+TIMEOUT = 20.0
 HEADERS = {"Content-Type": "application/json", "Authorization": "Bearer x"}
 
 
@@ -86,7 +86,7 @@ async def batches() -> AsyncIterator[BatchSender]:
 
 
 async def sent(batches: BatchSender, server: FakeAgent, name: str, wish: BatchLimits | None = SOON) -> Json:
-    answer = await batches.post(wish, server.url, call_of(name), HEADERS, PATIENCE)
+    answer = await batches.post(wish, server.url, call_of(name), HEADERS, TIMEOUT)
     body = decode(answer.body)
     assert isinstance(body, dict)
     assert body["id"] == name
@@ -119,7 +119,7 @@ async def test_without_batching_every_task_has_its_own_request(
 
 async def test_other_credentials_are_another_batch(batches: BatchSender, server: FakeAgent) -> None:
     other = {**HEADERS, "Authorization": "Bearer y"}
-    theirs = batches.post(SOON, server.url, call_of("b"), other, PATIENCE)
+    theirs = batches.post(SOON, server.url, call_of("b"), other, TIMEOUT)
     await asyncio.gather(sent(batches, server, "a"), theirs)
     assert sorted(headers["Authorization"] for headers in server.headers) == ["Bearer x", "Bearer y"]
 
@@ -127,7 +127,7 @@ async def test_other_credentials_are_another_batch(batches: BatchSender, server:
 async def test_a_batch_names_the_correlation_of_all(batches: BatchSender, server: FakeAgent) -> None:
     headers = {name: {**HEADERS, "X-Correlation-ID": f"c-{name}", "traceparent": name} for name in "ab"}
     await asyncio.gather(
-        *(batches.post(SOON, server.url, call_of(name), own, PATIENCE) for name, own in headers.items())
+        *(batches.post(SOON, server.url, call_of(name), own, TIMEOUT) for name, own in headers.items())
     )
     assert [got["X-Correlation-ID"] for got in server.headers] == ["c-a, c-b"]
 
@@ -139,7 +139,7 @@ async def test_the_same_id_twice_is_never_in_one_batch(batches: BatchSender, ser
 
 async def test_a_batch_stays_below_what_servers_take(batches: BatchSender, server: FakeAgent) -> None:
     bodies = [call_of(name, size=40_000) for name in "abc"]
-    await asyncio.gather(*(batches.post(SOON, server.url, body, HEADERS, PATIENCE) for body in bodies))
+    await asyncio.gather(*(batches.post(SOON, server.url, body, HEADERS, TIMEOUT) for body in bodies))
     assert sorted(len(body) if isinstance(body, list) else 1 for body in server.bodies) == [1, 2]
 
 
@@ -155,7 +155,7 @@ async def test_a_missing_answer_fails_its_own_task_only(batches: BatchSender, se
 async def test_an_agent_that_is_not_there_fails_all(batches: BatchSender, server: FakeAgent) -> None:
     gone = "http://127.0.0.1:1/"
     results = await asyncio.gather(
-        *(batches.post(SOON, gone, call_of(name), HEADERS, PATIENCE) for name in "ab"), return_exceptions=True
+        *(batches.post(SOON, gone, call_of(name), HEADERS, TIMEOUT) for name in "ab"), return_exceptions=True
     )
     assert [result.code for result in results if isinstance(result, TransportError)] == [
         "agent_unreachable"
@@ -193,5 +193,5 @@ async def test_a_batch_that_no_caller_waits_for_is_cancelled(batches: BatchSende
     await server.has_got.wait()
     for caller in callers:
         caller.cancel()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         await server.was_left.wait()

@@ -64,7 +64,13 @@ def test_items_that_run_are_stopped_after_a_restart_too() -> None:
     play.fail("s[1]")
     stored = [msgspec.structs.replace(step) for step in play.state.steps.values()]
     play.state = msgspec.structs.replace(
-        play.state, for_each={}, ready=deque(), in_flight=0, retrying=0, dormant=0, unfinished=0
+        play.state,
+        for_each={},
+        ready=deque(),
+        in_flight=0,
+        retrying=0,
+        waiting_for_time_or_event=0,
+        unfinished=0,
     )
     restore(play.state, stored)
     play.pass_time(timedelta(seconds=2))

@@ -138,7 +138,7 @@ def decoded(adapter: ProtocolAdapter, body: bytes, status: int = 200) -> Outcome
         return failure_of(exc)
 
 
-def heard(adapter: ProtocolAdapter, events: list[bytes]) -> Outcome:
+def streamed_outcome(adapter: ProtocolAdapter, events: list[bytes]) -> Outcome:
     reading = adapter.read_stream(TASK)
     try:
         news = [reading.take(event) for event in events]
@@ -193,21 +193,24 @@ def test_any_answer_cut_anywhere_has_an_outcome(adapter: ProtocolAdapter, value:
 @unhurried
 @given(values=st.lists(RESULTS | VALUES, max_size=6))
 def test_any_events_have_an_outcome(adapter: ProtocolAdapter, values: list[Json]) -> None:
-    check(heard(adapter, [wrapped(adapter, value) for value in values]))
+    check(streamed_outcome(adapter, [wrapped(adapter, value) for value in values]))
 
 
 @both_bindings
 @unhurried
 @given(events=st.lists(st.binary(), max_size=3))
 def test_any_bytes_in_a_stream_have_an_outcome(adapter: ProtocolAdapter, events: list[bytes]) -> None:
-    check(heard(adapter, events))
+    check(streamed_outcome(adapter, events))
 
 
 @both_bindings
 @unhurried
 @given(value=RESULTS)
 def test_a_stream_of_one_result_ends_as_the_result_does(adapter: ProtocolAdapter, value: JsonObject) -> None:
-    answer, streamed = decoded(adapter, wrapped(adapter, value)), heard(adapter, [wrapped(adapter, value)])
+    answer, streamed = (
+        decoded(adapter, wrapped(adapter, value)),
+        streamed_outcome(adapter, [wrapped(adapter, value)]),
+    )
     if isinstance(answer, Interrupted):
         assert streamed == answer
     if isinstance(answer, Succeeded) and "task" in value:
@@ -224,7 +227,7 @@ def test_a_text_in_pieces_is_the_text_at_once(adapter: ProtocolAdapter, texts: l
     artifact: Json = {"artifactId": "a", "parts": [{"text": "".join(texts)}]}
     task: Json = {"id": "r", "contextId": "c", "status": status, "artifacts": [artifact]}
     at_once = decoded(adapter, wrapped(adapter, {"task": task}))
-    assert heard(adapter, [wrapped(adapter, event) for event in [*pieces, done]]) == at_once
+    assert streamed_outcome(adapter, [wrapped(adapter, event) for event in [*pieces, done]]) == at_once
 
 
 def piece(text: str, *, append: bool) -> Json:
@@ -295,7 +298,7 @@ def test_a_task_is_sent_again_with_the_same_ids(adapter: ProtocolAdapter) -> Non
 def test_a_message_that_names_no_context_is_in_the_one_that_it_answers(adapter: ProtocolAdapter) -> None:
     body = wrapped(adapter, {"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}]}})
     ours = message_in(adapter.encode(TASK))["contextId"]
-    for outcome in (decoded(adapter, body), heard(adapter, [body])):
+    for outcome in (decoded(adapter, body), streamed_outcome(adapter, [body])):
         assert isinstance(outcome, Succeeded)
         assert outcome.context_id == ours
 
@@ -305,7 +308,7 @@ def test_a_number_out_of_range_deep_in_a_large_question_loses_only_itself(adapte
     asked = b'{"parts":[{"text":"' + b"x" * WHOLE_CHECK_BYTES + b'"},{"data":{"n":1e999}}]}'
     task = b'{"task":{"id":"r","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":' + asked + b"}}}"
     body = wrapped(adapter, "RESULT").replace(b'"RESULT"', task)
-    for outcome in (decoded(adapter, body), heard(adapter, [body])):
+    for outcome in (decoded(adapter, body), streamed_outcome(adapter, [body])):
         assert isinstance(outcome, Interrupted)
         assert outcome.question.data is None
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 class FakeSource:
     """A source with what a test puts on it."""
 
-    trouble: str | None = None
+    failure: str | None = None
 
     def __init__(self, *messages: OutgoingMessage | BrokerRecord) -> None:
         self.records = [
@@ -48,10 +48,10 @@ class FakeSource:
     def settle(self, records: Sequence[BrokerRecord]) -> None:
         self.records = [each for each in self.records if each not in records]
 
-    def on_arrival(self, ring: Callable[[], None]) -> None: ...
+    def on_arrival(self, notify: Callable[[], None]) -> None: ...
 
 
-class RecordingTaker:
+class TaskRecorder:
     """Writes what it takes into the inbox, which refuses some of it as a database would."""
 
     def __init__(self, *refused: str) -> None:
@@ -119,20 +119,20 @@ def count(metrics: Metrics, line: str) -> bool:
 
 
 async def test_what_is_waiting_is_taken_and_settled(store: Store) -> None:
-    shelf, taker, metrics = FakeSource(sent(1), sent(2)), RecordingTaker(), Metrics()
-    deliveries = task_deliveries(shelf, taker.tasks, metrics)
+    source, recorder, metrics = FakeSource(sent(1), sent(2)), TaskRecorder(), Metrics()
+    deliveries = task_deliveries(source, recorder.tasks, metrics)
     assert deliveries.next_wake() == 0
     await turn(store, deliveries)
-    assert taker.taken == ids(1, 2)
-    assert shelf.records == []
+    assert recorder.taken == ids(1, 2)
+    assert source.records == []
     assert deliveries.next_wake() is None
     assert count(metrics, 'trunkline_records_consumed_total{topic="tasks"} 2.0')
 
 
 async def test_with_nothing_waiting_no_agent_is_called(store: Store) -> None:
-    taker = RecordingTaker()
-    await turn(store, task_deliveries(FakeSource(), taker.tasks, Metrics()))
-    assert taker.calls == 0
+    recorder = TaskRecorder()
+    await turn(store, task_deliveries(FakeSource(), recorder.tasks, Metrics()))
+    assert recorder.calls == 0
 
 
 async def test_a_stop_comes_after_the_task_that_it_stops(store: Store) -> None:
@@ -147,14 +147,14 @@ async def test_a_stop_comes_after_the_task_that_it_stops(store: Store) -> None:
 
 
 async def test_when_the_store_is_away_the_same_records_wait(store: Store) -> None:
-    shelf, taker = FakeSource(sent(1), NOISE), RecordingTaker()
-    deliveries = task_deliveries(shelf, taker.tasks, Metrics())
+    source, recorder = FakeSource(sent(1), NOISE), TaskRecorder()
+    deliveries = task_deliveries(source, recorder.tasks, Metrics())
     for _ in range(2):
         with pytest.raises(Unavailable):
             await turn(store, deliveries, UnavailableStore())
-        assert len(shelf.records) == 2
+        assert len(source.records) == 2
     await turn(store, deliveries)
-    assert shelf.records == []
+    assert source.records == []
     assert [letter.offset for letter in await letters(store)] == [1]
 
 
@@ -181,10 +181,10 @@ async def test_an_unreadable_record_goes_to_the_dead_letters_as_it_came(store: S
         value=b"\x00\xff",
         headers=(("odd", b"\xfe"), ("odd", b"")),
     )
-    shelf, taker, metrics = FakeSource(sent(1), bad, sent(2)), RecordingTaker(), Metrics()
-    await turn(store, task_deliveries(shelf, taker.tasks, metrics))
-    assert taker.taken == ids(1, 2)
-    assert shelf.records == []
+    source, recorder, metrics = FakeSource(sent(1), bad, sent(2)), TaskRecorder(), Metrics()
+    await turn(store, task_deliveries(source, recorder.tasks, metrics))
+    assert recorder.taken == ids(1, 2)
+    assert source.records == []
     (letter,) = await letters(store)
     assert (letter.topic, letter.partition, letter.offset) == ("tasks", 2, 9)
     assert (letter.key, letter.value, letter.headers) == (bad.key, bad.value, bad.headers)
@@ -194,24 +194,24 @@ async def test_an_unreadable_record_goes_to_the_dead_letters_as_it_came(store: S
 
 async def test_a_record_that_comes_twice_is_one_dead_letter(store: Store) -> None:
     for _ in range(2):
-        await turn(store, task_deliveries(FakeSource(NOISE), RecordingTaker().tasks, Metrics()))
+        await turn(store, task_deliveries(FakeSource(NOISE), TaskRecorder().tasks, Metrics()))
     assert len(await letters(store)) == 1
 
 
 async def test_the_record_that_the_store_refuses_is_found_and_becomes_a_dead_letter(store: Store) -> None:
-    shelf, taker, metrics = (
+    source, recorder, metrics = (
         FakeSource(*(sent(number) for number in range(1, 31))),
-        RecordingTaker(*ids(7, 8, 30)),
+        TaskRecorder(*ids(7, 8, 30)),
         Metrics(),
     )
-    deliveries = task_deliveries(shelf, taker.tasks, metrics)
+    deliveries = task_deliveries(source, recorder.tasks, metrics)
     with pytest.raises(ValueError, match="no column"):
         await turn(store, deliveries)
-    assert len(shelf.records) == 30
+    assert len(source.records) == 30
     await turn(store, deliveries)
-    assert shelf.records == []
+    assert source.records == []
     good = [number for number in range(1, 31) if number not in {7, 8, 30}]
-    assert sorted(taker.taken) == sorted(ids(*good))
+    assert sorted(recorder.taken) == sorted(ids(*good))
     found = await letters(store)
     assert [letter.offset for letter in found] == [6, 7, 29]
     assert {letter.value for letter in found} == {sent(number).value for number in (7, 8, 30)}
@@ -245,13 +245,13 @@ async def test_a_store_that_fails_while_a_bad_record_is_looked_for_makes_no_dead
         calls += 1
         raise (ValueError("on purpose") if calls < 3 else Unavailable("The database is away."))
 
-    shelf = FakeSource(sent(1), sent(2))
-    deliveries = task_deliveries(shelf, take, Metrics())
+    source = FakeSource(sent(1), sent(2))
+    deliveries = task_deliveries(source, take, Metrics())
     with pytest.raises(ValueError, match="on purpose"):
         await turn(store, deliveries)
     with pytest.raises(Unavailable):
         await turn(store, deliveries)
-    assert len(shelf.records) == 2
+    assert len(source.records) == 2
     assert await letters(store) == []
 
 
@@ -276,10 +276,10 @@ async def test_a_task_that_travels_by_its_name_is_the_one_that_was_sent(store: S
 
 
 async def test_a_name_whose_message_is_settled_is_dropped(store: Store) -> None:
-    shelf, taker = FakeSource(encode_task(long_task(1), "tasks")), RecordingTaker()
-    await turn(store, task_deliveries(shelf, taker.tasks, Metrics()))
-    assert taker.calls == 0
-    assert shelf.records == []
+    source, recorder = FakeSource(encode_task(long_task(1), "tasks")), TaskRecorder()
+    await turn(store, task_deliveries(source, recorder.tasks, Metrics()))
+    assert recorder.calls == 0
+    assert source.records == []
     assert await letters(store) == []
 
 

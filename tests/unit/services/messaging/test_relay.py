@@ -88,108 +88,108 @@ async def running(relay: Relay) -> AsyncGenerator[None]:
 
 
 async def test_what_is_sent_leaves_the_outbox(store: Store) -> None:
-    postman = FakeProducer()
+    producer = FakeProducer()
     await put(store, message(1), message(2))
-    await send_once(relay_of(store, postman))
-    assert postman.delivered == [message(1), message(2)]
+    await send_once(relay_of(store, producer))
+    assert producer.delivered == [message(1), message(2)]
     assert await left(store) == []
 
 
 async def test_a_large_outbox_is_emptied_in_one_go(store: Store) -> None:
-    postman = FakeProducer()
+    producer = FakeProducer()
     for number in range(0, 2_000, 100):
         await put(store, *(message(number + each) for each in range(100)))
-    await send_once(relay_of(store, postman))
-    assert len(postman.delivered) == 2_000
-    assert postman.rounds <= 5
+    await send_once(relay_of(store, producer))
+    assert len(producer.delivered) == 2_000
+    assert producer.rounds <= 5
 
 
 async def test_what_was_not_delivered_stays_and_the_rest_goes(store: Store) -> None:
-    postman = FakeProducer()
-    postman.refused = {"events"}
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.refused = {"events"}
+    relay = relay_of(store, producer)
     await put(store, message(1), message(2, "events"), message(3))
     await send_once(relay)
-    assert postman.delivered == [message(1), message(3)]
-    assert relay.trouble == "no topic events"
+    assert producer.delivered == [message(1), message(3)]
+    assert relay.failure == "no topic events"
     assert await left(store) == [message(2, "events")]
 
 
 async def test_a_topic_that_takes_nothing_is_left_alone_for_a_while(store: Store) -> None:
-    postman = FakeProducer()
-    postman.refused = {"events"}
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.refused = {"events"}
+    relay = relay_of(store, producer)
     await put(store, message(1, "events"))
     await send_once(relay)
     await send_once(relay)
-    assert postman.rounds == 1
+    assert producer.rounds == 1
     await put(store, message(2))
     await send_once(relay)
-    assert postman.delivered == [message(2)]
+    assert producer.delivered == [message(2)]
     assert await left(store) == [message(1, "events")]
 
 
 async def test_what_waits_for_a_missing_topic_does_not_hide_what_comes_after_it(store: Store) -> None:
-    postman = FakeProducer()
-    postman.refused = {"events"}
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.refused = {"events"}
+    relay = relay_of(store, producer)
     await put(store, *(message(number, "events") for number in range(600)))
     await put(store, *(message(number, "events") for number in range(600)))
     await send_once(relay)
     await put(store, message(7))
     await send_once(relay)
-    assert postman.delivered == [message(7)]
+    assert producer.delivered == [message(7)]
     assert len(await left(store)) == 1_200
 
 
 async def test_one_message_that_is_refused_does_not_hold_up_its_topic(store: Store) -> None:
-    postman = FakeProducer()
-    postman.too_long = b"1"
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.too_long = b"1"
+    relay = relay_of(store, producer)
     await put(store, message(1), message(2))
     await send_once(relay)
     await put(store, message(3))
     await send_once(relay)
-    assert postman.delivered == [message(2), message(3)]
-    assert relay.trouble is None
+    assert producer.delivered == [message(2), message(3)]
+    assert relay.failure is None
     assert await left(store) == [message(1)]
 
 
 async def test_a_missing_topic_that_was_made_gets_what_waited(store: Store) -> None:
-    postman = FakeProducer()
-    postman.refused = {"events"}
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.refused = {"events"}
+    relay = relay_of(store, producer)
     await put(store, message(1, "events"))
     async with running(relay):
-        await postman.came.wait()
-        postman.refused = set()
-        await postman.until(1)
-    assert relay.trouble is None
+        await producer.came.wait()
+        producer.refused = set()
+        await producer.until(1)
+    assert relay.failure is None
     assert await left(store) == []
 
 
 async def test_while_the_broker_is_away_nothing_leaves_and_it_goes_on_by_itself(store: Store) -> None:
-    postman = FakeProducer()
-    postman.away = True
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.away = True
+    relay = relay_of(store, producer)
     await put(store, message(1))
     async with running(relay):
-        while relay.trouble is None:
+        while relay.failure is None:
             await asyncio.sleep(0)
-        assert relay.trouble == "The post is on strike."
-        postman.away = False
-        await postman.until(1)
-    assert relay.trouble is None
+        assert relay.failure == "The post is on strike."
+        producer.away = False
+        await producer.until(1)
+    assert relay.failure is None
     assert await left(store) == []
 
 
 async def test_a_stop_does_not_wait_for_a_broker_that_is_away(store: Store) -> None:
-    postman = FakeProducer()
-    postman.away = True
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.away = True
+    relay = relay_of(store, producer)
     await put(store, message(1))
     async with running(relay):
-        await postman.came.wait()
+        await producer.came.wait()
     assert await left(store) == [message(1)]
 
 
@@ -206,14 +206,14 @@ async def test_a_stop_cuts_a_sending_that_takes_too_long_and_forgets_nothing(sto
 
 
 async def test_a_wake_up_sends_at_once_and_a_stop_sends_what_is_left(store: Store) -> None:
-    postman = FakeProducer()
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    relay = relay_of(store, producer)
     async with running(relay):
         await put(store, message(1))
         relay.wake()
-        await postman.until(1)
+        await producer.until(1)
         await put(store, message(2))
-    assert postman.delivered == [message(1), message(2)]
+    assert producer.delivered == [message(1), message(2)]
 
 
 async def test_a_relay_that_is_cancelled_while_it_sends_forgets_nothing(store: Store) -> None:
@@ -242,10 +242,10 @@ async def test_a_producer_with_a_bug_is_tried_again(store: Store) -> None:
                 raise ZeroDivisionError("on purpose")
             return await super().send(messages)
 
-    postman = Buggy()
+    producer = Buggy()
     await put(store, message(1))
-    async with running(relay_of(store, postman)):
-        await postman.until(1)
+    async with running(relay_of(store, producer)):
+        await producer.until(1)
     assert await left(store) == []
 
 
@@ -262,17 +262,17 @@ async def rows(store: Store) -> int:
 
 
 async def test_what_a_turn_has_put_is_sent_from_memory_and_deleted_with_the_next_turn(store: Store) -> None:
-    postman = FakeProducer()
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    relay = relay_of(store, producer)
     part = OutboxSender(relay)
     async with running(relay):
         await turn(store, part, message(1), message(2))
-        await postman.until(2)
+        await producer.until(2)
         # It stays until then.
         assert await rows(store) == 1
         await turn(store, part, message(3))
-        await postman.until(3)
-    assert postman.delivered == [message(1), message(2), message(3)]
+        await producer.until(3)
+    assert producer.delivered == [message(1), message(2), message(3)]
     assert await rows(store) == 0
     assert part.next_wake() is None
 
@@ -298,42 +298,42 @@ async def test_what_a_process_that_died_had_reserved_is_sent_by_another_relay(
 
 
 async def test_what_could_not_be_sent_from_memory_stays_in_the_outbox_and_the_rest_goes(store: Store) -> None:
-    postman = FakeProducer()
-    postman.refused = {"events"}
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.refused = {"events"}
+    relay = relay_of(store, producer)
     part = OutboxSender(relay)
     await turn(store, part, message(1), message(2, "events"))
     await send_once(relay)
-    assert postman.delivered == [message(1)]
-    assert relay.trouble == "no topic events"
+    assert producer.delivered == [message(1)]
+    assert relay.failure == "no topic events"
     assert await left(store) == [message(2, "events")]
 
 
 async def test_while_the_broker_is_away_nothing_of_a_turn_is_lost(store: Store, clock: FakeClock) -> None:
-    postman = FakeProducer()
-    postman.away = True
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    producer.away = True
+    relay = relay_of(store, producer)
     await turn(store, OutboxSender(relay), message(1))
     await send_once(relay)
-    assert relay.trouble == "The post is on strike."
+    assert relay.failure == "The post is on strike."
     clock.advance(RESERVED)
     assert await left(store) == [message(1)]
 
 
 async def test_a_turn_that_is_rolled_back_sends_nothing_and_forgets_nothing(store: Store) -> None:
-    postman = FakeProducer()
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    relay = relay_of(store, producer)
     part = OutboxSender(relay)
     async with running(relay):
         await turn(store, part, message(1))
-        await postman.until(1)
+        await producer.until(1)
         with suppress(ZeroDivisionError):
             async with store.transaction() as tx:
                 await tx.outbox.put([message(2)])
                 await part.work(tx)
                 raise ZeroDivisionError
         part.rolled_back()
-    assert postman.delivered == [message(1)]
+    assert producer.delivered == [message(1)]
     # What had arrived is deleted all the same, a moment later.
     assert await rows(store) == 0
 
@@ -350,7 +350,7 @@ async def test_a_part_of_two_loops_sends_nothing_that_is_not_committed(store: St
 
 
 async def test_a_turn_without_messages_wakes_no_relay(store: Store) -> None:
-    postman = FakeProducer()
-    relay = relay_of(store, postman)
+    producer = FakeProducer()
+    relay = relay_of(store, producer)
     await turn(store, OutboxSender(relay))
     assert relay.take_offered() == []

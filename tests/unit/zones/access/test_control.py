@@ -1,4 +1,4 @@
-"""Who gets through a zone's door: tokens that are right, and every way in which one can be wrong."""
+"""Access control of a zone: which tokens are accepted, and every way in which one can be wrong."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def store() -> Generator[ZoneStore]:
 
 
 @pytest.fixture
-def door(store: ZoneStore, clock: FakeClock) -> AccessControl:
+def access(store: ZoneStore, clock: FakeClock) -> AccessControl:
     return AccessControl("execution", read_policy(POLICY), store, clock)
 
 
@@ -104,13 +104,13 @@ def shown(token: str, certificate: tuple[str, ...] | None = None) -> PresentedCr
 
 
 def recognised(
-    door: AccessControl, shown: PresentedCredentials, body: bytes = BODY
+    access: AccessControl, shown: PresentedCredentials, body: bytes = BODY
 ) -> ZoneCaller | CallRefused:
     """Who has sent this body with what it has shown."""
-    visitor = door.authenticate(shown)
+    visitor = access.authenticate(shown)
     if isinstance(visitor, CallRefused):
         return visitor
-    return door.check_body(visitor, body) or visitor.caller
+    return access.check_body(visitor, body) or visitor.caller
 
 
 def reason_of(store: ZoneStore) -> str:
@@ -118,11 +118,11 @@ def reason_of(store: ZoneStore) -> str:
 
 
 def test_a_token_that_its_caller_has_signed_for_this_request_is_taken(
-    door: AccessControl, clock: FakeClock
+    access: AccessControl, clock: FakeClock
 ) -> None:
     signer = RequestSigner(key=PRIVATE, issuer="verification", audience="execution")
     token = signed_token(signer, BODY, clock.now(), "one")
-    assert recognised(door, shown(token)) == VERIFICATION
+    assert recognised(access, shown(token)) == VERIFICATION
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_a_token_that_its_caller_has_signed_for_this_request_is_taken(
     ids=["first", "its-new-name", "second", "with-an-id"],
 )
 def test_both_keys_are_taken_while_they_change(
-    door: AccessControl, clock: FakeClock, key: str, header: dict[str, object]
+    access: AccessControl, clock: FakeClock, key: str, header: dict[str, object]
 ) -> None:
-    assert recognised(door, shown(signed(claims(clock), key, **header))) == VERIFICATION
+    assert recognised(access, shown(signed(claims(clock), key, **header))) == VERIFICATION
 
 
 @pytest.mark.parametrize(
@@ -153,17 +153,19 @@ def test_both_keys_are_taken_while_they_change(
     ],
     ids=["list", "no-subject", "long", "not-before", "fast-clock", "slow-clock"],
 )
-def test_what_a_token_may_also_say(door: AccessControl, clock: FakeClock, changed: dict[str, object]) -> None:
+def test_what_a_token_may_also_say(
+    access: AccessControl, clock: FakeClock, changed: dict[str, object]
+) -> None:
     now = seconds(clock)
     said = {name: now + value if isinstance(value, int) else value for name, value in changed.items()}
-    assert recognised(door, shown(signed(claims(clock, **said)))) == VERIFICATION
+    assert recognised(access, shown(signed(claims(clock, **said)))) == VERIFICATION
 
 
 def test_a_token_for_any_body_is_refused_unless_the_policy_allows_its_caller_to_send_one(
-    door: AccessControl, store: ZoneStore, clock: FakeClock
+    access: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
     token = shown(signed(claims(clock, body=None)))
-    assert isinstance(recognised(door, token), CallRefused)
+    assert isinstance(recognised(access, token), CallRefused)
     assert reason_of(store) == "token_body"
     callers = POLICY["callers"]
     assert isinstance(callers, dict)
@@ -185,33 +187,35 @@ def test_a_token_is_good_once_also_after_a_restart(tmp_path: Path, clock: FakeCl
 
 
 def test_a_used_token_stays_used_for_as_long_as_clocks_may_differ(
-    door: AccessControl, store: ZoneStore, clock: FakeClock
+    access: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
     token = signed(claims(clock))
-    assert recognised(door, shown(token)) == VERIFICATION
+    assert recognised(access, shown(token)) == VERIFICATION
     for moved in (30, 30, 29):
         clock.advance(timedelta(seconds=moved))
         store.forget(clock.now(), clock.now())
-        assert isinstance(recognised(door, shown(token)), CallRefused)
+        assert isinstance(recognised(access, shown(token)), CallRefused)
         assert reason_of(store) == "token_used"
     clock.advance(timedelta(seconds=1))
-    recognised(door, shown(token))
+    recognised(access, shown(token))
     assert reason_of(store) == "token_expired"
 
 
-def test_two_callers_may_have_the_same_token_id(door: AccessControl, clock: FakeClock) -> None:
+def test_two_callers_may_have_the_same_token_id(access: AccessControl, clock: FakeClock) -> None:
     other = claims(clock, iss="other", sub="other")
-    assert recognised(door, shown(signed(claims(clock)))) == VERIFICATION
-    assert recognised(door, shown(signed(other, OTHER_PRIVATE))) == ZoneCaller(name="other", known_by="token")
+    assert recognised(access, shown(signed(claims(clock)))) == VERIFICATION
+    assert recognised(access, shown(signed(other, OTHER_PRIVATE))) == ZoneCaller(
+        name="other", known_by="token"
+    )
 
 
 def test_a_token_with_another_body_is_not_used_up(
-    door: AccessControl, store: ZoneStore, clock: FakeClock
+    access: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
     token = signed(claims(clock))
-    assert isinstance(recognised(door, shown(token), b"another"), CallRefused)
+    assert isinstance(recognised(access, shown(token), b"another"), CallRefused)
     assert reason_of(store) == "token_body"
-    assert recognised(door, shown(token)) == VERIFICATION
+    assert recognised(access, shown(token)) == VERIFICATION
 
 
 Attack = Callable[[FakeClock], str]
@@ -348,11 +352,11 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_token_that_is_wrong_is_refused_and_the_answer_does_not_say_why(
-    door: AccessControl, store: ZoneStore, clock: FakeClock, attack: str
+    access: AccessControl, store: ZoneStore, clock: FakeClock, attack: str
 ) -> None:
     make, reason = ATTACKS[attack]
     with capture_logs() as lines:
-        refused = recognised(door, shown(make(clock)))
+        refused = recognised(access, shown(make(clock)))
     assert isinstance(refused, CallRefused)
     assert (refused.status, refused.code) == (401, -32000)
     assert refused.message.startswith("Not authenticated.")
@@ -380,40 +384,40 @@ def test_a_token_that_is_wrong_is_refused_and_the_answer_does_not_say_why(
     ids=["basic", "bare", "empty", "letters", "twice", "listed", "spaces"],
 )
 def test_a_header_that_is_none_of_ours_is_refused(
-    door: AccessControl, store: ZoneStore, clock: FakeClock, headers: tuple[bytes, ...]
+    access: AccessControl, store: ZoneStore, clock: FakeClock, headers: tuple[bytes, ...]
 ) -> None:
     good = signed(claims(clock)).encode()
     found = PresentedCredentials(authorizations=tuple(header.replace(b"GOOD", good) for header in headers))
-    assert isinstance(recognised(door, found), CallRefused)
+    assert isinstance(recognised(access, found), CallRefused)
     assert reason_of(store) == "token_malformed"
 
 
 def test_a_bad_token_is_refused_although_anybody_may_call(store: ZoneStore, clock: FakeClock) -> None:
     policy = read_policy({"callers": {"anybody": {}, "verification": {"keys": [PUBLIC]}}})
-    door = AccessControl("execution", policy, store, clock)
-    assert recognised(door, PresentedCredentials()) == ANYBODY
-    assert isinstance(recognised(door, shown("secret")), CallRefused)
+    access = AccessControl("execution", policy, store, clock)
+    assert recognised(access, PresentedCredentials()) == ANYBODY
+    assert isinstance(recognised(access, shown("secret")), CallRefused)
 
 
-def test_a_caller_without_credentials_is_not_authenticated(door: AccessControl, store: ZoneStore) -> None:
-    refused = recognised(door, PresentedCredentials())
+def test_a_caller_without_credentials_is_not_authenticated(access: AccessControl, store: ZoneStore) -> None:
+    refused = recognised(access, PresentedCredentials())
     assert isinstance(refused, CallRefused)
     assert refused.status == 401
     assert reason_of(store) == "no_credentials"
 
 
 def test_an_open_zone_takes_anybody_and_reads_no_token(store: ZoneStore, clock: FakeClock) -> None:
-    door = AccessControl("execution", OPEN_POLICY, store, clock)
-    assert recognised(door, shown("of some gateway")) == ANYBODY
-    assert recognised(door, PresentedCredentials()) == ANYBODY
+    access = AccessControl("execution", OPEN_POLICY, store, clock)
+    assert recognised(access, shown("of some gateway")) == ANYBODY
+    assert recognised(access, PresentedCredentials()) == ANYBODY
 
 
 def test_behind_a_platform_a_call_that_shows_nothing_is_the_platforms(
     store: ZoneStore, clock: FakeClock
 ) -> None:
-    door = AccessControl("execution", read_policy({"callers": {"platform": {}}}), store, clock)
-    assert recognised(door, PresentedCredentials()) == PLATFORM
-    assert recognised(door, shown("of the platform's own")) == PLATFORM
+    access = AccessControl("execution", read_policy({"callers": {"platform": {}}}), store, clock)
+    assert recognised(access, PresentedCredentials()) == PLATFORM
+    assert recognised(access, shown("of the platform's own")) == PLATFORM
 
 
 @pytest.mark.parametrize(
@@ -432,9 +436,9 @@ def test_behind_a_platform_a_call_that_shows_nothing_is_the_platforms(
     ids=range(9),
 )
 def test_a_certificate_stands_for_the_caller_that_the_policy_has_for_its_name(
-    door: AccessControl, store: ZoneStore, certificate: tuple[str, ...], expected: str
+    access: AccessControl, store: ZoneStore, certificate: tuple[str, ...], expected: str
 ) -> None:
-    found = recognised(door, PresentedCredentials(certificate=certificate))
+    found = recognised(access, PresentedCredentials(certificate=certificate))
     if isinstance(found, ZoneCaller):
         assert found == ZoneCaller(name=expected, known_by="certificate")
     else:
@@ -442,32 +446,34 @@ def test_a_certificate_stands_for_the_caller_that_the_policy_has_for_its_name(
 
 
 def test_a_token_and_a_certificate_must_be_of_the_same_caller(
-    door: AccessControl, store: ZoneStore, clock: FakeClock
+    access: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
     token = signed(claims(clock))
-    assert isinstance(recognised(door, shown(token, certificate=("other.example",))), CallRefused)
+    assert isinstance(recognised(access, shown(token, certificate=("other.example",))), CallRefused)
     assert reason_of(store) == "certificate_of_another"
-    assert recognised(door, shown(token, certificate=("verification.example",))) == VERIFICATION
+    assert recognised(access, shown(token, certificate=("verification.example",))) == VERIFICATION
 
 
-def test_a_token_is_enough_if_the_certificate_names_no_caller(door: AccessControl, clock: FakeClock) -> None:
-    assert recognised(door, shown(signed(claims(clock)), certificate=("proxy.example",))) == VERIFICATION
+def test_a_token_is_enough_if_the_certificate_names_no_caller(
+    access: AccessControl, clock: FakeClock
+) -> None:
+    assert recognised(access, shown(signed(claims(clock)), certificate=("proxy.example",))) == VERIFICATION
 
 
 def test_without_a_list_of_callers_a_certificate_names_its_own(store: ZoneStore, clock: FakeClock) -> None:
-    door = AccessControl("execution", OPEN_POLICY, store, clock)
-    assert recognised(door, PresentedCredentials(certificate=("a.example", "b.example"))) == ZoneCaller(
+    access = AccessControl("execution", OPEN_POLICY, store, clock)
+    assert recognised(access, PresentedCredentials(certificate=("a.example", "b.example"))) == ZoneCaller(
         name="a.example", known_by="certificate"
     )
 
 
 def test_a_caller_over_its_rate_must_wait_and_another_need_not(store: ZoneStore, clock: FakeClock) -> None:
     policy = read_policy({**POLICY, "defaults": {"rate": {"per_second": 1, "burst": 2}}})
-    door = AccessControl("execution", policy, store, clock)
+    access = AccessControl("execution", policy, store, clock)
 
     def admitted(name: str) -> str | None:
         caller = ZoneCaller(name=name, known_by="token")
-        refused = door.authorize(caller, method="execute_task", params={}, size=1, correlation_id="c-1")
+        refused = access.authorize(caller, method="execute_task", params={}, size=1, correlation_id="c-1")
         return None if refused is None else refused.reason
 
     assert [admitted("verification") for _ in range(3)] == [None, None, "too_fast"]
@@ -486,24 +492,24 @@ def test_a_caller_over_its_rate_must_wait_and_another_need_not(store: ZoneStore,
 
 
 def test_a_flood_of_unknown_callers_hides_no_other_refusal_and_is_counted(
-    door: AccessControl, store: ZoneStore, clock: FakeClock
+    access: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
     with capture_logs() as lines:
         for _ in range(1_500):
-            assert isinstance(door.authenticate(PresentedCredentials()), CallRefused)
-        assert isinstance(door.authenticate(shown(signed(claims(clock, aud="billing")))), CallRefused)
+            assert isinstance(access.authenticate(PresentedCredentials()), CallRefused)
+        assert isinstance(access.authenticate(shown(signed(claims(clock, aud="billing")))), CallRefused)
     noted = [refusal.reason for refusal in store.refusals(5_000)]
     assert noted == ["token_audience"] + ["no_credentials"] * 1_000
     assert len(lines) == 1_001
     clock.advance(timedelta(seconds=1))
     with capture_logs() as later:
-        door.authenticate(PresentedCredentials())
+        access.authenticate(PresentedCredentials())
     assert [line["unnoted"] for line in later] == [500]
 
 
-def test_a_refused_call_leaves_a_note_without_its_params(door: AccessControl, store: ZoneStore) -> None:
+def test_a_refused_call_leaves_a_note_without_its_params(access: AccessControl, store: ZoneStore) -> None:
     with capture_logs() as lines:
-        refused = door.authorize(
+        refused = access.authorize(
             ANYBODY, method="execute_task", params={"bot_token": "xoxb-secret"}, size=1, correlation_id="c-1"
         )
     assert refused is not None
@@ -513,7 +519,7 @@ def test_a_refused_call_leaves_a_note_without_its_params(door: AccessControl, st
 
 
 def test_a_caller_is_known_before_its_body_is_read(
-    door: AccessControl, store: ZoneStore, clock: FakeClock
+    access: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
     old = claims(clock, iat=seconds(clock) - 90, exp=seconds(clock) - 30)
     for attack in (
@@ -522,29 +528,29 @@ def test_a_caller_is_known_before_its_body_is_read(
         signed(claims(clock, aud="billing")),
         signed(claims(clock), OTHER_PRIVATE),
     ):
-        assert isinstance(door.authenticate(shown(attack)), CallRefused)
-    visitor = door.authenticate(shown(signed(claims(clock))))
+        assert isinstance(access.authenticate(shown(attack)), CallRefused)
+    visitor = access.authenticate(shown(signed(claims(clock))))
     assert isinstance(visitor, AuthenticatedCaller)
     assert visitor.caller == VERIFICATION
 
 
 def test_a_body_that_says_to_be_too_large_is_not_read(store: ZoneStore, clock: FakeClock) -> None:
-    door = AccessControl("execution", read_policy({"defaults": {"max_bytes": 10}}), store, clock)
-    visitor = door.authenticate(PresentedCredentials(size=10))
+    access = AccessControl("execution", read_policy({"defaults": {"max_bytes": 10}}), store, clock)
+    visitor = access.authenticate(PresentedCredentials(size=10))
     assert isinstance(visitor, AuthenticatedCaller)
     assert visitor.max_bytes == 10
-    refused = door.authenticate(PresentedCredentials(size=11))
+    refused = access.authenticate(PresentedCredentials(size=11))
     assert isinstance(refused, CallRefused)
     assert (refused.status, reason_of(store)) == (413, "too_large")
 
 
 def test_a_token_that_runs_out_while_its_body_comes_is_refused(
-    door: AccessControl, store: ZoneStore, clock: FakeClock
+    access: AccessControl, store: ZoneStore, clock: FakeClock
 ) -> None:
-    visitor = door.authenticate(shown(signed(claims(clock))))
+    visitor = access.authenticate(shown(signed(claims(clock))))
     assert isinstance(visitor, AuthenticatedCaller)
     clock.advance(timedelta(seconds=90))
-    assert isinstance(door.check_body(visitor, BODY), CallRefused)
+    assert isinstance(access.check_body(visitor, BODY), CallRefused)
     assert reason_of(store) == "token_expired"
 
 
@@ -562,8 +568,8 @@ def test_whatever_a_token_says_it_is_refused_or_its_callers_own(data: st.DataObj
     odd = data.draw(st.dictionaries(st.sampled_from([*sorted(claims(clock)), "nbf", "x"]), JSON_VALUES))
     header = data.draw(st.dictionaries(st.sampled_from(["alg", "typ", "kid", "crit", "b64"]), JSON_VALUES))
     with zone_in_memory() as store:
-        door = AccessControl("execution", read_policy(POLICY), store, clock)
-        found = recognised(door, shown(signed({**claims(clock), **odd}, PRIVATE, **header)))
+        access = AccessControl("execution", read_policy(POLICY), store, clock)
+        found = recognised(access, shown(signed({**claims(clock), **odd}, PRIVATE, **header)))
         if isinstance(found, CallRefused):
             assert found.status == 401
             assert store.refusals(1)[0].caller in {"nobody", "verification"}
@@ -583,7 +589,7 @@ def _still_holds(odd: Mapping[str, object], clock: FakeClock) -> bool:
 @given(token=st.binary(max_size=400) | st.text(alphabet="eyJ.-_AQ=", max_size=400).map(str.encode))
 def test_any_bytes_in_the_place_of_a_token_are_refused(token: bytes) -> None:
     with zone_in_memory() as store:
-        door = AccessControl("execution", read_policy(POLICY), store, FakeClock())
+        access = AccessControl("execution", read_policy(POLICY), store, FakeClock())
         assert isinstance(
-            door.authenticate(PresentedCredentials(authorizations=[b"Bearer " + token])), CallRefused
+            access.authenticate(PresentedCredentials(authorizations=[b"Bearer " + token])), CallRefused
         )

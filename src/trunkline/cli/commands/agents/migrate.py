@@ -121,11 +121,11 @@ def status(agent: OneName = None, /, *, server: Server = HERE) -> int:
     """
     client = server.client()
     if agent is None:
-        moving = [entry for entry in client.migration_plan().items if entry["migration"] is not None]
+        migrating = [entry for entry in client.migration_plan().items if entry["migration"] is not None]
         if server.json:
-            print_json({"items": moving, "next_cursor": None})
+            print_json({"items": migrating, "next_cursor": None})
         else:
-            print_plan(moving)
+            print_plan(migrating)
         return Exit.OK
     found = client.migration(agent)
     comparisons = [

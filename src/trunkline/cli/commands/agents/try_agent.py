@@ -61,33 +61,33 @@ def try_(
     check_at_most("--timeout", timeout, MAX_TIMEOUT)
     if timeout is not None:
         message["timeout_ms"] = round(timeout.total_seconds() * 1000)
-    trial = server.client().try_agent(agent, message)
+    result = server.client().try_agent(agent, message)
     if server.json:
-        print_json(trial)
+        print_json(result)
     else:
-        _show(agent, trial, wire=wire)
-    return _EXITS.get(trial["outcome"], Exit.RUN_FAILED)
+        _show(agent, result, wire=wire)
+    return _EXITS.get(result["outcome"], Exit.RUN_FAILED)
 
 
-def _show(agent: str, trial: TestCallResult, *, wire: bool) -> None:
-    if wire and trial["exchanges"]:
-        print_exchanges(trial["exchanges"])
+def _show(agent: str, result: TestCallResult, *, wire: bool) -> None:
+    if wire and result["exchanges"]:
+        print_exchanges(result["exchanges"])
         print_text("")
-    if trial["output"] is not None:
-        print_value(trial["output"])
-    for words in _words(agent, trial, wire=wire):
+    if result["output"] is not None:
+        print_value(result["output"])
+    for words in _words(agent, result, wire=wire):
         for line in words.splitlines():
             note(harmless(line))
 
 
-def _words(agent: str, trial: TestCallResult, *, wire: bool) -> list[str]:
-    lines = [f"warning: {warning}" for warning in trial["warnings"]]
-    error, question = trial["error"], trial["question"]
+def _words(agent: str, result: TestCallResult, *, wire: bool) -> list[str]:
+    lines = [f"warning: {warning}" for warning in result["warnings"]]
+    error, question = result["error"], result["question"]
     if error is not None:
         lines += [f"{agent} failed with {error['code']}: {error['message']}", f"fix: {error['fix']}"]
-        if trial["exchanges"] and not wire:
+        if result["exchanges"] and not wire:
             lines.append(f"wire: trunkline agents try {shlex.quote(agent)} … --wire")
     if question is not None:
         lines.append(f"{agent} asks: {question['text']}")
-    spoken = "" if trial["protocol"] is None else f" over {trial['protocol']}"
-    return [*lines, f"Took {trial['duration_ms']:,.0f} ms{spoken}"]
+    protocol = "" if result["protocol"] is None else f" over {result['protocol']}"
+    return [*lines, f"Took {result['duration_ms']:,.0f} ms{protocol}"]

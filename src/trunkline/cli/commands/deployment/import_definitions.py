@@ -49,7 +49,7 @@ def import_definitions(files: Sequence[str], *, out: Path | None, server: Server
     if json:
         print_json(_answer(imported, done))
     else:
-        _tell(imported, done)
+        _print_remarks(imported, done)
     return Exit.INVALID if imported.lost else Exit.OK
 
 
@@ -191,7 +191,7 @@ def _answer(imported: ImportedDefinitions, done: dict[str, str]) -> JsonObject:
     }
 
 
-def _tell(imported: ImportedDefinitions, done: dict[str, str]) -> None:
+def _print_remarks(imported: ImportedDefinitions, done: dict[str, str]) -> None:
     for what, change in done.items():
         note(f"{what}: {change}")
     for remark in imported.remarks:

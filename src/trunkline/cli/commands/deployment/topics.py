@@ -72,15 +72,15 @@ def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) ->
         loaded = _settings(broker)
         found = asyncio.run(kafka_messaging.check_topics(loaded, pool))
     if json:
-        print_json({"items": [trouble._asdict() for trouble in found], "next_cursor": None})
+        print_json({"items": [finding._asdict() for finding in found], "next_cursor": None})
     elif found:
         rows = [
-            [trouble.topic or "", Cell(trouble.problem, "red"), trouble.why, trouble.fix] for trouble in found
+            [finding.topic or "", Cell(finding.problem, "red"), finding.why, finding.fix] for finding in found
         ]
         print_table(("TOPIC", "PROBLEM", "WHY", "FIX"), rows)
     else:
         note(f"Topics are ready: {', '.join(kafka_messaging.topic_names(loaded, pool))}.")
-    if any(trouble.problem == "unreachable" for trouble in found):
+    if any(finding.problem == "unreachable" for finding in found):
         return Exit.UNREACHABLE
     return Exit.INVALID if found else Exit.OK
 

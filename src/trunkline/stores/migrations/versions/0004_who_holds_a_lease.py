@@ -16,12 +16,12 @@ branch_labels = None
 depends_on = None
 
 
-_CHURNING = ("inbox", "outbox", "dispatches", "timers", "tasks")
+_FREQUENTLY_UPDATED = ("inbox", "outbox", "dispatches", "timers", "tasks")
 
 
 def upgrade() -> None:
     if op.get_context().dialect.name == "postgresql":
-        for table in _CHURNING:
+        for table in _FREQUENTLY_UPDATED:
             op.execute(
                 f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)"
             )
@@ -31,7 +31,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     if op.get_context().dialect.name == "postgresql":
-        for table in _CHURNING:
+        for table in _FREQUENTLY_UPDATED:
             op.execute(
                 f"ALTER TABLE {table} RESET (autovacuum_vacuum_scale_factor, autovacuum_vacuum_threshold)"
             )

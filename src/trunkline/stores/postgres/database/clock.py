@@ -50,10 +50,10 @@ class DatabaseClock:
 
 
 def _elapsed() -> float:
-    return time.clock_gettime(_STEADY)
+    return time.clock_gettime(_CLOCK)
 
 
 # Linux alone has one that also counts while the computer sleeps.
-_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 TransactionClock: TypeAlias = DatabaseClock | ProvidedClock

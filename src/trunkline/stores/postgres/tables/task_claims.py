@@ -331,19 +331,19 @@ class PostgresTaskClaims(PostgresWrites):
         self, owner: str, queues: dict[str, list[_AgentQueue]], room: int, allowances: CallAllowances | None
     ) -> list[ClaimedTask]:
         """Takes out of `queues` what has no more to give."""
-        firsts = {agent: waiting[0] for agent, waiting in queues.items()}
-        most = {agent: queue.most for agent, queue in firsts.items()}
+        first_queues = {agent: waiting[0] for agent, waiting in queues.items()}
+        most = {agent: queue.most for agent, queue in first_queues.items()}
         if allowances is not None:
             most = {agent: min(number, allowances.left(agent)) for agent, number in most.items()}
         shares = _shares(most, room)
         rows = [
-            (agent, (queue := firsts[agent]).pool, share, queue.slots, queue.reserve)
+            (agent, (queue := first_queues[agent]).pool, share, queue.slots, queue.reserve)
             for agent, share in shares.items()
         ]
         taken = await self._db.rows(_CLAIM_QUEUED, owner, self._now, *columns(rows, 5)) if rows else []
         claimed = [claim_of(row[1:]) for row in sorted(taken, key=lambda row: row[0])]
         counts = Counter(claim.task.agent for claim in claimed)
-        for agent, queue in firsts.items():
+        for agent, queue in first_queues.items():
             if allowances is not None:
                 allowances.take(agent, counts[agent])
             left = queue.number - counts[agent]
