@@ -44,4 +44,4 @@ async def test_the_start_logs_which_addresses_are_allowed_besides_public_ones(
             assert (private != "agent_address_forbidden") == is_private_allowed
             assert error_of(await system.run("metadata"))["code"] == "agent_address_forbidden"
     allowed = [line for line in lines if line["event"] == log_events.ADDRESSES_ALLOWED]
-    assert [line["beside_public_ones"] for line in allowed] == [said]
+    assert [(line["networks"], line["beside_public_ones"]) for line in allowed] == [(said, said)]

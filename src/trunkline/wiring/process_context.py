@@ -150,9 +150,12 @@ def _address_policy(settings: Settings, *, alone: bool) -> AddressPolicy:
     policy = AddressPolicy(listed, allow_loopback=alone, allow_private=alone and not listed)
     result = (*(("loopback",) if alone else ()), *(listed or (("private networks",) if alone else ())))
     if result:
+        allowed = ", ".join(result)
         log.info(
             log_events.ADDRESSES_ALLOWED,
-            beside_public_ones=", ".join(result),
+            networks=allowed,
+            # The name in earlier versions.
+            beside_public_ones=allowed,
             set_by="TRUNKLINE_ALLOWED_NETWORKS",
         )
     return policy

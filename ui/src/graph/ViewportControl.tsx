@@ -81,8 +81,7 @@ function nextOf(
   const isMoved =
     before.view === null || before.view.x !== now.x || before.view.y !== now.y || before.view.zoom !== now.zoom;
   if (before.layout === layout) return isMoved || isStill(before, now, pane, focus) ? null : begun(layout, pane, focus);
-  const isIn = (id: string | null): id is string =>
-    id !== null && before.layout.rects.has(id) && layout.rects.has(id);
+  const isIn = (id: string | null): id is string => id !== null && before.layout.rects.has(id) && layout.rects.has(id);
   if (isIn(opened)) return kept(before.layout, layout, opened, now, pane);
   if (!isMoved && (before.isWhole || whole(layout, pane) !== null)) return begun(layout, pane, focus);
   const isSeen = isIn(focus) && isVisible(before.layout, before.layout.rects.get(focus)!, now, pane);
