@@ -38,6 +38,7 @@ TIMED = {"retry", "cutting"}
 # Those that wait for a time, and call nobody meanwhile.
 SLEEPING = {"sleeping"}
 AWAITING = {"awaiting"}
+ASKING_PEOPLE = {"approved"}
 FAILING = {"retry"}
 STREAMED = {"streamed"}
 STOPPED = {"cancel_call", "cancel_remote"}
@@ -68,9 +69,10 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
     )
     for kind in MORE_KINDS:
         points = ("commit.before", "commit.after", "runs.write_transitions")
-        yield from ((kind, point) for point in points if kind.name in SLEEPING | AWAITING)
+        yield from ((kind, point) for point in points if kind.name in SLEEPING | AWAITING | ASKING_PEOPLE)
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in SLEEPING)
         yield from ((kind, point) for point in EVENT_POINTS if kind.name in AWAITING)
+        yield from ((kind, point) for point in ("input_queue.put",) if kind.name in ASKING_PEOPLE)
     for kind in KINDS:
         inside = IN_TRANSACTION if kind.name in IN_DETAIL else ("runs.write_transitions",)
         yield from ((kind, point) for point in (*EDGE_POINTS, *AGENT_POINTS, *inside))

@@ -79,6 +79,12 @@ async def _reply(watched: WatchedRun, event: RunEvent) -> None:
         await watched.client.send_command(f"/runs/{watched.run_id}/steps/ask/reply", {"text": "the blue one"})
 
 
+async def _answer_task(watched: WatchedRun, event: RunEvent) -> None:
+    if event.type == "RunWaiting":
+        body: Json = {"answer": "approve", "data": {"text": "by a person"}}
+        await watched.client.send_command(f"/runs/{watched.run_id}/steps/ok/reply", body)
+
+
 async def _resolve(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "RunWaiting":
         body: Json = {"outcome": "succeeded", "output": {"text": RESOLVED}}
@@ -239,6 +245,18 @@ _AWAITING = """
   paid: {wait_for: {event: paid, key: "${ input.key }"}, needs: [go]}
   after: {agent: rpc, input: {text: "${ steps.before.output.text } ${ steps.paid.output.data }"}}
 """
+_APPROVED = """
+  before: {agent: plain, input: {text: "${ input.key }"}}
+  ok:
+    needs: [before]
+    ask:
+      title: Approve it
+      options: [approve, reject]
+      form: {type: object, required: [text], properties: {text: {type: string}}}
+      escalate: [{after: 5m, to: [boss]}]
+      timeout: 10m
+  after: {agent: rpc, input: {text: "${ steps.before.output.text } ${ steps.ok.output.data.text }"}}
+"""
 _RACE = """
   quick: {agent: plain, input: {text: "${ input.key }"}}
   hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
@@ -396,6 +414,13 @@ MORE_KINDS = (
         output="steps.after.output.text",
         react=_send_events,
         ends=_completed("rpc(plain(KEY) paid)"),
+    ),
+    WorkflowKind(
+        name="approved",
+        steps=_APPROVED,
+        output="steps.after.output.text",
+        react=_answer_task,
+        ends=_completed("rpc(plain(KEY) by a person)"),
     ),
     WorkflowKind(
         name="hurried",

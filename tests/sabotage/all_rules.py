@@ -23,6 +23,7 @@ from tests.sabotage.rules_by_area.calls.remote_tasks import REMOTE_TASKS
 from tests.sabotage.rules_by_area.runs.actions import ACTIONS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
+from tests.sabotage.rules_by_area.runs.human_tasks import HUMAN_TASKS
 from tests.sabotage.rules_by_area.runs.published_tasks import PUBLISHED_TASKS
 from tests.sabotage.rules_by_area.runs.received_events import RECEIVED_EVENTS
 from tests.sabotage.rules_by_area.runs.transitions import TRANSITIONS
@@ -46,6 +47,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Published tasks": PUBLISHED_TASKS,
         "Triggers": TRIGGERS,
         "Actions": ACTIONS,
+        "Human tasks": HUMAN_TASKS,
         "Received events": RECEIVED_EVENTS,
         "Claims and results": CLAIMS,
         "Agent limits": AGENT_LIMITS,

@@ -248,3 +248,85 @@ def test_runs_of_one_workflow_that_ask_the_same_are_distinguished(page: Page, wa
     waiting.client.act(second, "cancel")
     expect(page.get_by_test_id("inbox-gone")).not_to_contain_text("was not sent")
     waiting.client.act(first, "cancel")
+
+
+TASK: JsonObject = {
+    "title": "Refund Ada",
+    "text": "She returned the bicycle.",
+    "options": ["approve", "reject"],
+    "form": {
+        "type": "object",
+        "required": ["amount"],
+        "properties": {
+            "amount": {"type": "number", "title": "Amount", "description": "In EUR", "maximum": 100},
+            "day": {"type": "string", "format": "date", "title": "Day"},
+            "method": {"enum": ["card", "cash"], "title": "Method"},
+            "address": {"type": "object", "title": "Address", "properties": {"city": {"type": "string"}}},
+            "items": {"type": "array", "title": "Items", "items": {"type": "string"}},
+        },
+    },
+    "assignees": ["support"],
+    "due": "1d",
+}
+
+
+def start_task(waiting: WaitingSystem, name: str, **fields: Json) -> str:
+    task: JsonObject = {key: value for key, value in {**TASK, **fields}.items() if value is not None}
+    waiting.client.save_workflow(_yaml({"name": f"{name}-flow", "steps": {"only": {"ask": task}}}))
+    return waiting.execute(name, {})
+
+
+def test_a_task_is_answered_by_its_form(page: Page, waiting: WaitingSystem) -> None:
+    run = start_task(waiting, "refund")
+    page.goto("/inbox?kind=person")
+    expect(page.get_by_test_id("inbox-item")).to_contain_text("Refund Ada")
+    expect(page.get_by_role("heading", name="Refund Ada")).to_be_visible()
+    expect(page.get_by_test_id("question")).to_have_text("She returned the bicycle.")
+    expect(page.get_by_test_id("task-assignees")).to_have_text("For support")
+    expect(page.get_by_test_id("send-answer")).to_be_disabled()
+    page.get_by_label("approve").check()
+    page.get_by_test_id("send-answer").click()
+    expect(page.get_by_label("Amount")).to_have_accessible_description(re.compile("This field is required."))
+    page.get_by_label("Amount").fill("500")
+    page.get_by_label("Day").fill("2026-03-01")
+    page.get_by_label("city").fill("Rome")
+    page.get_by_test_id("add-data.items").click()
+    page.get_by_role("textbox", name="Items 1").fill("bicycle")
+    page.get_by_test_id("task-comment").fill("Fine.")
+    page.get_by_test_id("send-answer").click()
+    # The server knows the maximum.
+    expect(page.get_by_label("Amount")).to_have_accessible_description(re.compile("100"))
+    page.get_by_label("Amount").fill("50")
+    check_appearance(page, "inbox-task")
+    page.get_by_test_id("send-answer").click()
+    expect(page.get_by_test_id("toast")).to_contain_text("Answer sent")
+    assert waiting.end(run) == "COMPLETED"
+    output = waiting.client.run(run)["output"]
+    assert isinstance(output, dict)
+    assert {name: output[name] for name in ("answer", "data", "comment")} == {
+        "answer": "approve",
+        "data": {"amount": 50, "day": "2026-03-01", "address": {"city": "Rome"}, "items": ["bicycle"]},
+        "comment": "Fine.",
+    }
+
+
+def test_who_answers_a_task_later_sees_that_it_was_answered(page: Page, waiting: WaitingSystem) -> None:
+    run = start_task(waiting, "twice", form=None, options=["yes", "no"])
+    item = waiting.client.waiting_step(run, "only")["id"]
+    page.goto(f"/inbox?item={item}")
+    page.get_by_label("yes").check()
+    page.route("**/api/v1/inbox/**", lambda _: None)
+    waiting.client.reply(run, "only", {"answer": "no"})
+    page.get_by_test_id("send-answer").click()
+    expect(page.get_by_test_id("problem")).to_contain_text("was answered with 'no'")
+    page.unroute_all(behavior="ignoreErrors")
+
+
+def test_the_page_of_a_run_asks_for_the_answer(page: Page, waiting: WaitingSystem) -> None:
+    run = start_task(waiting, "paged")
+    page.goto(f"/runs/{run}?step=only")
+    expect(page.get_by_test_id("waiting-for")).to_contain_text(
+        "Waiting for a person: She returned the bicycle."
+    )
+    check_appearance(page, "run-task")
+    waiting.client.act(run, "cancel")

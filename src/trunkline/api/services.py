@@ -22,6 +22,7 @@ from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
 from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import SystemMonitor
+from trunkline.services.people.answers import HumanTaskAnswers
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
@@ -101,6 +102,7 @@ class Services(Probes):
     # None: files are never stored separately from the outputs.
     blobs: BlobStore | None
     inbox: Inbox
+    human_task_answers: HumanTaskAnswers
     events: Events
     push_notifications: PushNotifications
     checks: Checks

@@ -43,11 +43,13 @@ from trunkline.machine.inputs import (
     ChildEnded,
     ChildRefused,
     DeadlinePassed,
+    EscalationDue,
     EventArrived,
     EventsRead,
     Input,
     OutcomeResolved,
     PauseRequested,
+    PersonAnswered,
     ReplyGiven,
     ReplyOverdue,
     ResultArrived,
@@ -59,7 +61,7 @@ from trunkline.machine.inputs import (
     WaitDue,
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
-from trunkline.machine.steps import agent, child, failure, for_each, join, kinds, timers, wait_for
+from trunkline.machine.steps import agent, ask, child, failure, for_each, join, kinds, timers, wait_for
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
 from trunkline.workflow import CompiledStep, ExpressionError, format_duration, step_of_item
@@ -185,6 +187,10 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
             plan, step = _step(turn, name)
             if step.has_open_question and (step.attempts, step.replies) == (attempt, replies):
                 agent.fail_unanswered(turn, plan, step)
+        case PersonAnswered(name):
+            ask.apply_answer(turn, _step(turn, name)[1], item)
+        case EscalationDue(name):
+            ask.escalate(turn, _step(turn, name)[1], item)
         case OutcomeResolved():
             _resolve(turn, item)
         case _:

@@ -10,7 +10,7 @@ import msgspec
 
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.machine.state import WaitingFor
+from trunkline.machine.state import HumanTask, WaitingFor
 from trunkline.messages import Progress, StepError
 from trunkline.workflow import StepKind
 
@@ -160,6 +160,23 @@ class StepEventTaken(StepEventBase, frozen=True):
     event: Payload
 
 
+class StepAnswered(StepEventBase, frozen=True):
+    """A person has answered the step's human task."""
+
+    attempt: int
+    by: str | None
+    answer: str | None
+    # All of it, as the step's output has it.
+    reply: Payload
+
+
+class StepEscalated(StepEventBase, frozen=True):
+    """Nobody has answered for so long that the step's human task has more assignees now."""
+
+    attempt: int
+    to: tuple[str, ...]
+
+
 class StepReplied(StepEventBase, frozen=True):
     reply: Payload
 
@@ -239,6 +256,8 @@ AnyStepEvent = (
     | StepSkipped
     | StepWaiting
     | StepEventTaken
+    | StepAnswered
+    | StepEscalated
     | StepReplied
     | StepOutcomeUnknown
     | StepOutcomeResolved
@@ -264,12 +283,28 @@ def waited_events(waiting: WaitingFor) -> dict[str, object]:
     return shown if waiting.key is None else {**shown, "key": waiting.key}
 
 
+def shown_human_task(task: HumanTask) -> dict[str, object]:
+    """What a step has given to people, in the words of the workflow language."""
+    shown: dict[str, object] = {
+        "title": task.title,
+        "options": task.options,
+        "assignees": task.assignees,
+        "due": None if task.due is None else rfc3339(task.due),
+        "required": task.required,
+        "exclude_starter": task.exclude_starter,
+        "answers": task.answers,
+    }
+    return shown
+
+
 def _shown_wait(waiting: WaitingFor) -> dict[str, object]:
     shown: dict[str, object] = {"kind": waiting.kind, "text": waiting.text}
     if waiting.until is not None:
         shown["until"] = rfc3339(waiting.until)
     if waiting.kind == "event":
         shown |= waited_events(waiting)
+    if waiting.human_task is not None:
+        shown |= {name: value for name, value in shown_human_task(waiting.human_task).items() if value}
     if waiting.data is not None:
         shown["data"] = Payload(encode(waiting.data))
     return shown

@@ -27,10 +27,12 @@ from trunkline.machine.events import (
     RunResumed,
     RunStarted,
     RunWaiting,
+    StepAnswered,
     StepBegan,
     StepCancelled,
     StepChildStarted,
     StepCompleted,
+    StepEscalated,
     StepEventBase,
     StepEventTaken,
     StepFailed,
@@ -376,6 +378,10 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             assert waiting is not None, "only a step that waits takes an event"  # noqa: S101 - an invariant
             received = waiting.data if isinstance(waiting.data, list) else []
             step.waiting_for = msgspec.structs.replace(waiting, data=[*received, decode(payload.text)])
+        case StepAnswered(_, _, _, _, payload):
+            step.change_human_task(lambda task: task.with_answer(decode(payload.text)))
+        case StepEscalated(_, _, to):
+            step.change_human_task(lambda task: task.with_assignees(to))
         case StepReplied(_, reply):
             step.reply = reply.text
             _set_status(state, step, "PENDING")

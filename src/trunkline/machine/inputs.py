@@ -152,6 +152,45 @@ class ReplyOverdue(msgspec.Struct, frozen=True, tag="reply_overdue"):
     replies: int
 
 
+class PersonAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's answer to a human task."""
+
+    at: Instant
+    # The name of an API key, or who a link was made for; None: it is not known.
+    by: str | None = None
+    # One of the options, if the task has some.
+    answer: str | None = None
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    comment: str | None = None
+
+    def shown(self) -> JsonObject:
+        """As the output of a step has it."""
+        return {
+            "answer": self.answer,
+            "data": decode(bytes(self.data)),
+            "by": self.by,
+            "at": rfc3339(self.at),
+            "comment": self.comment,
+        }
+
+
+class PersonAnswered(msgspec.Struct, frozen=True, tag="person_answered"):
+    """A person has answered the human task of this attempt."""
+
+    step: str
+    attempt: int
+    answer: PersonAnswer
+
+
+class EscalationDue(msgspec.Struct, frozen=True, tag="escalation_due"):
+    """The human task of this attempt has not been answered for so long that more people get it."""
+
+    step: str
+    attempt: int
+    # How many escalations there were before.
+    number: int
+
+
 class OutcomeResolved(msgspec.Struct, frozen=True, tag="outcome_resolved"):
     step: str
     outcome: ResolvedOutcome
@@ -176,6 +215,8 @@ Input = (
     | ResumeRequested
     | ReplyGiven
     | ReplyOverdue
+    | PersonAnswered
+    | EscalationDue
     | OutcomeResolved
 )
 

@@ -8,7 +8,7 @@ was read at; the commit compares, and a holder that lost drops what it has.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, assert_never
 
 import msgspec
@@ -34,9 +34,48 @@ FINAL_RUN_STATUSES = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 FINAL_STEP_STATUSES = frozenset({"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"})
 
 
-WaitingKind = Literal["input", "auth", "retry", "remote", "outcome", "time", "event"]
+WaitingKind = Literal["input", "auth", "retry", "remote", "outcome", "time", "event", "person"]
 # What the world brings by itself: a run that waits for nothing else goes on without a person.
 _TIME_OR_EVENT = frozenset({"time", "event"})
+
+
+class HumanTask(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What a step gives to people (`ask`), without the text and the time until which the step waits."""
+
+    title: str
+    # What can be answered; empty: any text.
+    options: tuple[str, ...] = ()
+    # People and groups.
+    assignees: tuple[str, ...] = ()
+    # Afterwards, it is overdue.
+    due: Instant | None = None
+    required: int = 1
+    exclude_starter: bool = False
+    # When which assignees are added, in order; and how many of these times have passed.
+    escalations: tuple[tuple[Instant, tuple[str, ...]], ...] = ()
+    escalated: int = 0
+    # Those that there are, while it requires more; as the step's output has them.
+    answers: tuple[Json, ...] = ()
+
+    @property
+    def next_escalation(self) -> tuple[Instant, tuple[str, ...]] | None:
+        return self.escalations[self.escalated] if self.escalated < len(self.escalations) else None
+
+    @property
+    def answered_by(self) -> tuple[Json, ...]:
+        return tuple(answer.get("by") for answer in self.answers if isinstance(answer, dict))
+
+    def with_answer(self, answer: Json) -> HumanTask:
+        return msgspec.structs.replace(self, answers=(*self.answers, answer))
+
+    def with_assignees(self, added: tuple[str, ...]) -> HumanTask:
+        """After the next escalation."""
+        assignees = tuple(dict.fromkeys((*self.assignees, *added)))
+        return msgspec.structs.replace(self, assignees=assignees, escalated=self.escalated + 1)
+
+    def is_decided_by(self, answer: str | None, count: int) -> bool:
+        """Whether nobody else needs to answer, after this answer and with so many of them."""
+        return count >= self.required or bool(self.options and answer != self.options[0])
 
 
 class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -53,6 +92,7 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
     events: tuple[str, ...] = ()
     signal: bool = False
     key: str | None = None
+    human_task: HumanTask | None = None
 
     @property
     def is_question(self) -> bool:
@@ -65,7 +105,7 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def is_for_a_person(self) -> bool:
-        return self.is_question or self.kind == "outcome"
+        return self.is_question or self.kind in {"outcome", "person"}
 
 
 class StepState(msgspec.Struct, kw_only=True):
@@ -108,6 +148,12 @@ class StepState(msgspec.Struct, kw_only=True):
     @property
     def is_final(self) -> bool:
         return self.status in FINAL_STEP_STATUSES
+
+    def change_human_task(self, change: Callable[[HumanTask], HumanTask]) -> None:
+        waiting = self.waiting_for
+        assert waiting is not None, "only a step that waits has a human task"  # noqa: S101 - an invariant
+        assert waiting.human_task is not None, "only a step that asks people has one"  # noqa: S101 - as above
+        self.waiting_for = msgspec.structs.replace(waiting, human_task=change(waiting.human_task))
 
     @property
     def waits_for_events(self) -> bool:

@@ -215,6 +215,11 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
         advice="Send the event earlier, raise the step's timeout, or let the step continue without it "
         "(on_timeout: continue).",
     ),
+    "ask_timeout": ErrorCodeInfo(
+        *_ANSWERED,
+        advice="Answer earlier (trunkline inbox list), raise the step's timeout, or let the step continue without an "
+        "answer (on_timeout: continue).",
+    ),
     "internal_error": ErrorCodeInfo(
         *_NOT_SENT, advice="This is a bug in Trunkline. Report it with the server's log."
     ),

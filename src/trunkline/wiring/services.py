@@ -17,6 +17,7 @@ from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
 from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import Deployment, SystemMonitor
+from trunkline.services.people.answers import HumanTaskAnswers
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.queries import RunQueries
@@ -120,6 +121,7 @@ def api_services(
         ),
         blobs=context.blobs,
         inbox=Inbox(context.store, context.workflows),
+        human_task_answers=HumanTaskAnswers(run_queries, context.workflows, intake, context.clock),
         events=Events(context.store, run_queries, event_intake),
         push_notifications=context.push_notifications,
         traces=context.traces,

@@ -8,7 +8,7 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 from __future__ import annotations
 
 from trunkline.durations import format_duration, parse_duration
-from trunkline.workflow.actions.definitions import Sleep, SleepUntil, StepKind, WaitFor
+from trunkline.workflow.actions.definitions import Ask, Escalation, Sleep, SleepUntil, StepKind, WaitFor
 from trunkline.workflow.compile import (
     CompiledForEach,
     CompiledStep,
@@ -46,11 +46,13 @@ __all__ = [
     "SECRET_KEY",
     "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",
+    "Ask",
     "CompiledForEach",
     "CompiledJoin",
     "CompiledStep",
     "CompiledWorkflow",
     "Condition",
+    "Escalation",
     "ExpressionError",
     "ForEach",
     "Goto",

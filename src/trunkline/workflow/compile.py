@@ -27,7 +27,7 @@ from trunkline.workflow.expressions import (
     Template,
     TemplateCompiler,
 )
-from trunkline.workflow.input_schema import InputSchema, compile_input_schema
+from trunkline.workflow.input_schema import InputSchema, compile_form, compile_input_schema
 from trunkline.workflow.secret_references import secret_references
 from trunkline.workflow.step_graph.joins import CompiledJoin, compile_joins, steps_inside_joins
 from trunkline.workflow.step_graph.links import StepLinks, link_steps
@@ -65,6 +65,8 @@ class CompiledStep:
     when: Condition | None
     # Of a step that waits for events: whether one of them is meant.
     match: Condition | None
+    # Of a step that asks people: checks the data of their answers.
+    form: InputSchema | None
     # Of a step with an action: what it says of it.
     input: Template
     # The steps whose failure leads here (`on_error: {goto: …}`).
@@ -148,7 +150,7 @@ class CompiledWorkflow:
 def compile_definition(definition: WorkflowDefinition, report: ValidationReport) -> CompiledWorkflow:
     """The workflow of a definition; it is usable when nothing was reported as an error."""
     compiler = TemplateCompiler(CelCompiler(definition.steps), report)
-    parts = {name: _parts(step, compiler) for name, step in definition.steps.items()}
+    parts = {name: _parts(step, compiler, report) for name, step in definition.steps.items()}
     links = link_steps(definition, {name: part.sites for name, part in parts.items()}, report)
     joins = compile_joins(definition, links, report)
     inside_joins = frozenset[str]() if report.errors else steps_inside_joins(links, joins)
@@ -178,12 +180,15 @@ class _CompiledExpressions(NamedTuple):
 
     when: Condition | None
     match: Condition | None
+    form: InputSchema | None
     input: Template
     loop: CompiledForEach | None
     sites: ReadSites
 
 
-def _parts(step: StepDefinition, compiler: TemplateCompiler) -> _CompiledExpressions:
+def _parts(
+    step: StepDefinition, compiler: TemplateCompiler, report: ValidationReport
+) -> _CompiledExpressions:
     path: Path = ("steps", step.name)
     items, sites = None, {}
     if step.for_each is not None:
@@ -205,12 +210,13 @@ def _parts(step: StepDefinition, compiler: TemplateCompiler) -> _CompiledExpress
     if step.wait_for is not None and step.wait_for.match is not None:
         match, read = compiler.for_event().condition(step.wait_for.match, (*path, "wait_for", "match"))
         sites = {**read, **sites}
+    form = None if step.ask is None else compile_form(step.ask.form, (*path, "ask", "form"), report)
     loop = None
     if step.for_each is not None and items is not None:
         loop = CompiledForEach(
             items, step.for_each, when is not None and not when.reads.isdisjoint(FOR_EACH_VARIABLES)
         )
-    return _CompiledExpressions(when, match, template, loop, sites)
+    return _CompiledExpressions(when, match, form, template, loop, sites)
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:
@@ -239,6 +245,7 @@ def _step(
         for_each=parts.loop,
         when=parts.when,
         match=parts.match,
+        form=parts.form,
         input=parts.input,
         catches=tuple(links.catches),
         secrets=_secrets(definition),

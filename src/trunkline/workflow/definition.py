@@ -17,7 +17,7 @@ from trunkline.durations import format_duration, parse_duration
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import PublishOptions, publish_options_to_json, read_publish_options
 from trunkline.retry_policy import RetryPolicy
-from trunkline.workflow.actions.definitions import Sleep, StepKind, WaitFor
+from trunkline.workflow.actions.definitions import Ask, Sleep, StepKind, WaitFor
 
 Delivery = Literal["at_least_once", "at_most_once"]
 Context = Literal["run", "step", "none", "caller"]
@@ -91,6 +91,7 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     set: dict[str, Json] | None = None
     sleep: Sleep | None = None
     wait_for: WaitFor | None = None
+    ask: Ask | None = None
     # As written; what the expressions read comes on top of it (`step_graph`).
     needs: tuple[str, ...] = ()
     join: Join = ALL
@@ -119,6 +120,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
             return "set"
         if self.sleep is not None:
             return "sleep"
+        if self.ask is not None:
+            return "ask"
         return "agent" if self.wait_for is None else "wait_for"
 
     @property
@@ -133,6 +136,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
                 return to_builtins(self.sleep)
             case "wait_for":
                 return None if self.wait_for is None else self.wait_for.template
+            case "ask":
+                return None if self.ask is None else self.ask.template
 
 
 class WorkflowDefinition(Struct, frozen=True, kw_only=True):
@@ -179,6 +184,7 @@ class _StepForm(Struct, omit_defaults=True):
     set: dict[str, Json] | None = None
     sleep: Sleep | None = None
     wait_for: WaitFor | None = None
+    ask: Ask | None = None
     needs: tuple[str, ...] = ()
     join: JoinPolicy | Join = "all"
     for_each: ForEach | None = None
@@ -257,6 +263,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             set=step.set,
             sleep=step.sleep,
             wait_for=step.wait_for,
+            ask=step.ask,
             needs=step.needs,
             join=step.join.policy if step.join == Join(step.join.policy) else step.join,
             for_each=step.for_each,
@@ -305,6 +312,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         set=form.set,
         sleep=form.sleep,
         wait_for=form.wait_for,
+        ask=form.ask,
         needs=form.needs,
         join=form.join if isinstance(form.join, Join) else Join(form.join),
         for_each=form.for_each,

@@ -1,4 +1,4 @@
-"""The JSON Schema that a workflow has for its input."""
+"""The JSON Schemas that a workflow has for its input, and for the answers of people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.workflow.bounded_schema import BoundedSchema, SchemaError, SchemaTooComplex, ValueTooComplex
-from trunkline.workflow.document.locations import path_text
+from trunkline.workflow.document.locations import Path, path_text
 from trunkline.workflow.validation_report import MAX_FINDINGS, ValidationReport
 
 _LONGEST_MESSAGE = 300
@@ -17,31 +17,38 @@ _LONGEST_MESSAGE = 300
 class InputSchema:
     """Checks run inputs; `too_complex` says why it refuses all of them, for a schema that has no bounded cost."""
 
-    def __init__(self, schema: JsonObject) -> None:
-        """Raises `ValueError` if it is not a valid JSON Schema."""
+    def __init__(self, schema: JsonObject, subject: str = "input") -> None:
+        """
+        Raises `ValueError` if it is not a valid JSON Schema.
+
+        `subject`: what the values are called in findings.
+        """
+        self._subject = subject
         self.too_complex: str | None = None
         self._schema: BoundedSchema | None = None
         try:
             self._schema = BoundedSchema(schema)
         except SchemaTooComplex as exc:
-            self.too_complex = f"the input schema is too complex: {exc}"
+            self.too_complex = f"the {subject} schema is too complex: {exc}"
 
     def check(self, value: Json) -> list[Finding]:
         """What is wrong with an input; empty when it is right."""
         if self._schema is None:
-            return [Finding(path="input", message=self.too_complex or "")]
+            return [Finding(path=self._subject, message=self.too_complex or "")]
         try:
             if self._schema.is_valid(value):
                 return []
         except ValueTooComplex as exc:
-            return [Finding(path="input", message=str(exc))]
+            return [Finding(path=self._subject, message=str(exc))]
         errors = self._schema.errors(value, MAX_FINDINGS)
         if errors is None:
-            return [Finding(path="input", message="does not match the schema; it is too large to say where")]
+            return [
+                Finding(path=self._subject, message="does not match the schema; it is too large to say where")
+            ]
         # A message quotes the value that is wrong, whatever its size.
         return [
             Finding(
-                path=path_text(("input", *error.instance_path)),
+                path=path_text((self._subject, *error.instance_path)),
                 message=error.message[:_LONGEST_MESSAGE],
                 missing=_missing(error),
             )
@@ -69,3 +76,24 @@ def compile_input_schema(schema: JsonObject | None, report: ValidationReport) ->
     except ValueError as exc:
         report.error(("input",), f"the input schema is not valid JSON Schema: {str(exc)[:_LONGEST_MESSAGE]}")
     return None
+
+
+def compile_form(schema: JsonObject | None, path: Path, report: ValidationReport) -> InputSchema | None:
+    """The form of a step that asks people, at its place in the definition."""
+    if schema is None:
+        return None
+    try:
+        form = InputSchema(schema, "data")
+    except SchemaError as exc:
+        report.error(
+            (*path, *exc.instance_path),
+            f"the form is not valid JSON Schema: {exc.message[:_LONGEST_MESSAGE]}",
+        )
+        return None
+    except ValueError as exc:
+        report.error(path, f"the form is not valid JSON Schema: {str(exc)[:_LONGEST_MESSAGE]}")
+        return None
+    if form.too_complex is not None:
+        report.error(path, form.too_complex.replace("data schema", "form"))
+        return None
+    return form

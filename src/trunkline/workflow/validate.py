@@ -215,6 +215,7 @@ def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -
         set=actions.set,
         sleep=actions.sleep,
         wait_for=actions.wait_for,
+        ask=actions.ask,
         needs=_needs(fields, report),
         join=_join(fields, report),
         for_each=_for_each(fields, report),

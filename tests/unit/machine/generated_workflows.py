@@ -10,7 +10,9 @@ import msgspec
 
 from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow import (
+    Ask,
     CompiledWorkflow,
+    Escalation,
     ForEach,
     Goto,
     Join,
@@ -72,7 +74,9 @@ def _generate_step(pick: Choose, index: int, count: int) -> StepDefinition:
         delivery=pick(("at_least_once", "at_least_once", "at_most_once")),
         context=pick(("run", "step", "none")),
     )
-    match pick(("agent", "agent", "agent", "agent", "agent", "child", "child", "set", "sleep", "wait_for")):
+    match pick(
+        ("agent", "agent", "agent", "agent", "agent", "child", "child", "set", "sleep", "wait_for", "ask")
+    ):
         case "agent":
             return step
         case "child":
@@ -81,6 +85,8 @@ def _generate_step(pick: Choose, index: int, count: int) -> StepDefinition:
             return _without_agent(step, input=msgspec.UNSET, set={"ok": step.input})
         case "wait_for":
             return _without_agent(step, input=msgspec.UNSET, wait_for=_generate_wait(pick))
+        case "ask":
+            return _without_agent(step, input=msgspec.UNSET, ask=_generate_ask(pick))
         case _:
             until = SleepUntil("2026-01-01T00:00:00Z")
             sleeps: tuple[Sleep, ...] = ("10s", "3m", "${ input.yes }", until)
@@ -96,6 +102,18 @@ def _generate_wait(pick: Choose) -> WaitFor:
         count=pick((1, 1, 2)),
         timeout=timeout,
         on_timeout=pick(("fail", "continue")) if timeout is not None else "fail",
+    )
+
+
+def _generate_ask(pick: Choose) -> Ask:
+    timeout = pick((None, "30s", "3m"))
+    return Ask(
+        title=pick(("t", "t", "t", "${ input.missing }")),
+        options=pick(((), ("yes", "no"))),
+        escalate=pick(((), (Escalation("1m", ("b",)), Escalation("10s", ("c",))))),
+        timeout=timeout,
+        on_timeout=pick(("fail", "continue")) if timeout is not None else "fail",
+        required=pick((1, 1, 2)),
     )
 
 

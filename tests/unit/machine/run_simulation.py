@@ -43,6 +43,8 @@ from trunkline.machine.inputs import (
     Input,
     OutcomeResolved,
     PauseRequested,
+    PersonAnswer,
+    PersonAnswered,
     ReceivedEvent,
     ReplyGiven,
     ResultArrived,
@@ -137,11 +139,13 @@ class RunSimulation:
         for run in self.open_runs.values():
             return self._end(run, "CANCELLED" if run.run_id in self.stopped_runs else "COMPLETED")
         for key in self.play.timers:
-            if key.startswith(("retry/", "wait/", "continue/")):
+            if key.startswith(("retry/", "wait/", "continue/", "escalation/")):
                 return self.play.timers.pop(key).item
         for wait in self.waits.values():
             return self._arrive(wait, is_new=True)
         for step in state.steps.values():
+            if step.waiting_for is not None and step.waiting_for.human_task is not None:
+                return self._answer_task(step, f"{len(step.waiting_for.human_task.answers)}", "yes")
             if step.status == "WAITING":
                 return ReplyGiven(step.name, ReplyMessage(text="Yes."))
             if step.status == "OUTCOME_UNKNOWN":
@@ -183,6 +187,9 @@ class RunSimulation:
         event = ReceivedEvent(f"e{number}", "e", Instant(number), None, msgspec.Raw(data))
         return EventArrived(wait.step, wait.attempt, event)
 
+    def _answer_task(self, step: StepState, by: str | None, answer: str) -> Input:
+        return PersonAnswered(step.name, step.attempts, PersonAnswer(at=self.play.now, by=by, answer=answer))
+
     def _wishes(self) -> Iterator[Callable[[], Input]]:
         for wait in list(self.waits.values()):
             yield lambda wait=wait: self._arrive(wait, is_new=True)
@@ -191,6 +198,9 @@ class RunSimulation:
             name = step.name
             if step.status == "WAITING":
                 yield lambda name=name: ReplyGiven(name, ReplyMessage(text="Yes."))
+                for by in ("0", "1"):
+                    yield lambda step=step, by=by: self._answer_task(step, by, "yes")
+                yield lambda step=step: self._answer_task(step, None, "no")
             if step.status == "OUTCOME_UNKNOWN":
                 yield lambda name=name: OutcomeResolved(name, "succeeded", msgspec.Raw(OUTPUTS[0]))
                 yield lambda name=name: OutcomeResolved(name, "failed")
@@ -389,6 +399,7 @@ class RunSimulation:
                 assert f"wait/{step.name}/{step.attempts}" in timers, "a sleep has no timer"
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 assert f"retry/{step.name}/{step.attempts}" in timers, "a retry has no timer"
+            self._check_human_task(step)
             self._check_reply_deadline(step)
             assert not (step.is_final and f"deadline/{step.name}" in timers), (
                 "a step left its deadline behind"
@@ -418,6 +429,20 @@ class RunSimulation:
             taken += held if isinstance(held, list) else [] if held is None else [held]
         identities = [event_identity(each) for each in taken]
         assert len({*identities}) == len(identities), "an event was taken twice"
+
+    def _check_human_task(self, step: StepState) -> None:
+        timers = {key for key in self.play.timers if key.startswith(f"escalation/{step.name}/")}
+        task = None if step.waiting_for is None else step.waiting_for.human_task
+        if task is None:
+            assert timers == set(), "a task that is closed will be escalated"
+            return
+        expected = f"escalation/{step.name}/{step.attempts}/{task.escalated}"
+        assert timers == ({expected} if task.next_escalation is not None else set()), "an escalation is lost"
+        answered_by = [str(by) for by in task.answered_by]
+        assert len({*answered_by}) == len(answered_by) < task.required, "an answer was counted wrongly"
+        waits = f"wait/{step.name}/{step.attempts}" in self.play.timers
+        is_limited = step.waiting_for is not None and step.waiting_for.until is not None
+        assert waits == is_limited, "a task and its timeout do not go together"
 
     def _check_reply_deadline(self, step: StepState) -> None:
         is_timed = f"reply/{step.name}/{step.attempts}/{step.replies}" in self.play.timers

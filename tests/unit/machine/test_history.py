@@ -35,6 +35,9 @@ SAMPLES: dict[str, object] = {
     "kind": "sleep",
     "event_id": "e",
     "event": PAYLOAD,
+    "by": "ada",
+    "answer": "approve",
+    "to": ("boss",),
 }
 OF_STEPS = [kind for kind in get_args(Event) if "step" in kind.__struct_fields__]
 

@@ -1134,8 +1134,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reply to the question of a waiting step
-         * @description Reply to the question of a waiting step.
+         * Answer a waiting step: the question of an agent, or a human task
+         * @description Answer a waiting step: the question of an agent, or a human task.
+         *
+         *     A human task is answered once. If somebody has answered it before, the status is 409, and `detail` says who.
          */
         post: operations["reply_to_step"];
         delete?: never;
@@ -2902,7 +2904,7 @@ export interface components {
             /** @description Null if the step waits for all steps that it needs. */
             join: components["schemas"]["GraphJoin"] | null;
             /** @enum {string} */
-            kind: "agent" | "set" | "sleep" | "wait_for" | "workflow";
+            kind: "agent" | "ask" | "set" | "sleep" | "wait_for" | "workflow";
             name: string;
             /** @description Version of that workflow. Null means the latest version when the step starts. */
             version: number | null;
@@ -2916,21 +2918,36 @@ export interface components {
          * @description A step that waits for a person.
          */
         InboxItem: {
+            /** @description Empty if the step does not call an agent. */
             agent: string;
+            /** @description The answers so far. */
+            answers?: components["schemas"]["JsonValue"][];
+            /** @description The people or groups who should answer. */
+            assignees?: string[];
             attempt: number;
             /** @description Structured data that the agent sent with its question. */
             data: components["schemas"]["JsonValue"];
+            /** @description When the task becomes overdue. */
+            due?: string | null;
+            /** @description Whether the person who started the run cannot answer. */
+            exclude_starter?: boolean;
+            /** @description The JSON Schema of the answer's `data`. Null: any JSON. */
+            form?: components["schemas"]["JsonValue"];
             /** @description Id of this question. If the step asks again, the next question has a new id. */
             id: string;
             /** @enum {string} */
-            kind: "auth" | "input" | "outcome";
+            kind: "auth" | "input" | "outcome" | "person";
+            /** @description The possible answers. Empty: any text. */
+            options?: string[];
             /** @description The dialect of the call. */
             protocol: string | null;
             /**
-             * @description Where to answer: `reply` for a question, `resolve` for an unknown outcome.
+             * @description Where to answer: `reply` for a question or a human task, `resolve` for an unknown outcome.
              * @example /api/v1/runs/018f…/steps/approve/reply
              */
             reply_url: string;
+            /** @description How many people must give the first option. */
+            required?: number;
             run_id: string;
             /**
              * Format: date-time
@@ -2939,8 +2956,10 @@ export interface components {
              */
             since: string;
             step: string;
-            /** @description The agent's question, or a description of the unknown outcome. */
+            /** @description The agent's question, the text of the human task, or a description of the unknown outcome. */
             text: string;
+            /** @description What the person has to do, in one line. */
+            title?: string;
             /** @description When the step fails if it gets no answer. Null if it waits indefinitely. */
             until: string | null;
             workflow: components["schemas"]["WorkflowReference"];
@@ -3463,9 +3482,14 @@ export interface components {
         };
         /**
          * ReplyRequest
-         * @description At least one of `text`, `data` and `parts`.
+         * @description To an agent's question: at least one of `text`, `data` and `parts`.
+         *
+         *     To a human task: at least one of `answer`, `data` and `comment`, as its options and its form require.
          */
         ReplyRequest: {
+            /** @description One of the task's options, if it has some. */
+            answer?: string;
+            comment?: string;
             data?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | components["schemas"]["JsonValue"][] | string | number | boolean;
@@ -3476,7 +3500,7 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             }[];
             text?: string;
-        } | unknown | unknown | unknown;
+        } | unknown | unknown | unknown | unknown | unknown;
         /** ResolveRequest */
         ResolveRequest: {
             /** @enum {string} */
@@ -3814,7 +3838,7 @@ export interface components {
              * @description What the step does.
              * @enum {string}
              */
-            kind: "agent" | "set" | "sleep" | "wait_for" | "workflow";
+            kind: "agent" | "ask" | "set" | "sleep" | "wait_for" | "workflow";
             name: string;
             /** @description Omitted if steps are requested without payloads. */
             output?: components["schemas"]["JsonValue"];
@@ -4050,19 +4074,35 @@ export interface components {
          * @description What an unfinished step is waiting for.
          */
         WaitingFor: {
+            /** @description The answers so far. */
+            answers?: components["schemas"]["JsonValue"][];
             /** @description The types of events of which the step waits for one. */
             any?: string[];
+            /** @description The people or groups who should answer. */
+            assignees?: string[];
             /** @description Structured data that the agent sent with its question, or the events of a `wait_for` with `count` that have arrived. Omitted if there is none. */
             data?: components["schemas"]["JsonValue"];
+            /** @description When the task becomes overdue. */
+            due?: string | null;
             /** @description The type of the event that the step waits for. */
             event?: string;
+            /** @description Whether the person who started the run cannot answer. */
+            exclude_starter?: boolean;
+            /** @description The JSON Schema of the answer's `data`. Null: any JSON. */
+            form?: components["schemas"]["JsonValue"];
             /** @description The key that the event must have. */
             key?: string;
             /** @enum {string} */
-            kind: "auth" | "event" | "input" | "outcome" | "remote" | "retry" | "time";
+            kind: "auth" | "event" | "input" | "outcome" | "person" | "remote" | "retry" | "time";
+            /** @description The possible answers. Empty: any text. */
+            options?: string[];
+            /** @description How many people must give the first option. */
+            required?: number;
             /** @description The signal that the step waits for. */
             signal?: string;
             text: string;
+            /** @description What the person has to do, in one line. */
+            title?: string;
             until: string | null;
         };
         /** Webhook */
@@ -4235,6 +4275,60 @@ export interface components {
         "Workflow-step": {
             /** @description The name under which the agent is registered. */
             agent?: string;
+            /**
+             * @description Gives people a task, and waits for their answer. The output has the keys answer, data, by, at and comment.
+             * @example {
+             *       "assignees": [
+             *         "sales"
+             *       ],
+             *       "due": "1d",
+             *       "options": [
+             *         "approve",
+             *         "reject"
+             *       ],
+             *       "timeout": "5d",
+             *       "title": "Approve the order of ${ input.customer }"
+             *     }
+             */
+            ask?: {
+                /** @description The people or groups who should answer. */
+                assignees?: string | string[];
+                /** @description A duration, or a time in ISO 8601 with a time zone. Afterwards, the task is overdue. It can still be answered. */
+                due?: string;
+                /** @description Adds assignees when the task has not been answered for some time. */
+                escalate?: {
+                    /** @description The time since the task was given. */
+                    after: string | unknown | unknown;
+                    /** @description The people or groups to add. */
+                    to: string | string[];
+                }[];
+                /**
+                 * @description Whether the person who started the run cannot answer.
+                 * @default false
+                 */
+                exclude_starter: boolean;
+                /** @description A JSON Schema for the data of the answer. It cannot contain expressions. */
+                form?: Record<string, never>;
+                /**
+                 * @description After the timeout, the step fails with ask_timeout, or completes with null.
+                 * @default fail
+                 * @enum {unknown}
+                 */
+                on_timeout: "fail" | "continue";
+                /** @description The possible answers. Without it, the answer is any text, or is left out. */
+                options?: string[];
+                /**
+                 * @description How many people must give the first option. Any other option completes the step immediately.
+                 * @default 1
+                 */
+                required: number;
+                /** @description What the person has to know. */
+                text?: string;
+                /** @description How long the step waits. */
+                timeout?: string | unknown | unknown;
+                /** @description What the person has to do, in one line. */
+                title: string;
+            };
             /**
              * @description Which conversation with the agent the call belongs to: one per run, one per step, none, or the conversation of the A2A caller that started the run.
              * @default run
@@ -7071,8 +7165,8 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: string;
-                /** @description Return only items of this kind: questions (`input`), login requests (`auth`) or unknown outcomes (`outcome`). */
-                kind?: "auth" | "input" | "outcome";
+                /** @description Return only items of this kind: questions of agents (`input`), login requests (`auth`), unknown outcomes (`outcome`) or human tasks (`person`). */
+                kind?: "auth" | "input" | "outcome" | "person";
                 /** @description Return only items of this workflow: its name or id. */
                 workflow?: string;
             };

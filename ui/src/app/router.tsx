@@ -180,14 +180,14 @@ export const startRoute = createRoute({
 
 export interface InboxSearch {
   readonly item?: string;
-  readonly kind?: "input" | "auth" | "outcome";
+  readonly kind?: "input" | "auth" | "person" | "outcome";
 }
 
 export const inboxRoute = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
   validateSearch: (search: Record<string, unknown>): InboxSearch => {
-    const kind = (["input", "auth", "outcome"] as const).find((each) => each === search["kind"]);
+    const kind = (["input", "auth", "person", "outcome"] as const).find((each) => each === search["kind"]);
     return {
       ...(typeof search["item"] === "string" ? { item: search["item"] } : {}),
       ...(kind === undefined ? {} : { kind }),

@@ -11,6 +11,7 @@ import {
   Radio,
   Sigma,
   Split,
+  UserCheck,
   Workflow,
 } from "lucide-react";
 import { memo } from "react";
@@ -126,6 +127,7 @@ function Kind({ step }: { step: GraphStep }) {
       {step.kind === "set" && <Sigma size={12} aria-hidden />}
       {step.kind === "sleep" && <Moon size={12} aria-hidden />}
       {step.kind === "wait_for" && <Radio size={12} aria-hidden />}
+      {step.kind === "ask" && <UserCheck size={12} aria-hidden />}
       {step.join !== null && (
         <Split size={12} role="img" aria-label={`Join: ${step.join.quorum} of ${step.join.of.length}`} />
       )}

@@ -11,6 +11,7 @@ export const KIND_WORDS: Readonly<Record<Exclude<StepKind, "agent" | "workflow">
   set: "Set values",
   sleep: "Sleep",
   wait_for: "Wait for event",
+  ask: "Ask a person",
 };
 
 export function progressOf(status: StepStatus, state: StepModel | null): string {

@@ -53,7 +53,7 @@ export function InboxItemDetail({
     <Stack gap="xs" onInput={() => setBegun(true)}>
       {gone}
       <Title order={HEADING[where]} size="h4">
-        {escapeBidi(KINDS[item.kind].title(item.agent))}
+        {escapeBidi(item.title ?? KINDS[item.kind].title(item.agent))}
       </Title>
       <InboxItemForm
         item={item}

@@ -8,6 +8,7 @@ import { Timestamp, useNow } from "../app/Timestamp.tsx";
 import classes from "./InboxItemForm.module.css";
 import { KINDS } from "./itemKinds.ts";
 import { ReplyForm } from "./ReplyForm.tsx";
+import { TaskForm } from "./TaskForm.tsx";
 import { ResolveForm } from "./ResolveForm.tsx";
 import { RunInput } from "./RunInput.tsx";
 import { schemaOf, type InboxItem } from "./queries.ts";
@@ -53,6 +54,8 @@ export function InboxItemForm({
       {/* The key resets the form for another question of the same step. */}
       {item.kind === "outcome" ? (
         <ResolveForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
+      ) : item.kind === "person" ? (
+        <TaskForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
       ) : (
         <ReplyForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
       )}
@@ -98,6 +101,14 @@ function Facts({ item, showsRun }: { item: InboxItem; showsRun: boolean }) {
       <span>
         Asked <Timestamp at={item.since} />
       </span>
+      {item.due != null && (
+        <span data-testid="task-due">
+          Due <Timestamp at={item.due} />
+        </span>
+      )}
+      {item.assignees !== undefined && item.assignees.length > 0 && (
+        <span data-testid="task-assignees">For {item.assignees.join(", ")}</span>
+      )}
     </Group>
   );
 }

@@ -16,7 +16,7 @@ import { useInboxItems, type InboxItem, type Kind } from "./queries.ts";
 
 const FILTERS = [
   { value: "all", label: "All" },
-  ...(["input", "auth", "outcome"] as const).map((kind) => ({ value: kind, label: KINDS[kind].name })),
+  ...(["input", "auth", "person", "outcome"] as const).map((kind) => ({ value: kind, label: KINDS[kind].name })),
 ];
 
 // The list of runs shows as many characters of the id.
@@ -124,7 +124,7 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
       <Icon size={18} aria-hidden className={classes["icon"]} />
       <div className={classes["words"]}>
         <Text size="sm" fw={600} truncate>
-          {escapeBidi(title(item.agent))}
+          {escapeBidi(item.title ?? title(item.agent))}
         </Text>
         <Text size="sm" lineClamp={2}>
           {item.text}
@@ -153,7 +153,7 @@ function EmptyInbox({ kind }: { kind: Kind | undefined }) {
         </Text>
       </Group>
       <Text size="sm" c="dimmed">
-        Questions from agents, login requests and calls with an unknown outcome appear here. The header of every page
+        Tasks, questions from agents, login requests and calls with an unknown outcome appear here. The header of every page
         shows their number. In a terminal: <Code>trunkline inbox list</Code>
       </Text>
     </Stack>

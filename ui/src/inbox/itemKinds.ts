@@ -1,6 +1,6 @@
 /** The kinds of inbox items with their texts. */
 
-import { CircleHelp, KeyRound, MessageCircleQuestionMark, type LucideIcon } from "lucide-react";
+import { CircleHelp, KeyRound, UserCheck, MessageCircleQuestionMark, type LucideIcon } from "lucide-react";
 
 import type { Kind } from "./queries.ts";
 
@@ -26,6 +26,12 @@ export const KINDS: Readonly<Record<Kind, Look>> = {
     title: (agent) => `Login required by ${agent}`,
     next: (agent, step) =>
       `Log in as ${agent} describes, then confirm it here. The step “${step}” then continues. Your reply is stored with the run, so don't enter passwords.`,
+  },
+  person: {
+    icon: UserCheck,
+    name: "Tasks",
+    title: () => "Task",
+    next: (_, step) => `Your answer is the output of the step “${step}”. The run then continues.`,
   },
   outcome: {
     icon: CircleHelp,

@@ -9,7 +9,14 @@ import { isSchema, type Json, type Schema } from "../forms/schema.ts";
 export type InboxItem = components["schemas"]["InboxItem"];
 export type Kind = InboxItem["kind"];
 export type Outcome = components["schemas"]["ResolveRequest"]["outcome"];
-export type Reply = { readonly text: string } | { readonly data: Json };
+/** The answer to a human task. */
+export interface TaskAnswer {
+  readonly answer?: string;
+  readonly comment?: string;
+  readonly data?: Json;
+}
+/** The reply to an agent, or the answer to a human task. */
+export type Reply = { readonly text: string } | { readonly data: Json } | TaskAnswer;
 
 // Above this, the count is shown as "99+".
 export const MOST_COUNTED = 99;

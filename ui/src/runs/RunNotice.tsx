@@ -7,7 +7,7 @@ import { memo, type ReactNode } from "react";
 import { AnchorLink } from "../app/links.tsx";
 import { formatDuration } from "../app/Timestamp.tsx";
 import { ChildLink, childRunIn } from "./ChildLink.tsx";
-import type { RunModel, StepModel } from "./model.ts";
+import { isForAPerson, type RunModel, type StepModel } from "./model.ts";
 import { useRunClock } from "./useRunClock.ts";
 
 type Select = (step: string, attempt?: number | null) => void;
@@ -99,7 +99,7 @@ function WaitingNotice({ model, onSelect }: { model: RunModel; onSelect: Select 
         Step <StepButton step={first.name} attempt={null} onSelect={onSelect} />{" "}
         {first.status === "OUTCOME_UNKNOWN"
           ? "has an unknown outcome. Resolve it in the inbox."
-          : `${first.waitingFor?.kind === "auth" ? "is waiting for a login" : "is waiting for a reply"}${quoted(first)}`}
+          : `${WAITS[first.waitingFor?.kind ?? ""] ?? "is waiting for a reply"}${quoted(first)}`}
         {person.length > 1 &&
           ` ${person.length - 1} more ${person.length === 2 ? "step is" : "steps are"} waiting for a person.`}
       </Notice>
@@ -110,8 +110,13 @@ function WaitingNotice({ model, onSelect }: { model: RunModel; onSelect: Select 
   return <RetryNotice step={next} onSelect={onSelect} />;
 }
 
+const WAITS: Readonly<Record<string, string>> = {
+  auth: "is waiting for a login",
+  person: "is waiting for an answer",
+};
+
 function isQuestion(step: StepModel): boolean {
-  return step.status === "WAITING" && (step.waitingFor?.kind === "input" || step.waitingFor?.kind === "auth");
+  return step.status === "WAITING" && isForAPerson(step.waitingFor?.kind);
 }
 
 function quoted(step: StepModel): string {

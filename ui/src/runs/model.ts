@@ -42,13 +42,17 @@ export interface Failure {
 }
 
 export interface WaitingFor {
-  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome" | "time" | "event";
+  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome" | "time" | "event" | "person";
   readonly text: string;
   readonly until: number | null;
 }
 
 /** Whether the step continues without a person, and nothing is done for it meanwhile. */
 export const isForTheWorld = (kind: WaitingFor["kind"]): boolean => kind === "time" || kind === "event";
+
+/** Whether a person can answer in the inbox. */
+export const isForAPerson = (kind: WaitingFor["kind"] | undefined): boolean =>
+  kind === "input" || kind === "auth" || kind === "person";
 
 /** The number of items of a `for_each` step by status. */
 export type ItemCounts = Readonly<Record<StepStatus, number>>;
@@ -378,7 +382,7 @@ export function failureOf(value: unknown): Failure | null {
 function waitOf(value: unknown): WaitingFor {
   const { kind, text, until } = (value ?? {}) as Record<string, unknown>;
   return {
-    kind: kind === "auth" || kind === "time" || kind === "event" ? kind : "input",
+    kind: kind === "auth" || kind === "time" || kind === "event" || kind === "person" ? kind : "input",
     text: textOf(text) ?? "",
     until: typeof until === "string" ? Date.parse(until) : null,
   };

@@ -6,15 +6,16 @@ from typing import Annotated, Literal, TypedDict, cast
 
 from msgspec import Meta
 
+from trunkline.api.resources.automation.human_tasks import HumanTaskFields, human_task_fields
 from trunkline.api.resources.common import JsonValue, NextCursor, Timestamp, time_or_none
 from trunkline.api.resources.runs import WorkflowReference
 from trunkline.clock import rfc3339
 from trunkline.services.runs.inbox import InboxEntry
 
-InboxKind = Literal["input", "auth", "outcome"]
+InboxKind = Literal["input", "auth", "outcome", "person"]
 
 
-class InboxItemResource(TypedDict):
+class InboxItemResource(HumanTaskFields):
     """A step that waits for a person."""
 
     id: Annotated[
@@ -23,11 +24,16 @@ class InboxItemResource(TypedDict):
     run_id: str
     workflow: WorkflowReference
     step: str
-    agent: str
+    agent: Annotated[str, Meta(description="Empty if the step does not call an agent.")]
     protocol: Annotated[str | None, Meta(description="The dialect of the call.")]
     attempt: int
     kind: InboxKind
-    text: Annotated[str, Meta(description="The agent's question, or a description of the unknown outcome.")]
+    text: Annotated[
+        str,
+        Meta(
+            description="The agent's question, the text of the human task, or a description of the unknown outcome."
+        ),
+    ]
     data: Annotated[JsonValue, Meta(description="Structured data that the agent sent with its question.")]
     since: Timestamp
     until: Annotated[
@@ -37,7 +43,7 @@ class InboxItemResource(TypedDict):
     reply_url: Annotated[
         str,
         Meta(
-            description="Where to answer: `reply` for a question, `resolve` for an unknown outcome.",
+            description="Where to answer: `reply` for a question or a human task, `resolve` for an unknown outcome.",
             examples=["/api/v1/runs/018f…/steps/approve/reply"],
         ),
     ]
@@ -66,4 +72,5 @@ def inbox_item(entry: InboxEntry) -> InboxItemResource:
         "since": rfc3339(entry.since),
         "until": time_or_none(waiting.until),
         "reply_url": f"/api/v1/runs/{entry.run_id}/steps/{entry.step}/{answer}",
+        **human_task_fields(waiting, entry.form),
     }

@@ -7,13 +7,13 @@ Payloads were encoded when they were stored. They are copied into the response w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Literal, NotRequired, TypedDict, cast
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from trunkline.api.resources.automation.human_tasks import HumanTaskFields, human_task_fields
 from trunkline.api.resources.common import (
-    JsonMapping,
     JsonValue,
     NextCursor,
     Timestamp,
@@ -94,7 +94,7 @@ class ErrorCodeList(TypedDict):
     items: list[ErrorCode]
 
 
-class WaitingForResource(TypedDict):
+class WaitingForResource(HumanTaskFields):
     """What an unfinished step is waiting for."""
 
     kind: WaitingKind
@@ -291,36 +291,6 @@ class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
     ) = UNSET
 
 
-class ReplyRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """At least one of `text`, `data` and `parts`."""
-
-    SCHEMA: ClassVar[JsonObject] = {"anyOf": [{"required": [name]} for name in ("text", "data", "parts")]}
-
-    text: str | UnsetType = UNSET
-    data: JsonMapping | list[JsonValue] | str | int | float | bool | UnsetType = UNSET
-    # An empty text is a valid reply, but a message needs at least one part.
-    parts: (
-        Annotated[
-            list[JsonMapping],
-            Meta(
-                min_length=1,
-                description="Parts as in a step's input: {text}, {data}, {raw, mediaType}, {url, mediaType}.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    item: (
-        Annotated[
-            str,
-            Meta(
-                description="Id of the inbox item to answer. If the step now asks another question, the "
-                "request fails."
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-
-
 class ResolveRequest(msgspec.Struct, forbid_unknown_fields=True):
     outcome: ResolvedOutcome
     output: Annotated[JsonValue, Meta(description="The step's output, if the outcome is `succeeded`.")] = None
@@ -359,7 +329,7 @@ def step_resource(view: StepView, *, payloads: bool = True) -> StepResource:
         "attempts": state.attempts,
         "error": None if state.error is None else step_failure(state.error),
         "warnings": state.warnings,
-        "waiting_for": None if state.waiting_for is None else _waiting_for(state.waiting_for),
+        "waiting_for": None if state.waiting_for is None else _waiting_for(state.waiting_for, view.form),
         "started_at": time_or_none(state.started_at),
         "finished_at": time_or_none(state.finished_at),
     }
@@ -377,11 +347,12 @@ def step_resource(view: StepView, *, payloads: bool = True) -> StepResource:
     return resource
 
 
-def _waiting_for(waiting: WaitingFor) -> WaitingForResource:
+def _waiting_for(waiting: WaitingFor, form: JsonObject | None) -> WaitingForResource:
     resource: WaitingForResource = {
         "kind": waiting.kind,
         "text": waiting.text,
         "until": time_or_none(waiting.until),
+        **human_task_fields(waiting, form),
     }
     if waiting.data is not None:
         resource["data"] = waiting.data

@@ -38,8 +38,8 @@ class InboxListParameters(Parameters, frozen=True, kw_only=True):
         Annotated[
             WaitKind,
             Meta(
-                description="Return only items of this kind: questions (`input`), login requests (`auth`) or "
-                "unknown outcomes (`outcome`)."
+                description="Return only items of this kind: questions of agents (`input`), login requests (`auth`), "
+                "unknown outcomes (`outcome`) or human tasks (`person`)."
             ),
         ]
         | None

@@ -13,8 +13,8 @@ from starlette.types import Scope
 from trunkline.api.bodies import convert, decode_json, decode_object, read_body
 from trunkline.api.headers import correlation_id_of
 from trunkline.api.parameters import MAX_VERSION, Parameters, in_header
+from trunkline.api.resources.automation.human_tasks import ReplyRequest
 from trunkline.api.resources.runs import (
-    ReplyRequest,
     ResolveRequest,
     RetryRequest,
     RunResource,
@@ -28,6 +28,8 @@ from trunkline.ids import RunId
 from trunkline.machine.state import FINAL_RUN_STATUSES
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.messages.trace import RAW_TRACEPARENT, RAW_TRACESTATE
+from trunkline.services.operations.audit_log import current_actor
+from trunkline.services.people.answers import GivenAnswer
 from trunkline.telemetry.traces import Traces, TraceSpan
 
 EXECUTE = "/api/v1/workflows/{workflow}/execute"
@@ -137,16 +139,50 @@ class RunControlRoutes:
         return await self._accepted(started.run_id)
 
     async def reply(self, request: Request, given: StepParameters) -> Response:
-        """Reply to the question of a waiting step."""
+        """
+        Answer a waiting step: the question of an agent, or a human task.
+
+        A human task is answered once. If somebody has answered it before, the status is 409, and `detail` says who.
+        """
         asked = convert(decode_object(await self._body(request)), ReplyRequest)
+        if await self._services.human_task_answers.is_human_task(RunId(given.run), given.step):
+            await self._answer_human_task(RunId(given.run), given.step, asked)
+        else:
+            await self._reply_to_agent(given, asked)
+        return await self._accepted(RunId(given.run))
+
+    async def _answer_human_task(self, run_id: RunId, step: str, asked: ReplyRequest) -> None:
+        for name in ("text", "parts"):
+            if getattr(asked, name) is not msgspec.UNSET:
+                raise Invalid(
+                    f"{name} cannot answer a human task.", fix="Send answer, data or comment instead."
+                )
+        await self._services.human_task_answers.answer(
+            run_id,
+            step,
+            GivenAnswer(
+                answer=None if asked.answer is msgspec.UNSET else asked.answer,
+                data=asked.data,
+                comment=None if asked.comment is msgspec.UNSET else asked.comment,
+            ),
+            by=current_actor(),
+            item=None if asked.item is msgspec.UNSET else asked.item,
+        )
+
+    async def _reply_to_agent(self, given: StepParameters, asked: ReplyRequest) -> None:
         reply = {
             name: value for name, value in msgspec.structs.asdict(asked).items() if value is not msgspec.UNSET
         }
         item = reply.pop("item", None)
+        for name in ("answer", "comment"):
+            if name in reply:
+                raise Invalid(
+                    f"{name} answers only a human task, but the step {given.step} calls an agent.",
+                    fix="Send text, data or parts instead.",
+                )
         if not reply:
             raise Invalid("The reply is empty.", fix="Send at least one of text, data or parts.")
         await self._runs.reply(RunId(given.run), given.step, ReplyMessage(**reply), item)
-        return await self._accepted(RunId(given.run))
 
     async def resolve(self, request: Request, given: StepParameters) -> Response:
         """Resolve a call whose outcome is unknown."""

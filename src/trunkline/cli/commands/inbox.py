@@ -44,12 +44,16 @@ if TYPE_CHECKING:
     from trunkline.cli.client import Client
     from trunkline.jsontypes import Json, JsonObject
 
-Kind = Annotated[Literal["input", "auth", "outcome"], Choice]
+Kind = Annotated[Literal["input", "auth", "outcome", "person"], Choice]
 Outcome = Annotated[Literal["succeeded", "failed", "call_again"], Choice]
 ItemArgument = Annotated[str, Parameter(name="ITEM", help="ID of the item, or of a run, with STEP.")]
 StepArgument = Annotated[str | None, Parameter(name="STEP", help="Step of the run.")]
 
 _LONGEST_QUESTION = 60
+_ANSWER_OPTIONS = {
+    "outcome": "--outcome succeeded|failed|call_again",
+    "person": "--answer 'YOUR ANSWER'",
+}
 
 app = App(name="inbox", help="List and answer steps that wait for a person.", version_flags=[])
 
@@ -69,7 +73,8 @@ def list_items(
     Parameters
     ----------
     kind
-        List only questions (input), requests to authenticate (auth), or calls with an unknown outcome (outcome).
+        List only questions of agents (input), requests to authenticate (auth), calls with an unknown outcome (outcome),
+        or human tasks (person).
     workflow
         List only steps of this workflow, by name or ID.
     """
@@ -86,7 +91,7 @@ def list_items(
             item["agent"],
             date_time(item["since"]),
             date_time(item["until"]),
-            _one_line(item["text"]),
+            _one_line(item.get("title") or item["text"]),
         ]
         for item in page.items
     ]
@@ -111,15 +116,25 @@ def show(item: ItemArgument, step: StepArgument = None, /, *, server: Server = H
             ("workflow", f"{found['workflow']['name']} (version {found['workflow']['version']})"),
             ("run", found["run_id"]),
             ("step", found["step"]),
-            ("agent", found["agent"]),
+            ("agent", found["agent"] or None),
+            ("assignees", ", ".join(found.get("assignees", ())) or None),
             ("since", date_time(found["since"])),
+            ("due", date_time(found.get("due")) or None),
             ("until", date_time(found["until"]) or None),
         ]
     )
+    title = found.get("title")
+    if title is not None and title != found["text"]:
+        print_text(f"\n{title}")
     print_text(f"\n{found['text']}")
     if found["data"] is not None:
         print_text("\ndata:")
         print_value(found["data"])
+    if found.get("options"):
+        print_text(f"\noptions: {', '.join(found.get('options', ()))}")
+    if found.get("form") is not None:
+        print_text("\nform:")
+        print_value(found.get("form"))
     print_text(f"\nanswer: {_how_to_answer(found)}")
     return Exit.OK
 
@@ -130,6 +145,8 @@ def answer(
     step: StepArgument = None,
     /,
     *,
+    answer_: Annotated[str | None, Parameter(name="--answer")] = None,
+    comment: str | None = None,
     text: TextAnswer = None,
     data: DataAnswer = None,
     parts: PartsAnswer = None,
@@ -145,6 +162,10 @@ def answer(
 
     Parameters
     ----------
+    answer_
+        Answer to a human task: one of its options, if it has some.
+    comment
+        Comment on the answer to a human task.
     function_response_
         Result of the function that the agent waits for, as JSON. @FILE reads it from a file.
     approve
@@ -169,6 +190,10 @@ def answer(
                 exit_code=Exit.USAGE,
             )
         body = verdict(found, approved=approve) if approve or reject else {}
+        if answer_ is not None:
+            body["answer"] = given_text(answer_)
+        if comment is not None:
+            body["comment"] = given_text(comment)
         if text is not None:
             body["text"] = given_text(text)
         if data is not None:
@@ -198,7 +223,9 @@ def function_response(item: InboxItemResource, given: Json) -> JsonObject:
 
 
 def verdict(item: InboxItemResource, *, approved: bool) -> JsonObject:
-    """The decision, as the function that asks for a confirmation returns it, or as text."""
+    """The decision: an option of a human task, what a function that asks for a confirmation returns, or text."""
+    if item["kind"] == "person":
+        return {"answer": "approve" if approved else "reject"}
     if calls_in(item["data"]):
         return {"data": function_response(item, {"confirmed": approved})}
     return {"text": "approved" if approved else "rejected", "data": {"approved": approved}}
@@ -234,7 +261,7 @@ def _no_answer(found: InboxItemResource) -> CliError:
 
 
 def _how_to_answer(found: InboxItemResource) -> str:
-    how = "--outcome succeeded|failed|call_again" if found["kind"] == "outcome" else "--text 'YOUR ANSWER'"
+    how = _ANSWER_OPTIONS.get(found["kind"], "--text 'YOUR ANSWER'")
     return f"trunkline inbox answer {shlex.quote(found['id'])} {how}"
 
 

@@ -269,6 +269,15 @@ def _event_taken(_step: FollowedStep, data: JsonObject, _at: datetime | None) ->
     return f"received the event {_text(data.get('event_id'))}"
 
 
+def _answered(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    by, answer = _text(data.get("by")), _text(data.get("answer"))
+    return _with(f"was answered by {by}" if by else "was answered by a person", answer)
+
+
+def _escalated(_step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    return f"was escalated to {', '.join(map(str, _list(data.get('to'))))}"
+
+
 def _replied(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "RUNNING", ""
     return "received its reply"
@@ -341,6 +350,8 @@ _STEP_EVENTS: dict[str, StepEventText] = {
     "StepSkipped": _skipped,
     "StepWaiting": _waiting,
     "StepEventTaken": _event_taken,
+    "StepAnswered": _answered,
+    "StepEscalated": _escalated,
     "StepReplied": _replied,
     "StepOutcomeUnknown": _outcome_unknown,
     "StepOutcomeResolved": _outcome_resolved,

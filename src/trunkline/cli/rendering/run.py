@@ -76,6 +76,14 @@ def question_lines(run: RunResource) -> list[str]:
                 f"{step['name']}: it is unknown whether the agent did the work",
                 f"resolve: trunkline runs resolve {place} --outcome succeeded|failed|call_again",
             ]
+        elif waiting_for and waiting_for["kind"] == "person":
+            options = waiting_for.get("options")
+            answer = f"--answer {shlex.quote(options[0])}" if options else "--answer 'YOUR ANSWER'"
+            lines += [
+                "",
+                f"{step['name']} asks: {waiting_for.get('title') or waiting_for['text']}",
+                f"answer: trunkline inbox answer {place} {answer}",
+            ]
         elif waiting_for and waiting_for["kind"] in ("input", "auth"):
             lines += [
                 "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import actions, agent, child, failure, sleep, timers, wait_for
+from trunkline.machine.steps import actions, agent, ask, child, failure, sleep, timers, wait_for
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep, format_duration
@@ -24,6 +24,8 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
             sleep.begin(turn, plan, step)
         case "wait_for":
             wait_for.begin(turn, plan, step)
+        case "ask":
+            ask.begin(turn, plan, step)
         case _:
             assert_never(plan.kind)
 
@@ -38,7 +40,7 @@ def stop(turn: Turn, step: StepState) -> None:
             agent.stop_call(turn, step)
         case "workflow":
             child.stop(turn, step)
-        case "set" | "sleep" | "wait_for":
+        case "set" | "sleep" | "wait_for" | "ask":
             timers.cancel_wait_timer(turn, step)
         case _:
             assert_never(plan.kind)
@@ -53,6 +55,8 @@ def end_wait(turn: Turn, plan: CompiledStep, step: StepState, attempt: int) -> N
             sleep.end_wait(turn, step)
         case "wait_for":
             wait_for.end_wait(turn, plan, step)
+        case "ask":
+            ask.end_wait(turn, plan, step)
         case "agent" | "workflow" | "set":
             pass
         case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.machine.effects import StopAwaitingEvents
-from trunkline.machine.state import StepState
+from trunkline.machine.state import HumanTask, StepState
 from trunkline.machine.turn import Turn
 
 
@@ -20,6 +20,10 @@ def wait_timer(step: StepState) -> str:
     return f"wait/{step.name}/{step.attempts}"
 
 
+def escalation_timer(step: StepState, task: HumanTask) -> str:
+    return f"escalation/{step.name}/{step.attempts}/{task.escalated}"
+
+
 def cancel_wait_timer(turn: Turn, step: StepState) -> None:
     """Whatever ends the wait: its timer is not to ring, and no event is to come."""
     waiting = step.waiting_for
@@ -30,6 +34,9 @@ def cancel_wait_timer(turn: Turn, step: StepState) -> None:
         if waiting.data is not None:
             # What it has received is free for the next step, or its next attempt.
             turn.state.taken_events = None
+    task = waiting.human_task
+    if task is not None and task.next_escalation is not None:
+        turn.cancel_timer(escalation_timer(step, task))
     if waiting.until is None:
         return
     if waiting.is_question:

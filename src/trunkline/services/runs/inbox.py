@@ -1,8 +1,9 @@
 """
 The inbox: the steps that wait for a person, oldest first.
 
-An item is a step that asks something (`input`), needs a login (`auth`), or whose outcome only a person can
-find out (`outcome`). It is answered where the step is: a reply for the first two, a resolution for the last.
+An item is an agent's question (`input`), a login that an agent needs (`auth`), a call whose outcome only a person can
+find out (`outcome`), or a human task (`person`). It is answered where the step is: an unknown outcome by a resolution,
+everything else by a reply.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.errors import NotFound
 from trunkline.ids import RunId
+from trunkline.jsontypes import JsonObject
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.services.workflows import Workflows
-from trunkline.stores.base import RunRecord, Store, WaitKind, WaitPosition
-from trunkline.workflow import parse_item_name
+from trunkline.stores.base import RunRecord, Store, WaitingStep, WaitKind, WaitPosition
+from trunkline.workflow import CompiledStep, parse_item_name
 
 
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +33,8 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     since: Instant
     waiting_for: WaitingFor
+    # Of a human task: the JSON Schema of its answers.
+    form: JsonObject | None = None
 
     @property
     def place(self) -> WaitPosition:
@@ -57,21 +61,23 @@ class Inbox:
     ) -> list[InboxEntry]:
         """Oldest first."""
         found = await self._store.runs.waiting_steps(limit=limit, after=after, kind=kind, workflow=workflow)
-        return [
-            InboxEntry(
-                id=inbox_item_id(step.place.run_id, step.place.step, step.attempts, step.replies),
-                run_id=step.place.run_id,
-                workflow_name=step.workflow_name,
-                workflow_version=step.workflow_version,
-                step=step.place.step,
-                agent=await self._agent(step.workflow_id, step.workflow_version, step.place.step),
-                protocol=step.protocol,
-                attempt=step.attempts,
-                since=step.place.since,
-                waiting_for=step.waiting_for,
-            )
-            for step in found
-        ]
+        return [await self._listed(step) for step in found]
+
+    async def _listed(self, step: WaitingStep) -> InboxEntry:
+        plan = await self._plan(step.workflow_id, step.workflow_version, step.place.step)
+        return InboxEntry(
+            id=inbox_item_id(step.place.run_id, step.place.step, step.attempts, step.replies),
+            run_id=step.place.run_id,
+            workflow_name=step.workflow_name,
+            workflow_version=step.workflow_version,
+            step=step.place.step,
+            agent=plan.agent,
+            protocol=step.protocol,
+            attempt=step.attempts,
+            since=step.place.since,
+            waiting_for=step.waiting_for,
+            form=form_of(plan, step.waiting_for),
+        )
 
     async def get(self, item: str) -> InboxEntry:
         """
@@ -105,18 +111,25 @@ class Inbox:
                 f"The step {step.name} of run {record.id} is {step.status} and is not waiting for a person.",
                 fix=f"See its state: trunkline runs show {record.id}.",
             )
+        plan = await self._plan(record.workflow_id, record.workflow_version, step.name)
         return InboxEntry(
             id=inbox_item_id(record.id, step.name, step.attempts, step.replies),
             run_id=record.id,
             workflow_name=record.workflow_name,
             workflow_version=record.workflow_version,
             step=step.name,
-            agent=await self._agent(record.workflow_id, record.workflow_version, step.name),
+            agent=plan.agent,
             protocol=step.protocol,
             attempt=step.attempts,
             since=waiting.since or step.started_at or record.created_at,
             waiting_for=waiting,
+            form=form_of(plan, waiting),
         )
 
-    async def _agent(self, workflow_id: str, version: int, step: str) -> str:
-        return (await self._workflows.compiled(workflow_id, version)).plan(step).agent
+    async def _plan(self, workflow_id: str, version: int, step: str) -> CompiledStep:
+        return (await self._workflows.compiled(workflow_id, version)).plan(step)
+
+
+def form_of(plan: CompiledStep, waiting: WaitingFor) -> JsonObject | None:
+    """The JSON Schema of the answers that a step waits for."""
+    return plan.definition.ask.form if waiting.kind == "person" and plan.definition.ask is not None else None

@@ -10,8 +10,10 @@ import msgspec
 from trunkline.clock import Clock
 from trunkline.errors import NotFound
 from trunkline.ids import RunId
+from trunkline.jsontypes import JsonObject
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, RunStatus, StepState, StepStatus
 from trunkline.machine.steps.child import child_run_of
+from trunkline.services.runs.inbox import form_of
 from trunkline.services.runs.logs import LogFilter, LogPosition, RunLogLine, log_lines
 from trunkline.services.runs.search import ListedRun, RunFinder, RunSearch
 from trunkline.services.runs.watchers import RunWatch, RunWatchers
@@ -49,6 +51,8 @@ class StepView(msgspec.Struct, frozen=True):
     items: ItemCounts | None = None
     workflow: str | None = None
     child: ChildRunView | None = None
+    # Of a step that waits for people: the JSON Schema of their answers.
+    form: JsonObject | None = None
 
 
 class RunView(msgspec.Struct, frozen=True):
@@ -97,7 +101,9 @@ class RunQueries:
             step = msgspec.structs.replace(step, input=None)
         child = child_run_of(record.id, plan, step)
         if child is None:
-            return StepView(step, plan.kind, plan.agent, items, plan.definition.workflow)
+            return StepView(
+                step, plan.kind, plan.agent, items, plan.definition.workflow, form=_form(plan, step)
+            )
         found = await self._store.runs.status(child)
         status = None if found is None else found[0]
         return StepView(
@@ -215,6 +221,10 @@ def _no_run(run_id: RunId) -> NotFound:
     return NotFound(f"There is no run {run_id}.", fix="List the runs: trunkline runs list.")
 
 
+def _form(plan: CompiledStep, step: StepState) -> JsonObject | None:
+    return None if step.waiting_for is None else form_of(plan, step.waiting_for)
+
+
 def _item_view(run_id: RunId, plan: CompiledStep, step: StepState) -> StepView:
     child = child_run_of(run_id, plan, step)
     return StepView(
@@ -224,6 +234,7 @@ def _item_view(run_id: RunId, plan: CompiledStep, step: StepState) -> StepView:
         None,
         plan.definition.workflow,
         None if child is None else ChildRunView(child),
+        _form(plan, step),
     )
 
 

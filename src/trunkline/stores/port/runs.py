@@ -91,7 +91,7 @@ class EventRecord(msgspec.Struct, frozen=True):
     data: bytes
 
 
-WaitKind = Literal["input", "auth", "outcome"]
+WaitKind = Literal["input", "auth", "outcome", "person"]
 
 
 class WaitPosition(NamedTuple):

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, TypeAlias, cast
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
-from trunkline.jsontypes import Json, JsonObject
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 
-StepKind = Literal["agent", "workflow", "set", "sleep", "wait_for"]
-ACTION_KEYS = ("set", "sleep", "wait_for")
+StepKind = Literal["agent", "workflow", "set", "sleep", "wait_for", "ask"]
+ACTION_KEYS = ("set", "sleep", "wait_for", "ask")
 KIND_KEYS = ("agent", "workflow", *ACTION_KEYS)
 AfterTimeout = Literal["fail", "continue"]
 
 # The default comes first.
 AFTER_TIMEOUT: tuple[AfterTimeout, ...] = ("fail", "continue")
+
+
+def _as_json(action: Struct) -> JsonObject:
+    # `to_builtins` would leave tuples, which no template looks into.
+    return cast("JsonObject", decode(encode(action)))
 
 
 class SleepUntil(Struct, frozen=True):
@@ -49,8 +54,45 @@ class WaitFor(Struct, frozen=True, omit_defaults=True, kw_only=True):
     @property
     def template(self) -> JsonObject:
         """What is evaluated when the step begins."""
-        written = cast("JsonObject", to_builtins(self))
+        written = _as_json(self)
         return {key: written[key] for key in ("event", "any", "signal", "key", "timeout") if key in written}
+
+
+class Escalation(Struct, frozen=True):
+    """Whom a human task is given to, in addition, when nobody has answered for so long."""
+
+    after: str
+    # Names; or an expression for a list of them.
+    to: str | tuple[str, ...]
+
+
+class Ask(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Gives people a task, and waits for their answer."""
+
+    title: str
+    text: str | None = None
+    # A JSON Schema that the answer's data must satisfy.
+    form: JsonObject | None = None
+    # What can be answered; left out: any text.
+    options: tuple[str, ...] = ()
+    # Names of people and groups; or an expression for a list of them.
+    assignees: str | tuple[str, ...] = ()
+    # A duration or a time; afterwards, the task is overdue.
+    due: str | None = None
+    escalate: tuple[Escalation, ...] = ()
+    timeout: str | None = None
+    on_timeout: AfterTimeout = "fail"
+    # How many people have to give the first of the options.
+    required: int = 1
+    # Whether the person who started the run cannot answer.
+    exclude_starter: bool = False
+
+    @property
+    def template(self) -> JsonObject:
+        """What is evaluated when the step begins."""
+        written = _as_json(self)
+        keys = ("title", "text", "assignees", "due", "escalate", "timeout")
+        return {key: written[key] for key in keys if key in written}
 
 
 class Actions(NamedTuple):
@@ -59,6 +101,7 @@ class Actions(NamedTuple):
     set: dict[str, Json] | None = None
     sleep: Sleep | None = None
     wait_for: WaitFor | None = None
+    ask: Ask | None = None
 
     @property
     def are_given(self) -> bool:

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from trunkline.clock import parse_time
 from trunkline.durations import parse_duration
 from trunkline.jsontypes import Json
+from trunkline.workflow.actions.ask import read_ask
 from trunkline.workflow.actions.definitions import (
     ACTION_KEYS,
     AFTER_TIMEOUT,
@@ -70,6 +71,7 @@ def read_actions(fields: FieldReader, report: ValidationReport) -> Actions:
         set=_set(fields) if action == "set" else None,
         sleep=_sleep(fields, report) if action == "sleep" else None,
         wait_for=_wait_for(fields, report) if action == "wait_for" else None,
+        ask=read_ask(fields, report) if action == "ask" else None,
     )
 
 

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from trunkline.durations import DURATION_PATTERN
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.workflow.actions.ask import (
+    MAX_ASSIGNEE,
+    MAX_ASSIGNEES,
+    MAX_ESCALATIONS,
+    MAX_OPTION,
+    MAX_OPTIONS,
+    MAX_REQUIRED,
+    MAX_TEXT,
+    MAX_TITLE,
+)
 from trunkline.workflow.actions.definitions import AFTER_TIMEOUT
 from trunkline.workflow.actions.reader import (
     CALL_ONLY_KEYS,
@@ -26,6 +36,109 @@ _DURATION: JsonObject = {
 _EVENT_TYPE: JsonObject = {"type": "string", "minLength": 1, "maxLength": MAX_EVENT_TYPE}
 
 
+def _people(description: str) -> JsonObject:
+    return {
+        "description": description,
+        "oneOf": [
+            {"type": "string", "pattern": EXPRESSION_PATTERN},
+            {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MAX_ASSIGNEES,
+                "items": {"type": "string", "minLength": 1, "maxLength": MAX_ASSIGNEE},
+            },
+        ],
+    }
+
+
+def _ask() -> JsonObject:
+    return {
+        "type": "object",
+        "description": "Gives people a task, and waits for their answer. The output has the keys answer, data, by, at "
+        "and comment.",
+        "examples": [
+            {
+                "title": "Approve the order of ${ input.customer }",
+                "options": ["approve", "reject"],
+                "assignees": ["sales"],
+                "due": "1d",
+                "timeout": "5d",
+            }
+        ],
+        "required": ["title"],
+        "dependentRequired": {"on_timeout": ["timeout"]},
+        "additionalProperties": False,
+        "properties": {
+            "title": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_TITLE,
+                "description": "What the person has to do, in one line.",
+            },
+            "text": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_TEXT,
+                "description": "What the person has to know.",
+            },
+            "form": {
+                "type": "object",
+                "description": "A JSON Schema for the data of the answer. It cannot contain expressions.",
+            },
+            "options": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MAX_OPTIONS,
+                "uniqueItems": True,
+                "items": {"type": "string", "minLength": 1, "maxLength": MAX_OPTION},
+                "description": "The possible answers. Without it, the answer is any text, or is left out.",
+            },
+            "assignees": _people("The people or groups who should answer."),
+            "due": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_TIME,
+                "description": "A duration, or a time in ISO 8601 with a time zone. Afterwards, the task is overdue. "
+                "It can still be answered.",
+            },
+            "escalate": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MAX_ESCALATIONS,
+                "description": "Adds assignees when the task has not been answered for some time.",
+                "items": {
+                    "type": "object",
+                    "required": ["after", "to"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "after": {**_DURATION, "description": "The time since the task was given."},
+                        "to": _people("The people or groups to add."),
+                    },
+                },
+            },
+            "timeout": {**_DURATION, "description": "How long the step waits."},
+            "on_timeout": {
+                "enum": [*AFTER_TIMEOUT],
+                "default": AFTER_TIMEOUT[0],
+                "description": "After the timeout, the step fails with ask_timeout, or completes with null.",
+            },
+            "required": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_REQUIRED,
+                "default": 1,
+                "description": "How many people must give the first option. Any other option completes the step "
+                "immediately.",
+            },
+            "exclude_starter": {
+                "type": "boolean",
+                "default": False,
+                "description": "Whether the person who started the run cannot answer.",
+            },
+        },
+    }
+
+
 def without_call() -> JsonObject:
     """What a step with an action cannot have."""
     return {"agent": {"const": ""}, "workflow": False, **dict.fromkeys(CALL_ONLY_KEYS, False)}
@@ -33,6 +146,7 @@ def without_call() -> JsonObject:
 
 def action_properties() -> dict[str, Json]:
     return {
+        "ask": _ask(),
         "set": {
             "type": "object",
             "minProperties": 1,

@@ -1,6 +1,6 @@
 /** Finds the waiting step of a run that a person can respond to. Pure. */
 
-import type { RunModel, StepModel } from "../model.ts";
+import { isForAPerson, type RunModel, type StepModel } from "../model.ts";
 
 /** The selected step if it is waiting, otherwise the first waiting step. */
 export function waitingStep(model: RunModel, selected: string | null): StepModel | null {
@@ -17,5 +17,5 @@ export function waitingStep(model: RunModel, selected: string | null): StepModel
 
 function waits(step: StepModel): boolean {
   if (step.status === "OUTCOME_UNKNOWN") return true;
-  return step.status === "WAITING" && (step.waitingFor?.kind === "input" || step.waitingFor?.kind === "auth");
+  return step.status === "WAITING" && isForAPerson(step.waitingFor?.kind);
 }

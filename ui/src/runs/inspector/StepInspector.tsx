@@ -10,7 +10,7 @@ import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { WireTab } from "../../wire/WireTab.tsx";
 import { missingAttempt } from "../attempts.ts";
-import { indexOf, ownerOf, type RunModel } from "../model.ts";
+import { indexOf, isForAPerson, ownerOf, type RunModel } from "../model.ts";
 import { type AttemptEnd, failedAttempts } from "./attemptErrors.ts";
 import { FailureView, ToWire } from "./FailureView.tsx";
 import { EventsTab } from "./EventsTab.tsx";
@@ -178,10 +178,11 @@ const WAITING_LABELS: Readonly<Record<NonNullable<Step["waiting_for"]>["kind"], 
   outcome: "The outcome of the call is unknown",
   time: "Waiting for a time",
   event: "Waiting for an event",
+  person: "Waiting for a person",
 };
 
 function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {
-  const isQuestion = waiting.kind === "input" || waiting.kind === "auth";
+  const isQuestion = isForAPerson(waiting.kind);
   return (
     <Text size="sm" component="div" className={classes["waits"]} data-testid="waiting-for">
       {WAITING_LABELS[waiting.kind]}

@@ -1,1 +1,1 @@
-"""The resources of events."""
+"""The resources of events and human tasks."""

@@ -1,0 +1,1 @@
+"""People: answers to the human tasks of steps."""
