@@ -19,8 +19,8 @@ from tests.checker.good_agents import (
     Reaction,
     Reply,
     answered,
+    jsonrpc_agent,
     refusal,
-    seed_agent,
 )
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
@@ -113,7 +113,7 @@ def ignores(*fields: str) -> Alteration:
         if not isinstance(asked.value, dict):
             return good
         value = asked.object | {name: usual[name] for name in fields}
-        return seed_agent(msgspec.structs.replace(asked, value=value))
+        return jsonrpc_agent(msgspec.structs.replace(asked, value=value))
 
     return alter
 

@@ -103,9 +103,9 @@ def _refused(asked: AgentRequest, sends: str) -> Reply | None:
         return refusal(asked, -32600, "Invalid Request: jsonrpc must be 2.0")
     if asked.rpc_method is None:
         return refusal(asked, -32600, "Invalid Request: method is missing")
-    if asked.rpc_method in ("tasks/get", "GetTask") and sends != "seed":
+    if asked.rpc_method in ("tasks/get", "GetTask") and sends != "jsonrpc":
         return refusal(asked, -32001, "Task not found")
-    if asked.rpc_method != {"seed": "message/send"}.get(sends, sends):
+    if asked.rpc_method != {"jsonrpc": "message/send"}.get(sends, sends):
         return refusal(asked, -32601, f"Method not found: {asked.rpc_method}")
     parts = asked.message.get("parts")
     if not isinstance(parts, list) or not parts or not isinstance(parts[0], dict) or "text" not in parts[0]:
@@ -121,8 +121,8 @@ def _said(asked: AgentRequest) -> str:
     return f"Processed: {asked.text}"
 
 
-def seed_agent(asked: AgentRequest) -> Reply:
-    refused = _refused(asked, "seed")
+def jsonrpc_agent(asked: AgentRequest) -> Reply:
+    refused = _refused(asked, "jsonrpc")
     if refused is not None:
         return refused
     parts: list[Json] = [{"kind": "text", "text": _said(asked)}]
@@ -204,7 +204,7 @@ def _card(asked: AgentRequest, more: JsonObject) -> Reply:
 
 
 GOOD: Mapping[str, Callable[[AgentRequest], Reply]] = {
-    "jsonrpc-2.0": seed_agent,
+    "jsonrpc-2.0": jsonrpc_agent,
     "simple-a2a": simple_agent,
     "a2a-0.3": agent_v03,
     "a2a-1.0": agent_v1,

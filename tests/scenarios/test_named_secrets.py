@@ -259,9 +259,9 @@ async def test_a_long_task_is_not_asked_while_what_it_repeats_could_not_be_hidde
             run_id = await system.start("w")
             await agent.called_for("tasks/get")
             assert (await system.call("DELETE", "/secrets/slack-bot")).status == 204
-            await logged(logs, log_events.SECRET_NOT_KNOWN, 1)
+            await logged(logs, log_events.SECRET_UNAVAILABLE, 1)
             asked = len(agent.calls)
-            await logged(logs, log_events.SECRET_NOT_KNOWN, 3)
+            await logged(logs, log_events.SECRET_UNAVAILABLE, 3)
             assert len(agent.calls) == asked
             agent.script(jsonrpc_task(f"done with {CANARY}"))
             await put(system)
@@ -342,7 +342,7 @@ async def test_a_program_that_prints_what_it_got_does_not_bring_it_into_the_log(
             await save(system, {"text": "hello", "anything": SECRET})
             run = await system.run("w")
             shown = f"{run} {await wire_of(system, run)}"
-            await logged(logs, log_events.PROGRAM_SAID, 1)
+            await logged(logs, log_events.PROGRAM_OUTPUT, 1)
     assert run["status"] == "COMPLETED", run
     assert "[redacted]" in str(run["output"])
     assert CANARY not in f"{shown} {logs}"

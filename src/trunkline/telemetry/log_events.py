@@ -11,10 +11,10 @@ OUTPUT_EXTRACTED = "output_extracted"
 CALL_FAILED = "call_failed"
 CALL_CRASHED = "call_crashed"
 AGENT_WARNING = "agent_warning"
-AGENT_CALL_PUT_OFF = "agent_call_put_off"
+AGENT_CALL_DELAYED = "agent_call_delayed"
 ANSWER_TOO_LATE = "answer_too_late"
 CANCEL_NOT_CONFIRMED = "cancel_not_confirmed"
-AGENT_PUSHED = "agent_pushed"
+PUSH_NOTIFICATION_RECEIVED = "push_notification_received"
 DIALECT_DECIDED = "dialect_decided"
 CARD_NOT_USED = "card_not_used"
 TOKEN_FETCHED = "token_fetched"  # noqa: S105 - no password
@@ -22,7 +22,7 @@ TOKEN_FETCHED = "token_fetched"  # noqa: S105 - no password
 # programs that are agents
 PROGRAM_STARTED = "program_started"
 PROGRAM_ENDED = "program_ended"
-PROGRAM_SAID = "program_said"
+PROGRAM_OUTPUT = "program_output"
 PROGRAM_LINE_IGNORED = "program_line_ignored"
 PROGRAM_LINES_DROPPED = "program_lines_dropped"
 
@@ -56,7 +56,7 @@ CALLBACKS_FAILED = "callbacks_failed"
 # named secrets
 SECRET_SET = "secret_set"  # noqa: S105 - no password
 SECRET_REMOVED = "secret_removed"  # noqa: S105 - as above
-SECRET_NOT_KNOWN = "secret_not_known"  # noqa: S105 - as above
+SECRET_UNAVAILABLE = "secret_unavailable"  # noqa: S105 - as above
 
 # the REST door
 HTTP_REQUEST = "http_request"
@@ -69,7 +69,7 @@ CONNECTION_NOT_ESTABLISHED = "connection_not_established"
 
 # the broker
 BROKER_UNAVAILABLE = "broker_unavailable"
-BROKER_BACK = "broker_back"
+BROKER_AVAILABLE = "broker_available"
 MESSAGES_UNDELIVERED = "messages_undelivered"
 OFFSETS_NOT_COMMITTED = "offsets_not_committed"
 DEAD_LETTER = "dead_letter"
@@ -96,11 +96,11 @@ CALLS_ABANDONED = "calls_abandoned"
 TASKS_RECLAIMED = "tasks_reclaimed"
 TASKS_RESENT = "tasks_resent"
 LEASE_LOST = "lease_lost"
-TOPIC_NARROW = "topic_narrow"
+TOPIC_LACKS_PARTITIONS = "topic_lacks_partitions"
 WAITING_FOR_DEPENDENCY = "waiting_for_dependency"
 RUNS_DELETED = "runs_deleted"
 OUT_OF_RESOURCES = "out_of_resources"
-DESCRIPTORS_SHORT = "descriptors_short"
+OPEN_FILE_LIMIT_LOW = "open_file_limit_low"
 STORE_UNAVAILABLE = "store_unavailable"
 TURN_FAILED = "turn_failed"
 
@@ -108,7 +108,7 @@ TURN_FAILED = "turn_failed"
 ZONE_CALL = "zone_call"
 ZONE_HANDLER_FAILED = "zone_handler_failed"
 ZONE_FAILED = "zone_failed"
-ZONE_FORGETS = "zone_forgets"
+ZONE_NOT_DURABLE = "zone_not_durable"
 ZONE_METHODS_UNKNOWN = "zone_methods_unknown"
 ZONE_CALL_REFUSED = "zone_call_refused"
 ZONE_CALL_TIMED_OUT = "zone_call_timed_out"
@@ -117,4 +117,4 @@ ZONE_CALL_SENT_AGAIN = "zone_call_sent_again"
 ZONE_CALL_RUN_AGAIN = "zone_call_run_again"
 ZONE_CALL_NOT_REVIVED = "zone_call_not_revived"
 ZONE_NOT_WRITTEN = "zone_not_written"
-ZONE_UNHEARD = "zone_unheard"
+ZONE_OUTPUT_CLOSED = "zone_output_closed"

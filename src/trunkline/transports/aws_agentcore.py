@@ -110,7 +110,7 @@ class AgentCoreTransport:
             if not invoked.is_throttled or monotonic() + delay >= deadline:
                 return invoked.answer
             log.warning(
-                log_events.AGENT_CALL_PUT_OFF, url=url, http_status=invoked.answer.status, seconds=delay
+                log_events.AGENT_CALL_DELAYED, url=url, http_status=invoked.answer.status, seconds=delay
             )
             await asyncio.sleep(delay)
         return (await self._invoke(runtime, body, parameters, deadline, timeout)).answer

@@ -64,7 +64,7 @@ class ProgramLog:
 
     def _log_line(self, line: bytes) -> None:
         if line.strip() and self._may_log():
-            log.info(log_events.PROGRAM_SAID, program=self._program, line=self._shown(line))
+            log.info(log_events.PROGRAM_OUTPUT, program=self._program, line=self._shown(line))
 
     def _shown(self, line: bytes) -> str:
         self._redaction.learn(tuple(self._recent))

@@ -58,7 +58,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
     shares = current_shares(settings)
     if shares.connections < settings.max_connections:
         log.warning(
-            log_events.DESCRIPTORS_SHORT,
+            log_events.OPEN_FILE_LIMIT_LOW,
             max_connections=settings.max_connections,
             accepted=shares.connections,
             fix="Raise the limit of open files (LimitNOFILE=, ulimit -n), or lower max_connections.",

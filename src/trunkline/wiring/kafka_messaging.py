@@ -184,7 +184,10 @@ class KafkaMessaging:
                 self._warnings = warnings
                 for finding in narrow:
                     log.warning(
-                        log_events.TOPIC_NARROW, topic=finding.topic, reason=finding.why, fix=finding.fix
+                        log_events.TOPIC_LACKS_PARTITIONS,
+                        topic=finding.topic,
+                        reason=finding.why,
+                        fix=finding.fix,
                     )
             await asyncio.sleep(_LOOK_AT_TOPICS_EVERY)
 

@@ -401,7 +401,7 @@ def _unavailable(exc: Unavailable) -> ZoneFault:
 def _open_store(folder: Path | None, secret_key: str | None) -> Generator[tuple[ZoneStore, Vault]]:
     if folder is None:
         log.warning(
-            log_events.ZONE_FORGETS, fix="Give the zone a data folder: Zone(data=…) or TRUNKLINE_DATA."
+            log_events.ZONE_NOT_DURABLE, fix="Give the zone a data folder: Zone(data=…) or TRUNKLINE_DATA."
         )
         with zone_in_memory() as store:
             yield store, Vault(os.urandom(KEY_BYTES))

@@ -149,7 +149,7 @@ async def test_neither_the_address_nor_the_token_is_in_the_log(tmp_path: Path) -
             await system.call("POST", path_of(target), LIE, {HEADER: "wrong"})
             await system.call("GET", path_of(target))
             await system.call("POST", path_of(target) + "/more", LIE, {HEADER: target.token})
-    assert "agent_pushed" in {entry["event"] for entry in logs}
+    assert "push_notification_received" in {entry["event"] for entry in logs}
     assert address not in str(logs)
     assert address.partition(".")[2] not in str(logs)
     assert target.token not in str(logs)

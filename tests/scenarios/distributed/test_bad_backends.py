@@ -188,7 +188,7 @@ async def test_too_few_partitions_are_a_warning_with_its_fix_and_work_goes_on(
     async with ScriptedAgent(simple_success("ok")) as agent, server_process(tmp_path, **six) as server:
         await server.is_ready()
         await prepare(server, agent)
-        line = await server.says("topic_narrow")
+        line = await server.says("topic_lacks_partitions")
         assert "4 of 6 partitions" in str(line["reason"])
         assert "trunkline topics create" in str(line["fix"])
         ready = await server.answer("GET", "//readyz")

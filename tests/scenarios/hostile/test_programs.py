@@ -412,7 +412,7 @@ async def test_what_a_program_says_is_logged_without_its_secrets_and_cut(
     with capture_logs() as logs:
         async with running("talks", tmp_path, environment=("WORKER_KEY",)) as transport:
             await result(transport, request(1, params=params))
-    said = [line["line"] for line in logs if line["event"] == "program_said"]
+    said = [line["line"] for line in logs if line["event"] == "program_output"]
     assert len(said) == 2
     assert '"bot_token": "[redacted]", "channel": "C1"' in said[0]
     assert said[1].startswith("variable [redacted] xxx")
@@ -425,7 +425,7 @@ async def test_a_program_that_talks_too_much_does_not_fill_the_log(tmp_path: Pat
     with capture_logs() as logs:
         async with running("floods", tmp_path) as transport:
             await result(transport, request(1))
-    said = [line for line in logs if line["event"] == "program_said"]
+    said = [line for line in logs if line["event"] == "program_output"]
     dropped = sum(line["lines"] for line in logs if line["event"] == "program_lines_dropped")
     assert len(said) < 2_000
     assert len(said) + dropped == 2_000

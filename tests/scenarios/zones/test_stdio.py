@@ -163,7 +163,7 @@ async def test_it_ends_when_its_answers_are_not_read(tmp_path: Path) -> None:
     await ask(process, request(1))
     assert process.stderr is not None
     said = await asyncio.wait_for(process.stderr.read(), AMPLE)
-    assert b"zone_unheard" in said
+    assert b"zone_output_closed" in said
     assert await process.wait() == 0
 
 

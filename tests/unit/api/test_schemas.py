@@ -1,4 +1,4 @@
-"""The seeds' names, for Python code that prepares a registration."""
+"""The public names of `trunkline.api.schemas`, for Python code that prepares a registration."""
 
 from __future__ import annotations
 

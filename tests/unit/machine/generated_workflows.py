@@ -1,4 +1,4 @@
-"""Workflows to try the machine on, made up by whoever picks: hypothesis or a seed."""
+"""Workflows to try the machine on, drawn by hypothesis or from the seed of a random generator."""
 
 from __future__ import annotations
 

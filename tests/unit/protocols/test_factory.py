@@ -34,7 +34,7 @@ JSON_RPC = {
 
 
 class ShoutingAdapter(ProtocolAdapter):
-    """A third party's dialect with only the seeds' three methods."""
+    """A third party's dialect with only the three methods that every adapter must have."""
 
     def __init__(self, mark: str = "!") -> None:
         self.mark = mark

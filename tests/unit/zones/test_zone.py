@@ -468,7 +468,7 @@ async def test_a_zone_without_a_folder_says_that_it_forgets(monkeypatch: pytest.
     with capture_logs() as logs:
         async with zone.running():
             assert await Asked(zone).result("execute_task", {})
-    assert "zone_forgets" in [line["event"] for line in logs]
+    assert "zone_not_durable" in [line["event"] for line in logs]
 
 
 class Broken(ZonePolicy, frozen=True):

@@ -102,7 +102,7 @@ class CallContext:
         """From here on the task is sent with its secrets, and records do not show them; why that is not possible."""
         opened = await retry_while_unavailable(lambda: open_secrets(task, self._secrets))
         if isinstance(opened, StepError):
-            task_log(task).warning(log_events.SECRET_NOT_KNOWN, code=opened.code, error=opened.message)
+            task_log(task).warning(log_events.SECRET_UNAVAILABLE, code=opened.code, error=opened.message)
             return opened
         recorder.secrets = opened
         SECRETS_SENT.set(opened.hidden)

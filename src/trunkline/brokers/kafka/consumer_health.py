@@ -77,7 +77,7 @@ class ConsumerHealth:
         self._refused = False
         if self._failure is not None:
             if self._kind:
-                log.info(log_events.BROKER_BACK)
+                log.info(log_events.BROKER_AVAILABLE)
             self._failure, self._kind = None, ""
             self._report_failure(None)
 

@@ -144,9 +144,8 @@ def rekey(*, place: StorePlace = STORE_HERE) -> int:
     if place.json:
         print_json({"key_id": report.key_id, "secrets": report.checked, "rekeyed": report.rekeyed})
     else:
-        note(
-            f"All {report.checked} secrets are encrypted with the key {report.key_id}. You can remove the other keys."
-        )
+        stored = f"All {report.checked} secrets" if report.checked else "No secrets are stored. New ones"
+        note(f"{stored} are encrypted with the key {report.key_id}. You can remove the other keys.")
     return Exit.OK
 
 

@@ -12,6 +12,14 @@ from trunkline.cli.rendering.times import date_time
 if TYPE_CHECKING:
     from trunkline.api.resources.system import Consumers, Count, Dependency, ProcessResource, SystemState
 
+# Where the word for people differs from the name in REST and metrics.
+_QUEUE_NAMES = {
+    "inbox": "queued inputs",
+    "tasks_claimed": "calls in progress",
+    "tasks_remote": "remote tasks",
+    "tasks_without_secret": "tasks without credentials",
+}
+
 
 def system(*, server: Server = HERE) -> int:
     """
@@ -49,7 +57,7 @@ def _show(state: SystemState) -> None:
         print_text("")
         print_table([each["name"] for each in state["runs"]], [[_number(each) for each in state["runs"]]])
         print_text("")
-        waiting = [[each["name"].replace("_", " "), _number(each)] for each in state["queues"]]
+        waiting = [[_queue_name(each["name"]), _number(each)] for each in state["queues"]]
         print_table(("QUEUE", "LENGTH"), waiting)
     if state["consumers"] is not None:
         print_text("")
@@ -90,6 +98,10 @@ def _consumers(consumers: Consumers) -> list[str | Cell]:
         Cell("unknown", "red") if waiting is None else f"{waiting:,}",
         "" if partitions is None else str(partitions),
     ]
+
+
+def _queue_name(name: str) -> str:
+    return _QUEUE_NAMES.get(name, name.replace("_", " "))
 
 
 def _number(count: Count) -> str:

@@ -204,7 +204,7 @@ class PushNotifications:
             for wake in self._wakes:
                 wake()
         log.info(
-            log_events.AGENT_PUSHED,
+            log_events.PUSH_NOTIFICATION_RECEIVED,
             task_id=key.task_id,
             attempt=key.attempt,
             result="asked" if asked else "over",

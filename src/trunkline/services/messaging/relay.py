@@ -204,7 +204,7 @@ class Relay:
             if given_up[topic] == number:
                 self._hold(topic, reasons[topic], number)
             elif self._holds.pop(topic, None) is not None:
-                log.info(log_events.BROKER_BACK, topic=topic)
+                log.info(log_events.BROKER_AVAILABLE, topic=topic)
 
     def _hold(self, topic: str, reason: str, number: int) -> None:
         before = self._holds.get(topic)
@@ -225,7 +225,7 @@ class Relay:
 
     def _log_available(self) -> None:
         if self._unavailable is not None:
-            log.info(log_events.BROKER_BACK)
+            log.info(log_events.BROKER_AVAILABLE)
         self._unavailable = None
         self._pause = _FIRST_PAUSE
 

@@ -211,7 +211,7 @@ class AccessControl:
             reason=reason,
             method=note.method,
             correlation_id=note.correlation_id,
-            unnoted=self._unaudited.pop(kind, 0),
+            not_recorded=self._unaudited.pop(kind, 0),
         )
         return refused
 

@@ -139,7 +139,7 @@ class _StdioSession:
             await loop.run_in_executor(self._writer, _write, self._pipes.answers, reply.body + b"\n")
         except OSError as exc:
             # The reader is gone. Calls in progress may end; their answers can be fetched from the next process.
-            log.warning(log_events.ZONE_UNHEARD, error=str(exc))
+            log.warning(log_events.ZONE_OUTPUT_CLOSED, error=str(exc))
             self._stop.set()
 
     def _too_long(self) -> ZoneReply:

@@ -21,7 +21,7 @@ def paths(old: Json, new: Json) -> list[str]:
 
 
 AGREEING: dict[str, tuple[Json, Json]] = {
-    "the seed's example: a wrapped text and a plain one": (
+    "a wrapped text and a plain one": (
         {"text": "The weather is sunny", "data": {"result": "The weather is sunny"}},
         {
             "text": "The weather is sunny",
@@ -29,7 +29,7 @@ AGREEING: dict[str, tuple[Json, Json]] = {
             "history": [{"role": "user", "parts": []}],
         },
     ),
-    "the seed's agents: an object and its JSON as text": (
+    "an object and its JSON as text": (
         {"text": "ok", "data": {"result": "ok"}},
         {"text": "ok", "data": {"result": "ok"}, "response": '{"result": "ok"}'},
     ),

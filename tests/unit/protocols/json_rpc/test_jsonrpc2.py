@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 beyond what the golden files show: the seeds' methods, hostile bodies, size."""
+"""JSON-RPC 2.0 beyond what the golden files show: the adapter's methods, hostile bodies, size."""
 
 from __future__ import annotations
 

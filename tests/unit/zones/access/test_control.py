@@ -504,7 +504,7 @@ def test_a_flood_of_unknown_callers_hides_no_other_refusal_and_is_counted(
     clock.advance(timedelta(seconds=1))
     with capture_logs() as later:
         access.authenticate(PresentedCredentials())
-    assert [line["unnoted"] for line in later] == [500]
+    assert [line["not_recorded"] for line in later] == [500]
 
 
 def test_a_refused_call_leaves_a_note_without_its_params(access: AccessControl, store: ZoneStore) -> None:
