@@ -62,7 +62,7 @@ def test_an_agent_that_passes_ends_with_0_and_its_grade(
 ) -> None:
     assert check(server, "good-jsonrpc-2.0", "--active") == Exit.OK
     printed = capsys.readouterr()
-    assert "Grade A: 0 failed, 0 warning" in printed.out
+    assert "Grade A: 0 failed, 0 warnings" in printed.out
     assert "Checking http" in printed.err
     assert "agents migrate ready" in printed.err
 

@@ -150,11 +150,11 @@ def test_an_empty_list_shows_the_command_to_copy(
 ) -> None:
     with trunkline_up(session_folder, tmp_path) as url, watched_page(browser, url) as page:
         page.goto("/agents")
-        expect(page.get_by_test_id("no-agents")).to_contain_text("trunkline agents add")
+        expect(page.get_by_test_id("no-agents")).to_contain_text("trunkline agents create")
         check_appearance(page, "agents-empty")
         page.get_by_test_id("copy-register").click()
         expect(page.get_by_text("Copied")).to_be_visible()
-        assert page.evaluate("navigator.clipboard.readText()").startswith("trunkline agents add ")
+        assert page.evaluate("navigator.clipboard.readText()").startswith("trunkline agents create ")
 
 
 # --- one agent

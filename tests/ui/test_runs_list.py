@@ -113,7 +113,9 @@ def test_an_empty_list_shows_the_next_command_to_copy(
         client = Client(url)
         page.goto("/runs")
         command = page.get_by_test_id("next-command")
-        expect(command).to_have_text(f"trunkline agents add my-agent http://localhost:8080/agent --url {url}")
+        expect(command).to_have_text(
+            f"trunkline agents create my-agent http://localhost:8080/agent --url {url}"
+        )
         check_appearance(page, "runs-empty")
         client.create_agent({"name": "A", "url": agents.start({}).url, "protocol": "simple-a2a"})
         page.reload()

@@ -151,7 +151,7 @@ class AgentCheckReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> str:
-        counts = ", ".join(f"{self.count(verdict)} {verdict}" for verdict in VERDICTS)
+        counts = ", ".join(_counted(self.count(verdict), verdict) for verdict in VERDICTS)
         if not self.is_conclusive:
             return f"Not enough evidence; run with --active: {counts}"
         return f"Grade {self.grade}: {counts}"
@@ -216,3 +216,7 @@ def _changes(before: Sequence[AgentFinding], now: Sequence[AgentFinding]) -> tup
         if earlier is not None and present is not None and earlier != present:
             (worse if present > earlier else better).append(finding.id)
     return worse, better
+
+
+def _counted(count: int, verdict: Verdict) -> str:
+    return f"{count} {verdict}{'s' if verdict == 'warning' and count != 1 else ''}"

@@ -22,7 +22,7 @@ import { dialectOf, type AgentHealth, healthOf, HEALTH_STATES } from "./health.t
 const TYPING_MS = 200;
 // Rows shown at first; a button shows more.
 const ROWS = 200;
-const REGISTER = "trunkline agents add my-agent http://localhost:8080/agent";
+const REGISTER = "trunkline agents create my-agent http://localhost:8080/agent";
 
 export function AgentsPage() {
   const search = agentsRoute.useSearch();

@@ -112,7 +112,7 @@ function NoAgents() {
   return (
     <Stack gap="xs" data-testid="no-agents">
       <Text>No agents yet. Register one to migrate it to another protocol:</Text>
-      <Code block>trunkline agents add NAME URL --protocol simple-a2a --repeatable</Code>
+      <Code block>trunkline agents create NAME URL --protocol simple-a2a --repeatable</Code>
     </Stack>
   );
 }

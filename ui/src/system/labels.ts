@@ -67,7 +67,7 @@ const ACTION_LABELS: Record<string, string> = {
   "trigger.pause": "Paused trigger",
   "trigger.resume": "Resumed trigger",
   "trigger.fire": "Fired trigger",
-  "trigger.backfill": "Filled a past period of trigger",
+  "trigger.backfill": "Backfilled trigger",
   "agent.create": "Registered agent",
   "agent.change": "Edited agent",
   "agent.delete": "Removed agent",
