@@ -26,6 +26,7 @@ from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
 from tests.sabotage.rules_by_area.runs.human_tasks import HUMAN_TASKS
 from tests.sabotage.rules_by_area.runs.published_tasks import PUBLISHED_TASKS
 from tests.sabotage.rules_by_area.runs.received_events import RECEIVED_EVENTS
+from tests.sabotage.rules_by_area.runs.run_labels import RUN_LABELS
 from tests.sabotage.rules_by_area.runs.transitions import TRANSITIONS
 from tests.sabotage.rules_by_area.runs.triggers import TRIGGERS
 from tests.sabotage.rules_by_area.security.api_access import API_ACCESS
@@ -49,6 +50,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Actions": ACTIONS,
         "Human tasks": HUMAN_TASKS,
         "Received events": RECEIVED_EVENTS,
+        "Labels": RUN_LABELS,
         "Claims and results": CLAIMS,
         "Agent limits": AGENT_LIMITS,
         "Messages can be lost, doubled and late": MESSAGING,

@@ -25,6 +25,11 @@ WORKFLOWS: tuple[JsonObject, ...] = (
     {"name": "guild", "steps": {name.lower(): {"agent": name} for name in GUILD}},
     {"name": "slow", "steps": {"sleep": {"agent": "Sleeper"}}},
     {"name": "broken", "steps": {"try": {"agent": "Grumbler", "retry": {"max_attempts": 1}}}},
+    {
+        "name": "labelled",
+        "labels": {"customer": "acme, inc", "team": "billing"},
+        "steps": {"a": {"set": {"x": 1}}},
+    },
     {"name": "above", "steps": {"inner": {"workflow": "weather"}}},
 )
 
@@ -184,6 +189,29 @@ def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, runs_syst
     page.get_by_test_id("clear-filters").click()
     expect(page).to_have_url(f"{runs_system.client.url}/runs")
     expect(row(page, failed)).to_be_visible()
+
+
+def test_runs_are_found_by_their_labels(page: Page, runs_system: RunsSystem) -> None:
+    other, run = runs_system.run("weather"), runs_system.run("labelled")
+    page.goto("/runs")
+    expect(row(page, run).get_by_test_id("run-labels")).to_contain_text("customer:acme, inc")
+    expect(row(page, other).get_by_test_id("run-labels")).to_have_count(0)
+    field = page.get_by_test_id("filter-label")
+    field.fill("customer")
+    field.press("Enter")
+    expect(page.get_by_text("Write a label as key:value.")).to_be_visible()
+    field.fill("customer:acme, inc")
+    field.press("Enter")
+    expect(row(page, other)).to_have_count(0)
+    expect(row(page, run)).to_be_visible()
+    check_appearance(page, "runs-by-label")
+    page.reload()
+    expect(row(page, run)).to_be_visible()
+    expect(row(page, other)).to_have_count(0)
+    page.goto(f"/runs/{run}")
+    page.get_by_test_id("run-labels").get_by_text("team:billing").click()
+    expect(row(page, run)).to_be_visible()
+    expect(row(page, other)).to_have_count(0)
 
 
 def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, runs_system: RunsSystem) -> None:

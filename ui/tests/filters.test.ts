@@ -23,6 +23,13 @@ describe("the filters of the list of runs", () => {
     expect(runsSearch({ last: "1y", since: "yesterday" })).toEqual({});
   });
 
+  test("take labels one by one or as a list, and leave out what is none", () => {
+    expect(runsSearch({ label: "customer:a,b" })).toEqual({ label: ["customer:a,b"] });
+    expect(runsSearch({ label: ["b:2", "a:1", "b:2", "c", "c:", ":c", 7] })).toEqual({ label: ["a:1", "b:2"] });
+    expect(queryOf({ label: ["a:1", "b:2"] })).toMatchObject({ label: ["a:1", "b:2"] });
+    expect(isFiltered(runsSearch({ label: "a:1" }))).toBe(true);
+  });
+
   test("become a request", () => {
     expect(queryOf({ status: "FAILED,RUNNING", last: "24h", q: "x" })).toEqual({
       payloads: false,

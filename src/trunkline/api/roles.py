@@ -31,6 +31,7 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/runs": "viewer",
     "GET /api/v1/runs/changes": "viewer",
     "GET /api/v1/runs/{run}": "viewer",
+    "PATCH /api/v1/runs/{run}": "operator",
     "GET /api/v1/runs/{run}/steps": "viewer",
     "GET /api/v1/runs/{run}/steps/{step}": "viewer",
     "GET /api/v1/runs/{run}/events": "viewer",

@@ -24,6 +24,7 @@ from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import SystemMonitor
 from trunkline.services.people.answers import HumanTaskAnswers
 from trunkline.services.runs.inbox import Inbox
+from trunkline.services.runs.labels import RunLabels
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.services.security.api_keys import ApiKeyLookup, ApiKeys
@@ -96,6 +97,7 @@ class Services(Probes):
     workflows: Workflows
     runs: Runs
     run_queries: RunQueries
+    run_labels: RunLabels
     triggers: Triggers
     webhooks: Webhooks
     dead_letters: DeadLetters

@@ -10,7 +10,7 @@ from __future__ import annotations
 import http.client
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.failures import ServerUnreachable
@@ -179,10 +179,17 @@ class Client(EventCalls, TriggerCalls):
         return cast("WorkflowResource", self.get(path))
 
     def execute(
-        self, name: str, run_input: Json, *, version: int | None = None, idempotency_key: str | None = None
+        self,
+        name: str,
+        run_input: Json,
+        *,
+        version: int | None = None,
+        idempotency_key: str | None = None,
+        labels: Sequence[str] = (),
     ) -> RunResource:
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-        path = with_query(f"/workflows/{segment(name)}/execute", {"version": version})
+        query = {"version": version, "label": list(labels) or None}
+        path = with_query(f"/workflows/{segment(name)}/execute", query)
         return cast("RunResource", self._send("POST", path, run_input, headers).value)
 
     # Runs
@@ -195,6 +202,11 @@ class Client(EventCalls, TriggerCalls):
 
     def run(self, run_id: str) -> RunResource:
         return cast("RunResource", self.get(f"{API}/runs/{segment(run_id)}"))
+
+    def change_labels(self, run_id: str, labels: Mapping[str, str | None]) -> RunResource:
+        """A label whose new value is None is removed."""
+        body = cast("JsonObject", {"labels": {**labels}})
+        return cast("RunResource", self._send("PATCH", f"/runs/{segment(run_id)}", body).value)
 
     def act(self, run_id: str, action: str, body: Json = None) -> RunResource:
         """`cancel`, `pause`, `resume`, `retry`, or `steps/STEP/reply|resolve`."""

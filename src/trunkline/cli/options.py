@@ -63,6 +63,10 @@ JsonFlag = Annotated[bool, Parameter(name="--json", negative="", show_default=Fa
 Pairs = Annotated[
     tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False, metavar="KEY=VALUE")
 ]
+Labels = Annotated[
+    tuple[str, ...],
+    Parameter(name="--label", negative="", consume_multiple=False, show_default=False, metavar="KEY:VALUE"),
+]
 InputPairs = Annotated[Pairs, Parameter(name=("--input", "-i"))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 # An older name of an option. It keeps working, and help does not show it.

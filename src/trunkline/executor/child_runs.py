@@ -19,6 +19,7 @@ from trunkline.machine.state import ParentStep, RunState, RunStatus
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, StepError, fix_for
 from trunkline.services.runs.intake import START
+from trunkline.services.runs.labels import initial_labels
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction, WorkflowVersion
 from trunkline.telemetry import log_events
@@ -78,12 +79,12 @@ class ChildRuns:
         """The first input for the child, or the refusal for its parent."""
         parent = turn.state
         if not isinstance(found, StepError):
-            saved, workflow = found
-            found = _unfit(workflow, effect) or found
+            _, workflow = found
+            found = _unfit(workflow, parent, effect) or found
         if isinstance(found, StepError):
             refused = ChildRefused(effect.step, effect.run_id, found)
             return QueuedInput(parent.id, _key(effect.run_id), refused)
-        saved = found[0]
+        saved, workflow = found
         self._begun.append(
             NewRun(
                 id=effect.run_id,
@@ -98,6 +99,7 @@ class ChildRuns:
                 depth=parent.depth + 1,
                 routing_version=parent.routing_version,
                 started_by=parent.started_by,
+                labels=_labels(workflow, parent, effect),
             )
         )
         return QueuedInput(effect.run_id, START, RunRequested(), is_once=True)
@@ -122,13 +124,21 @@ def _key(child: RunId) -> str:
     return f"child/{child}"
 
 
-def _unfit(workflow: CompiledWorkflow, effect: StartChildRun) -> StepError | None:
+def _labels(workflow: CompiledWorkflow, parent: RunState, effect: StartChildRun) -> dict[str, str]:
+    return initial_labels(workflow, effect.run_id, effect.input, parent.correlation_id)
+
+
+def _unfit(workflow: CompiledWorkflow, parent: RunState, effect: StartChildRun) -> StepError | None:
     try:
         findings = workflow.check_input(decode(effect.input))
     except RecursionError:
         # An exception here would end the transaction of every other run, again after each restart.
         findings = [Finding(path="input", message="is nested too deeply to be checked")]
     if not findings:
+        try:
+            _labels(workflow, parent, effect)
+        except Invalid as exc:
+            return StepError(code="child_input_invalid", message=exc.message)
         return None
     more = len(findings) - _MAX_FINDINGS_SHOWN
     problems = "; ".join(f"{finding.path}: {finding.message}" for finding in findings[:_MAX_FINDINGS_SHOWN])

@@ -20,6 +20,7 @@ from trunkline.services.operations.system_status import Deployment, SystemMonito
 from trunkline.services.people.answers import HumanTaskAnswers
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
+from trunkline.services.runs.labels import RunLabels
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.services.security.api_keys import ApiKeys
@@ -120,6 +121,7 @@ def api_services(
             context.routing,
         ),
         blobs=context.blobs,
+        run_labels=RunLabels(context.store, context.watchers),
         inbox=Inbox(context.store, context.workflows),
         human_task_answers=HumanTaskAnswers(run_queries, context.workflows, intake, context.clock),
         events=Events(context.store, run_queries, event_intake),

@@ -31,6 +31,14 @@ from trunkline.workflow.definition import (
 )
 from trunkline.workflow.document.yaml_writer import write_yaml
 from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
+from trunkline.workflow.labels import (
+    LABEL_KEY_PATTERN,
+    LABEL_PATTERN,
+    MAX_LABELS,
+    check_label_count,
+    label_problem,
+    parse_label,
+)
 from trunkline.workflow.language_schema import workflow_json_schema
 from trunkline.workflow.load import LoadedWorkflow, compile_workflow, load_workflow
 from trunkline.workflow.output_reads import OutputRead, output_reads
@@ -43,6 +51,9 @@ from trunkline.workflow.secret_references import (
 from trunkline.workflow.step_graph.joins import CompiledJoin
 
 __all__ = [
+    "LABEL_KEY_PATTERN",
+    "LABEL_PATTERN",
+    "MAX_LABELS",
     "SECRET_KEY",
     "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",
@@ -69,6 +80,7 @@ __all__ = [
     "WorkflowDefinition",
     "WorkflowReference",
     "canonical_form",
+    "check_label_count",
     "child_workflows",
     "compile_workflow",
     "definition_from_canonical",
@@ -76,10 +88,12 @@ __all__ = [
     "is_secret_name",
     "item_index",
     "item_name",
+    "label_problem",
     "load_workflow",
     "output_reads",
     "parse_duration",
     "parse_item_name",
+    "parse_label",
     "step_of_item",
     "workflow_json_schema",
     "write_yaml",

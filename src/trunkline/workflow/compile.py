@@ -6,8 +6,10 @@ cycle.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -24,10 +26,12 @@ from trunkline.workflow.expressions import (
     CelCompiler,
     Condition,
     ReadSites,
+    Scope,
     Template,
     TemplateCompiler,
 )
 from trunkline.workflow.input_schema import InputSchema, compile_form, compile_input_schema
+from trunkline.workflow.labels import compile_labels, evaluate_labels
 from trunkline.workflow.secret_references import secret_references
 from trunkline.workflow.step_graph.joins import CompiledJoin, compile_joins, steps_inside_joins
 from trunkline.workflow.step_graph.links import StepLinks, link_steps
@@ -118,12 +122,14 @@ class CompiledWorkflow:
         steps: dict[str, CompiledStep],
         output: Template | None,
         input_schema: InputSchema | None,
+        labels: Mapping[str, Template] = MappingProxyType({}),
     ) -> None:
         self.definition = definition
         # In the order of the definition.
         self.steps = steps
         self.output = output
         self._input_schema = input_schema
+        self._labels = labels
 
     def plan(self, name: str) -> CompiledStep:
         """Of a step, or of an item of one (`research[17]`)."""
@@ -145,6 +151,14 @@ class CompiledWorkflow:
     def check_input(self, value: Json) -> list[Finding]:
         """What is wrong with a run's input; empty when it is right or the workflow does not say."""
         return [] if self._input_schema is None else self._input_schema.check(value)
+
+    @property
+    def has_labels(self) -> bool:
+        return bool(self._labels)
+
+    def evaluate_labels(self, scope: Scope) -> dict[str, str]:
+        """The labels that a run begins with; raises `Invalid` if they have no usable value."""
+        return evaluate_labels(self._labels, scope, self.definition.name)
 
 
 def compile_definition(definition: WorkflowDefinition, report: ValidationReport) -> CompiledWorkflow:
@@ -172,7 +186,8 @@ def compile_definition(definition: WorkflowDefinition, report: ValidationReport)
     output = None
     if definition.output is not UNSET:
         output, _ = compiler.template(definition.output, ("output",))
-    return CompiledWorkflow(definition, steps, output, compile_input_schema(definition.input, report))
+    labels = compile_labels(definition.labels, compiler, report)
+    return CompiledWorkflow(definition, steps, output, compile_input_schema(definition.input, report), labels)
 
 
 class _CompiledExpressions(NamedTuple):

@@ -152,6 +152,8 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     max_parallel: int | None = None
     # None: callers cannot reach it over A2A.
     publish: PublishOptions | None = None
+    # Of its runs; values can contain expressions.
+    labels: dict[str, str] = {}
 
 
 # A workflow by its name and version; None: the latest.
@@ -209,6 +211,7 @@ class _WorkflowForm(Struct, omit_defaults=True):
     deadline: str | None = None
     max_parallel: int | None = None
     publish: Json = None
+    labels: dict[str, str] | None = None
 
 
 _Form = TypeVar("_Form", _RetryForm, _StepForm, _WorkflowForm)
@@ -229,6 +232,7 @@ def canonical_form(definition: WorkflowDefinition) -> bytes:
                 deadline=_text(definition.deadline),
                 max_parallel=definition.max_parallel,
                 publish=publish_options_to_json(definition.publish),
+                labels=definition.labels or None,
             )
         )
     )
@@ -246,6 +250,7 @@ def definition_from_canonical(data: bytes) -> WorkflowDefinition:
         deadline=_duration(form.deadline),
         max_parallel=form.max_parallel,
         publish=_publish(form.publish),
+        labels=form.labels or {},
     )
 
 

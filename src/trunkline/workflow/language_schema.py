@@ -25,6 +25,7 @@ from trunkline.workflow.definition import (
     MESSAGE_SOURCES,
 )
 from trunkline.workflow.expressions import KEYWORDS
+from trunkline.workflow.labels import LABEL_KEY_PATTERN, MAX_LABEL_EXPRESSION, MAX_LABELS
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
     AGENT_ONLY_KEYS,
@@ -83,6 +84,19 @@ def workflow_json_schema() -> JsonObject:
                 1, MAX_PARALLEL, "Maximum number of steps of a run that are called at the same time."
             ),
             "publish": _publish(),
+            "labels": {
+                "type": "object",
+                "description": "Labels of the runs, by which they can be found. Values can contain ${ … } with "
+                "'input' and 'run'. A label whose value is null is omitted.",
+                "examples": [{"customer": "${ input.customer }", "team": "billing"}],
+                "maxProperties": MAX_LABELS,
+                "propertyNames": {"pattern": LABEL_KEY_PATTERN},
+                "additionalProperties": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": MAX_LABEL_EXPRESSION,
+                },
+            },
         },
         "$defs": {
             "step": _step(),

@@ -44,6 +44,7 @@ from trunkline.workflow.definition import (
 from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import KEYWORDS, strip_delimiters
 from trunkline.workflow.field_reader import FieldReader, describe_value
+from trunkline.workflow.labels import read_labels
 from trunkline.workflow.secret_references import check_secret_references, refuse_secret_references
 from trunkline.workflow.validation_report import ValidationReport
 
@@ -56,6 +57,7 @@ WORKFLOW_KEYS = (
     "deadline",
     "max_parallel",
     "publish",
+    "labels",
     "$schema",
 )
 # Every workflow in litecone's format has this key. Trunkline's own format does not.
@@ -133,6 +135,7 @@ def read_definition(value: Json, known: KnownNames, report: ValidationReport) ->
         deadline=fields.duration("deadline", positive=True),
         max_parallel=fields.integer("max_parallel", 1, MAX_PARALLEL),
         publish=_publish(fields, report),
+        labels=read_labels(fields, report),
     )
 
 

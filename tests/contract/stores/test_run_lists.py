@@ -51,6 +51,17 @@ FILTERS = {
     "a span": RunFilter(lowest=run_id(10), below=run_id(30)),
     "a span in a state": RunFilter(lowest=run_id(10), below=run_id(30), statuses=("RUNNING", "FAILED")),
     "nobody": RunFilter(parent=run_id(999)),
+    "a label": RunFilter(labels=(("customer", "acme"),)),
+    "labels": RunFilter(labels=(("customer", "acme"), ("even", "yes"))),
+    "a label in a state": RunFilter(labels=(("even", "yes"),), statuses=("RUNNING", "FAILED")),
+    "a label of a workflow": RunFilter(labels=(("even", "yes"),), workflows=("a",)),
+    "a label of versions": RunFilter(labels=(("even", "yes"),), versions=(VersionKey("a", 1),)),
+    "a label on top": RunFilter(labels=(("customer", "acme"),), with_children=False),
+    "a label in a span": RunFilter(labels=(("even", "yes"),), lowest=run_id(10), below=run_id(30)),
+    "a label of a correlation": RunFilter(labels=(("even", "yes"),), correlation_id="c-3"),
+    "labels of children": RunFilter(labels=(("customer", "acme"), ("even", "yes")), parent=run_id(1)),
+    "no such label": RunFilter(labels=(("customer", "yes"),)),
+    "no run with both": RunFilter(labels=(("customer", "acme"), ("customer", "other"))),
 }
 Records: TypeAlias = Sequence[RunRecord]
 
@@ -61,10 +72,16 @@ def kind_of(number: int) -> NewRun:
         new_run(number, workflow=NAMES[number % 3]),
         workflow_version=1 + number // 3 % 2,
         correlation_id=f"c-{number % 5}",
+        labels=labels_of(number),
     )
     if number > 1 and number % 4 == 0:
         return msgspec.structs.replace(run, parent=ParentStep(run_id(1), "call"), depth=1)
     return run
+
+
+def labels_of(number: int) -> dict[str, str]:
+    labels = {"customer": "acme" if number % 6 == 4 else "other"} if number % 3 else {}
+    return labels | ({} if number % 2 else {"even": "yes"})
 
 
 def status_of(number: int) -> RunStatus:
@@ -85,6 +102,7 @@ def fits(run: RunRecord, where: RunFilter) -> bool:
         and (where.correlation_id is None or run.correlation_id == where.correlation_id)
         and (where.parent is None or (run.parent is not None and run.parent.run_id == where.parent))
         and (where.with_children or run.parent is None)
+        and all(run.labels.get(key) == value for key, value in where.labels)
         and (where.lowest is None or run.id >= where.lowest)
         and (where.below is None or run.id < where.below)
     )
@@ -160,6 +178,10 @@ RARE = {
     "a correlation": (RunFilter(correlation_id="c-7"), 7),
     "children": (RunFilter(parent=run_id(2)), 8),
     "a span": (RunFilter(lowest=run_id(5), below=run_id(8)), 5),
+    "a label": (RunFilter(labels=(("customer", "rare"),)), 3),
+    "a usual label": (RunFilter(labels=(("team", "all"),)), None),
+    # Whichever of them is named first.
+    "a rare label and a usual one": (RunFilter(labels=(("team", "all"), ("customer", "rare"))), 3),
     "an empty span": (RunFilter(lowest=run_id(100_000), statuses=("PENDING",)), None),
 }
 FIRST = range(1, 9)
@@ -170,6 +192,7 @@ def usual(number: int) -> NewRun:
     run = msgspec.structs.replace(
         new_run(number, workflow="rare" if number == 6 else "usual"),
         correlation_id=f"c-{number}" if number in FIRST else "same",
+        labels={"team": "all"} | ({"customer": "rare"} if number in FIRST else {}),
     )
     if number in {1, 5}:
         return run
@@ -233,11 +256,12 @@ def rows_read(url: str) -> Callable[[RunFilter], Any]:
         return plan["Actual Loops"] * own + sum(map(of, plan.get("Plans", ())))
 
     async def cost(where: RunFilter) -> float:
-        sql, values = postgres_lists.statement(limit=PAGE, before=None, where=where, payloads=False)
         db = await connect(url)
         costs: list[float] = []
         try:
-            await db.command("ANALYZE runs")
+            where = await postgres_lists.rarest_label_first(db, where)
+            sql, values = postgres_lists.statement(limit=PAGE, before=None, where=where, payloads=False)
+            await db.command("ANALYZE runs, run_labels")
             # A statement that comes often is planned for whatever values.
             for mode in ("force_custom_plan", "force_generic_plan"):
                 await db.command(f"SET plan_cache_mode = {mode}")

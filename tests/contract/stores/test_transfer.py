@@ -70,7 +70,12 @@ async def fill(store: Store) -> None:
         )
     second = msgspec.structs.replace(new_run(2), retry_of=run_id(1), correlation_id=ODD, trace=TRACE)
     child = msgspec.structs.replace(
-        new_run(3), parent=ParentStep(run_id(1), ODD), depth=1, routing_version=7, started_by="ann"
+        new_run(3),
+        parent=ParentStep(run_id(1), ODD),
+        depth=1,
+        routing_version=7,
+        started_by="ann",
+        labels={"customer": "ü 漢字", "team": "a:b"},
     )
     await insert(store, new_run(1, key="once", digest=b"\x00\x01"), second, child)
     # Begun in this order.

@@ -62,6 +62,26 @@ def workflow(name: str, *steps: str) -> str:
     return f"{name}.yaml"
 
 
+async def test_runs_are_labelled_and_found_by_their_labels(trunkline: Trunkline) -> None:
+    text = "name: order\nlabels: {team: billing}\nsteps: {a: {set: {x: 1}}}\n"
+    Path("order.yaml").write_text(text)
+    run = (await trunkline("run", "order.yaml", "--label", "customer:acme", "--label", "ref:a b")).out.strip()
+    other = (await trunkline("run", "order", "--label", "customer:other")).out.strip()
+    listed = await trunkline("runs", "list", "--label", "customer:acme", "--label", "team:billing")
+    assert (run in listed.out, other in listed.out) == (True, False)
+    assert "LABELS" in listed.out
+    shown = await trunkline("runs", "show", run)
+    assert "team:billing, customer:acme, ref:a b" in shown.out
+    changed = await trunkline("runs", "label", run, "team:sales", "--remove", "ref")
+    assert (changed.code, changed.out) == (0, "team:sales, customer:acme\n")
+    assert (await trunkline("runs", "list", "--label", "team:sales", "--json")).json["items"]
+    for wrong in (("runs", "label", run), ("runs", "label", run, "sales")):
+        assert (await trunkline(*wrong)).code == 2
+    refused = await trunkline("runs", "list", "--label", "sales")
+    assert refused.code != 0
+    assert "a label is written as key:value" in refused.err
+
+
 async def test_what_an_agent_says_is_shown_while_it_still_works(
     trunkline: Trunkline, trunkline_url: str
 ) -> None:

@@ -914,7 +914,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change the labels of a run, whatever its status
+         * @description Change the labels of a run, whatever its status.
+         */
+        patch: operations["change_run"];
         trace?: never;
     };
     "/api/v1/runs/{run}/blobs/{blob}": {
@@ -3611,6 +3615,15 @@ export interface components {
             finished_at: string | null;
             id: string;
             input: components["schemas"]["JsonValue"];
+            /**
+             * @description Labels by which the run can be found. A child run has those of its own workflow.
+             * @example {
+             *       "customer": "acme"
+             *     }
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** @description Number of the last event that is reflected in this response. 0 if the run has not started. */
             last_seq: number;
             output: components["schemas"]["JsonValue"];
@@ -3639,6 +3652,13 @@ export interface components {
             /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
+        /** RunPatch */
+        RunPatch: {
+            /** @description Labels to set. Null removes a label. Other labels stay as they are. */
+            labels: {
+                [key: string]: string | null;
+            };
+        };
         /**
          * RunSummary
          * @description A run, without its steps.
@@ -3659,6 +3679,15 @@ export interface components {
             id: string;
             /** @description Omitted in lists with `payloads=false`. */
             input?: components["schemas"]["JsonValue"];
+            /**
+             * @description Labels by which the run can be found. A child run has those of its own workflow.
+             * @example {
+             *       "customer": "acme"
+             *     }
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** @description Omitted in lists with `payloads=false`. */
             output?: components["schemas"]["JsonValue"];
             /** @description Only for a child run. */
@@ -4502,6 +4531,16 @@ export interface components {
             description?: string;
             /** @description A JSON Schema that the run input is validated against before the run starts. */
             input?: Record<string, never>;
+            /**
+             * @description Labels of the runs, by which they can be found. Values can contain ${ … } with 'input' and 'run'. A label whose value is null is omitted.
+             * @example {
+             *       "customer": "${ input.customer }",
+             *       "team": "billing"
+             *     }
+             */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Maximum number of steps of a run that are called at the same time. */
             max_parallel?: number;
             /** @description The workflow's name. Saving a definition under an existing name creates a new version. */
@@ -9345,6 +9384,8 @@ export interface operations {
                 agent?: string;
                 /** @description Return only runs whose id starts with this text, whose workflow name contains it (ignoring case), or whose correlation id is equal to it. */
                 q?: string;
+                /** @description Return only runs with this label, as `key:value`. Repeat it for runs that have all of several labels. */
+                label?: string[];
                 /** @description Return only runs created at or after this time. Precision: milliseconds. For a child run, the creation time of its topmost parent counts. */
                 since?: string;
                 /** @description Return only runs created before this time. Precision: milliseconds. For a child run, the creation time of its topmost parent counts. */
@@ -9553,6 +9594,126 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunPatch"];
+            };
+        };
+        responses: {
+            /** @description The changed run. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The resource does not exist. */
+            404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;
@@ -12990,6 +13151,8 @@ export interface operations {
                 version?: number;
                 /** @description Seconds to wait for the run to finish. At most 300. */
                 wait?: number;
+                /** @description A label of the run, as `key:value`. Replaces one of the workflow. Can be repeated. */
+                label?: string[];
             };
             header?: {
                 /** @description Repeating a request with the same key and body returns the same run. The same key with another body is rejected. */

@@ -13,6 +13,7 @@ import { formatDuration, Timestamp } from "../app/Timestamp.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
 import { RunActions } from "./actions/RunActions.tsx";
 import { CopyId } from "./CopyId.tsx";
+import { LabelLinks } from "./LabelChips.tsx";
 import type { RunModel } from "./model.ts";
 import classes from "./RunPage.module.css";
 import { runRoute } from "../app/router.tsx";
@@ -66,6 +67,11 @@ export const RunHeader = memo(function RunHeader({
         {run.started_by !== null && (
           <Fact name="Started by">
             <span data-testid="started-by">{escapeBidi(run.started_by)}</span>
+          </Fact>
+        )}
+        {Object.keys(run.labels).length > 0 && (
+          <Fact name="Labels">
+            <LabelLinks labels={run.labels} />
           </Fact>
         )}
         <Fact name={model.startedAt !== null && model.finishedAt === null ? "Running for" : "Duration"}>

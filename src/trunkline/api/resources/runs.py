@@ -30,10 +30,13 @@ from trunkline.services.runs.logs import RunLogLine
 from trunkline.services.runs.queries import ItemCounts, RunView, StepView
 from trunkline.services.runs.search import ListedRun
 from trunkline.stores.base import EventRecord, RunRecord
-from trunkline.workflow import StepKind
+from trunkline.workflow import LABEL_KEY_PATTERN, MAX_LABELS, StepKind
 
 _STEP_PAYLOAD = Meta(description="Omitted if steps are requested without payloads.")
 _RUN_PAYLOAD = Meta(description="Omitted in lists with `payloads=false`.")
+# Patterns only document the schema: the service validates, with a better message.
+LabelKey = Annotated[str, Meta(extra_json_schema={"pattern": LABEL_KEY_PATTERN})]
+LabelValue = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": 255})]
 
 
 class WorkflowReference(TypedDict):
@@ -208,6 +211,13 @@ class RunFacts(TypedDict):
         ),
     ]
     trigger: Annotated[str | None, Meta(description="Name of the trigger that started the run.")]
+    labels: Annotated[
+        dict[str, str],
+        Meta(
+            description="Labels by which the run can be found. A child run has those of its own workflow.",
+            examples=[{"customer": "acme"}],
+        ),
+    ]
     created_at: Timestamp
     started_at: Timestamp | None
     finished_at: Timestamp | None
@@ -265,6 +275,16 @@ class EventPage(TypedDict):
 
 
 # --- requests
+
+
+class RunPatch(msgspec.Struct, forbid_unknown_fields=True):
+    labels: Annotated[
+        dict[LabelKey, LabelValue | None],
+        Meta(
+            description="Labels to set. Null removes a label. Other labels stay as they are.",
+            max_length=2 * MAX_LABELS,
+        ),
+    ]
 
 
 class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -389,6 +409,7 @@ def run_resource(view: RunView, *, step_payloads: bool = True) -> RunResource:
         "correlation_id": record.correlation_id,
         "started_by": record.started_by,
         "trigger": record.trigger,
+        "labels": record.labels,
         "created_at": rfc3339(record.created_at),
         "started_at": time_or_none(record.started_at),
         "finished_at": time_or_none(record.finished_at),
@@ -410,6 +431,7 @@ def run_summary(run: ListedRun, *, payloads: bool) -> RunSummary:
         "correlation_id": record.correlation_id,
         "started_by": record.started_by,
         "trigger": record.trigger,
+        "labels": record.labels,
         "created_at": rfc3339(record.created_at),
         "started_at": time_or_none(record.started_at),
         "finished_at": time_or_none(record.finished_at),

@@ -20,7 +20,7 @@ from trunkline.api.resources.runs import (
     RunResource,
     run_resource,
 )
-from trunkline.api.routes.runs import RUNS, RunParameters, StepParameters
+from trunkline.api.routes.runs import RUNS, LabelParameter, RunParameters, StepParameters, read_labels
 from trunkline.api.routing import LOCATION, Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.errors import Invalid
@@ -56,6 +56,15 @@ class ExecuteParameters(Parameters, frozen=True, kw_only=True):
         Annotated[
             float,
             Meta(ge=0, description=f"Seconds to wait for the run to finish. At most {MAX_WAIT_SECONDS:g}."),
+        ]
+        | None
+    ) = None
+    label: (
+        Annotated[
+            list[LabelParameter],
+            Meta(
+                description="A label of the run, as `key:value`. Replaces one of the workflow. Can be repeated."
+            ),
         ]
         | None
     ) = None
@@ -95,6 +104,7 @@ class RunControlRoutes:
             idempotency_key=given.idempotency_key,
             trace=segment.trace,
             wait_seconds=None if given.wait is None else min(given.wait, MAX_WAIT_SECONDS),
+            labels=read_labels(given.label or ()),
         )
         segment.note({"trunkline.run_id": started.run_id})
         queries, end = self._queries, started.end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trunkline.api.bodies import convert, decode_object, read_body
 from trunkline.api.event_streams import EVENT_STREAM, EventStream, RunsChangedStream
 from trunkline.api.paging import (
     NumberPageParameters,
@@ -26,6 +28,7 @@ from trunkline.api.resources.runs import (
     ErrorCodeList,
     EventPage,
     RunPage,
+    RunPatch,
     RunResource,
     StepPage,
     StepResource,
@@ -35,8 +38,9 @@ from trunkline.api.resources.runs import (
     run_summary,
     step_resource,
 )
-from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
+from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
+from trunkline.errors import Finding, Invalid
 from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.machine.state import RunStatus, StepStatus
@@ -44,7 +48,7 @@ from trunkline.services.runs.har import MEDIA_TYPE as HAR
 from trunkline.services.runs.har import to_har
 from trunkline.services.runs.search import ListedRun, RunSearch
 from trunkline.services.runs.stored_exchanges import decode_exchange
-from trunkline.workflow import item_index
+from trunkline.workflow import LABEL_PATTERN, check_label_count, item_index, parse_label
 
 RUNS = "/api/v1/runs"
 # Every store can hold numbers of this size.
@@ -53,6 +57,8 @@ _LONGEST_TEXT = 200
 _OF_CHILDREN = "For a child run, the creation time of its topmost parent counts."
 
 RunIdParameter = Annotated[str, Meta(description="The run's id.")]
+# The pattern only documents the schema: `read_labels` has a better message.
+LabelParameter = Annotated[str, Meta(extra_json_schema={"pattern": LABEL_PATTERN})]
 Payloads = Annotated[bool, Meta(description="`false` omits input and output, which can be large.")]
 
 
@@ -97,6 +103,16 @@ class ListRunsParameters(TextPageParameters, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    label: (
+        Annotated[
+            list[LabelParameter],
+            Meta(
+                description="Return only runs with this label, as `key:value`. Repeat it for runs that have all of "
+                "several labels."
+            ),
+        ]
+        | None
+    ) = None
     since: (
         Annotated[
             datetime,
@@ -126,6 +142,7 @@ class ListRunsParameters(TextPageParameters, frozen=True, kw_only=True):
             workflow=self.workflow,
             agent=self.agent,
             text=self.q,
+            labels=tuple(read_labels(self.label or ()).items()),
             since=instant(self.since),
             until=instant(self.until),
             parent=None if self.parent is None else RunId(self.parent),
@@ -212,6 +229,25 @@ class ListExchangesParameters(NumberPageParameters, frozen=True, kw_only=True):
     ] = True
 
 
+def read_labels(texts: Sequence[str]) -> dict[str, str]:
+    """Of a query; raises `Invalid`."""
+    labels: dict[str, str] = {}
+    findings: list[Finding] = []
+    for position, text in enumerate(texts):
+        try:
+            key, value = parse_label(text)
+        except ValueError as exc:
+            findings.append(Finding(path=f"query.label.{position}", message=str(exc)))
+            continue
+        if labels.setdefault(key, value) != value:
+            message = f"the label '{key}' is given twice, with different values"
+            findings.append(Finding(path=f"query.label.{position}", message=message))
+    if findings:
+        raise Invalid("; ".join(each.message for each in findings[:3]), findings=findings)
+    check_label_count(labels)
+    return labels
+
+
 class RunRoutes:
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -221,6 +257,14 @@ class RunRoutes:
         """Get a run with all its steps."""
         view = await self._runs.get(RunId(given.run))
         return json_response(run_resource(view, step_payloads=given.step_payloads))
+
+    async def change(self, request: Request, given: RunParameters) -> Response:
+        """Change the labels of a run, whatever its status."""
+        content = await read_body(request, self._services.limits.max_body_bytes)
+        await self._services.run_labels.change(
+            RunId(given.run), convert(decode_object(content), RunPatch).labels
+        )
+        return json_response(run_resource(await self._runs.get(RunId(given.run))))
 
     async def list(self, _request: Request, given: ListRunsParameters) -> Response:
         """List runs, newest first, without their steps. A run must match all filters."""
@@ -343,6 +387,10 @@ def run_operations(services: Services) -> list[Operation]:
         operation(
             f"GET {one}", routes.get, GetRunParameters, name="get_run", tag="runs",
             responses={200: ResponseSpec("The run.", RunResource)}, problems=(404, 422),
+        ),
+        operation(
+            f"PATCH {one}", routes.change, RunParameters, name="change_run", tag="runs", body=Body(RunPatch),
+            responses={200: ResponseSpec("The changed run.", RunResource)}, problems=(400, 404, 413, 422),
         ),
         operation(
             f"GET {RUNS}", routes.list, ListRunsParameters, name="list_runs", tag="runs",

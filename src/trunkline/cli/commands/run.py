@@ -10,7 +10,7 @@ from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.inputs import run_input
-from trunkline.cli.options import HERE, Duration, Flag, InputPairs, Server
+from trunkline.cli.options import HERE, Duration, Flag, InputPairs, Labels, Server
 from trunkline.cli.rendering.output import note, print_json, print_text, print_value
 from trunkline.cli.rendering.run import error_lines, question_lines
 from trunkline.cli.workflow_files import is_file, save_file
@@ -25,6 +25,7 @@ def run(
     version: int | None = None,
     follow: Annotated[Flag, Parameter(name=("--follow", "-f"))] = False,
     wait: Duration = None,
+    labels: Labels = (),
     idempotency_key: str | None = None,
     server: Server = HERE,
 ) -> int:
@@ -49,13 +50,17 @@ def run(
         Show the progress until the run ends or waits for a person. Ctrl-C leaves it running.
     wait
         How long to wait for the run to end, such as 30s.
+    labels
+        Label of the run, such as customer:acme. Can be repeated.
     idempotency_key
         Requests with the same key and input start only one run.
     """
     client = server.client()
     given = run_input(input_, input_file)
     name, saved_version = _resolve(client, workflow)
-    started = client.execute(name, given, version=version or saved_version, idempotency_key=idempotency_key)
+    started = client.execute(
+        name, given, version=version or saved_version, idempotency_key=idempotency_key, labels=labels
+    )
     if not follow and wait is None:
         if server.json:
             print_json(started)

@@ -24,6 +24,7 @@ from trunkline.cli.options import (
     Hidden,
     InputPairs,
     JsonText,
+    Labels,
     Limit,
     LimitOrAll,
     OnlyStep,
@@ -45,7 +46,14 @@ from trunkline.cli.rendering.output import (
     print_value,
     status_cell,
 )
-from trunkline.cli.rendering.run import error_lines, print_run, print_steps, question_lines, show_run
+from trunkline.cli.rendering.run import (
+    error_lines,
+    labels_text,
+    print_run,
+    print_steps,
+    question_lines,
+    show_run,
+)
 from trunkline.cli.rendering.times import date_time, duration_between
 
 if TYPE_CHECKING:
@@ -78,6 +86,7 @@ def list_runs(
     status: Annotated[list[Status] | None, Parameter(negative=""), Choice] = None,
     workflow: str | None = None,
     agent: str | None = None,
+    labels: Labels = (),
     search: str | None = None,
     since: Time = None,
     until: Time = None,
@@ -98,6 +107,8 @@ def list_runs(
         List only runs of this workflow, by name or ID.
     agent
         List only runs of workflows that call this agent.
+    labels
+        List only runs with this label, such as customer:acme. Can be repeated.
     search
         List only runs whose ID or workflow name starts with this text, or with this correlation ID.
     since
@@ -109,10 +120,11 @@ def list_runs(
     children
         Include child runs.
     """
-    asked: dict[str, str | list[Status] | None] = {
+    asked: dict[str, str | list[str] | list[Status] | None] = {
         "status": status,
         "workflow": workflow,
         "agent": agent,
+        "label": [*labels] or None,
         "search": search,
         "since": since,
         "until": until,
@@ -125,6 +137,7 @@ def list_runs(
     if server.json:
         print_json(page.answer())
         return Exit.OK
+    labelled = any(run.get("labels") for run in page.items)
     rows = [
         [
             run["id"],
@@ -133,10 +146,20 @@ def list_runs(
             date_time(run["created_at"]),
             duration_between(run["started_at"], run["finished_at"]),
             harmless(run.get("started_by") or ""),
+            *([labels_text(run) or ""] if labelled else []),
         ]
         for run in page.items
     ]
-    print_table(("RUN", "WORKFLOW", "STATUS", "CREATED", "TIME", "STARTED BY"), rows)
+    columns = (
+        "RUN",
+        "WORKFLOW",
+        "STATUS",
+        "CREATED",
+        "TIME",
+        "STARTED BY",
+        *(["LABELS"] if labelled else []),
+    )
+    print_table(columns, rows)
     if not page.items:
         note("No matching runs. Start one with: trunkline run FILE|NAME")
     note_next_page(("runs", "list"), {**asked, "no-children": not children}, page.next_cursor)
@@ -151,6 +174,50 @@ def show(run: RunArgument, /, *, server: Server = HERE) -> int:
         print_json(found)
     else:
         show_run(found)
+    return Exit.OK
+
+
+@app.command(name="label")
+def label(
+    run: RunArgument,
+    labels: Annotated[
+        tuple[str, ...], Parameter(name="KEY:VALUE", help="Label to set, such as customer:acme.", negative="")
+    ] = (),
+    /,
+    *,
+    remove: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", consume_multiple=False, show_default=False, metavar="KEY"),
+    ] = (),
+    server: Server = HERE,
+) -> int:
+    """
+    Change the labels of a run.
+
+    Works for finished runs, too. Labels that are not named stay as they are.
+
+    Parameters
+    ----------
+    remove
+        Key of a label to remove. Can be repeated.
+    """
+    changes: dict[str, str | None] = dict.fromkeys(remove)
+    for text in labels:
+        key, separator, value = text.partition(":")
+        if not separator:
+            raise CliError(
+                f"{text!r} is not a label",
+                fix="Write it as KEY:VALUE, such as customer:acme",
+                exit_code=Exit.USAGE,
+            )
+        changes[key] = value
+    if not changes:
+        raise CliError("No labels to change", fix="Add KEY:VALUE, or --remove KEY", exit_code=Exit.USAGE)
+    found = server.client().change_labels(run, changes)
+    if server.json:
+        print_json(found)
+    else:
+        print_text(labels_text(found) or "no labels")
     return Exit.OK
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trunkline.cli.rendering.output import (
     Cell,
+    harmless,
     print_fields,
     print_json,
     print_table,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from trunkline.api.resources.runs import (
         ItemsResource,
+        RunFacts,
         RunResource,
         StepFailure,
         StepResource,
@@ -104,12 +106,19 @@ def _fields(run: RunResource) -> list[tuple[str, object]]:
         ("correlation id", run["correlation_id"]),
         ("started by", run.get("started_by")),
         ("trigger", run.get("trigger")),
+        ("labels", labels_text(run)),
         ("created", date_time(run["created_at"])),
         ("started", date_time(run["started_at"])),
         ("finished", date_time(run["finished_at"])),
         ("took", duration_between(run["started_at"], run["finished_at"])),
         ("cancel requested", date_time(run.get("cancel_requested_at"))),
     ]
+
+
+def labels_text(run: RunFacts) -> str | None:
+    """As the filter of a list has them; None if there are none."""
+    labels = run.get("labels") or {}
+    return harmless(", ".join(f"{key}:{value}" for key, value in labels.items())) or None
 
 
 def _parent(run: RunResource) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import msgspec
 import structlog
@@ -30,6 +31,7 @@ from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.audit_log import audit_entry, current_actor
 from trunkline.services.runs.inbox import inbox_item_id
 from trunkline.services.runs.intake import Intake
+from trunkline.services.runs.labels import first_labels
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.retry import completed_outputs, given_inputs, kept_outputs, partly_done_steps
 from trunkline.services.runs.watchers import RunWatchers
@@ -85,22 +87,26 @@ class Runs:
         idempotency_key: str | None = None,
         trace: TraceContext | None = None,
         wait_seconds: float | None = None,
+        labels: Mapping[str, str] = MappingProxyType({}),
     ) -> StartedRun:
         """
         Durable when it returns. Raises `Invalid` when the input does not fit the workflow's schema.
 
-        `wait_seconds`: for so long it waits for the end of the run.
+        `wait_seconds`: for so long it waits for the end of the run. `labels` come on top of those of the workflow.
         """
         saved = await self._workflows.get(workflow, version)
         compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
         _check_input(compiled, run_input)
+        content = encode(run_input)
         return await self._start(
             saved,
-            encode(run_input),
+            content,
             RunRequested(),
             correlation_id,
+            lambda run_id: first_labels(compiled, run_id, content, correlation_id, given=labels),
             idempotency_key,
             trace=trace,
+            fingerprint=encode(sorted(labels.items())) if labels else b"",
             wait_seconds=wait_seconds,
         )
 
@@ -126,11 +132,13 @@ class Runs:
         # The id of a new context is not part of what the caller has sent.
         sent = message if message.chose_context else msgspec.structs.replace(message, context_id="")
         sent = msgspec.structs.replace(sent, version="")
+        content = encode(run_input)
         return await self._start(
             saved,
-            encode(run_input),
+            content,
             RunRequested(),
             correlation_id,
+            lambda run_id: first_labels(compiled, run_id, content, correlation_id, message=message),
             idempotency_key,
             trace=trace,
             fingerprint=encode(sent),
@@ -144,6 +152,7 @@ class Runs:
         run_input: bytes,
         request: RunRequested,
         correlation_id: str,
+        labels_of: Callable[[RunId], dict[str, str]],
         idempotency_key: str | None = None,
         retry_of: RunId | None = None,
         trace: TraceContext | None = None,
@@ -159,8 +168,9 @@ class Runs:
             digest = hashlib.sha256(run_input + fingerprint).digest()
         # Before the id, which has a time too: no run is listed as of a time before it was created.
         now = self._clock.now()
+        run_id = new_run_id()
         run = NewRun(
-            id=new_run_id(),
+            id=run_id,
             workflow_id=saved.workflow_id,
             workflow_name=saved.name,
             workflow_version=saved.version,
@@ -175,6 +185,7 @@ class Runs:
             started_by=current_actor(),
             message=None if message is None else encode(message),
             contexts=contexts or {},
+            labels=labels_of(run_id),
         )
         if wait_seconds is None:
             existing = await self._intake.start(run, request, audit)
@@ -246,11 +257,14 @@ class Runs:
                 lists[step.name] = msgspec.Raw(step.input or b"[]")
                 kept |= completed_outputs(done)
         other_input = not isinstance(run_input, msgspec.UnsetType)
+        content = encode(run_input) if other_input else record.input
+        source = compiled if other_input else None
         return await self._start(
             saved,
-            encode(run_input) if other_input else record.input,
+            content,
             RunRequested(kept, lists, inputs),
             correlation_id,
+            lambda new_id: first_labels(source, new_id, content, correlation_id, before=record.labels),
             idempotency_key,
             retry_of=run_id,
             trace=trace,

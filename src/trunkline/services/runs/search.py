@@ -40,6 +40,8 @@ class RunSearch(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     # The beginning of its id, a part of its workflow's name, or its correlation id.
     text: str | None = None
+    # Keys and values.
+    labels: tuple[tuple[str, str], ...] = ()
     # When it was created, to the millisecond; a child with the run above all others that has begun it.
     since: Instant | None = None
     until: Instant | None = None
@@ -78,6 +80,7 @@ class RunFinder:
         """Each finds some of what is asked for, all of them everything."""
         given = RunFilter(
             statuses=search.statuses,
+            labels=search.labels,
             parent=search.parent,
             with_children=search.with_children,
             lowest=None if search.since is None else first_run_id(search.since),

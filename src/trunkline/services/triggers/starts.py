@@ -18,6 +18,7 @@ from trunkline.id_generation import new_run_id
 from trunkline.jsontypes import Json, JsonObject, encode, is_too_deep
 from trunkline.messages import TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
+from trunkline.services.runs.labels import initial_labels
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun
 from trunkline.stores.port.triggers import TriggerRecord
@@ -104,8 +105,9 @@ class TriggeredRuns:
                 fix=f"Change the input of the trigger, or the schema: trunkline workflows show {saved.name}.",
             )
         content = encode(value)
+        run_id = new_run_id()
         return NewRun(
-            id=new_run_id(),
+            id=run_id,
             workflow_id=saved.workflow_id,
             workflow_name=saved.name,
             workflow_version=saved.version,
@@ -118,6 +120,7 @@ class TriggeredRuns:
             trace=occasion.trace,
             started_by=occasion.started_by,
             trigger=record.name,
+            labels=initial_labels(workflow, run_id, content, occasion.correlation_id),
         )
 
 

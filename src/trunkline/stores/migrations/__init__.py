@@ -44,6 +44,7 @@ REVISIONS = (
     "0015",
     "0016",
     "0017",
+    "0018",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -32,6 +32,8 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     workflows: tuple[str, ...] | None = None
     versions: tuple[VersionKey, ...] | None = None
     correlation_id: str | None = None
+    # Keys and values; a run has all of them. What else is asked for is checked on each run with the rarest one.
+    labels: tuple[tuple[str, str], ...] = ()
     parent: RunId | None = None
     # False: only runs that no step of another run has begun.
     with_children: bool = True
@@ -58,10 +60,14 @@ class IndexScan(NamedTuple):
     has_parent: bool | None = None
 
 
+# So many runs of a label are counted, to begin with the rarest of several.
+MAX_LABELLED_COUNTED = 200
+
+
 def index_scans(where: RunFilter) -> list[IndexScan]:
     """All of one kind, so that one statement can do them."""
     statuses = where.statuses or RUN_STATUSES
-    if where.parent is not None or where.correlation_id is not None:
+    if where.parent is not None or where.correlation_id is not None or where.labels:
         # Few have the same: there is nothing to divide.
         return [IndexScan()]
     if where.versions is not None:

@@ -41,6 +41,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     message: bytes | None = None
     # The conversations with agents that it continues: agent to context id.
     contexts: dict[str, str] = {}
+    labels: dict[str, str] = {}
 
 
 class ExistingRun(msgspec.Struct, frozen=True):
@@ -80,6 +81,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     trigger: str | None = None
     # The A2A message that started it, as `CallerMessage`.
     message: bytes | None = None
+    labels: dict[str, str] = {}
 
 
 class EventRecord(msgspec.Struct, frozen=True):
@@ -220,6 +222,16 @@ class RunWrites(Protocol):
 
     async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
         """With all their steps, items included."""
+        ...
+
+    async def labels(self, run_id: RunId) -> dict[str, str] | None:
+        """
+        The labels of the run; None if it does not exist. Until this transaction ends, no other changes them.
+        """
+        ...
+
+    async def set_labels(self, run_id: RunId, labels: dict[str, str]) -> None:
+        """In place of those that the run had. A transition of the run neither changes nor undoes it."""
         ...
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:

@@ -63,10 +63,16 @@ RUNS = TransferTable(
         "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
         "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent", "tracestate",
         "parent_id", "parent_step", "depth", "routes", "started_by", "trigger_name",
-        "message", "events_seen",
+        "message", "events_seen", "labels",
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of", "parent_id"}),
 )  # fmt: skip
+RUN_LABELS = TransferTable(
+    name="run_labels",
+    columns=("run_id", "key", "value"),
+    order=("run_id", "key"),
+    uuids=frozenset({"run_id"}),
+)
 STEPS = TransferTable(
     name="steps",
     columns=(
@@ -194,7 +200,7 @@ CALLBACKS = TransferTable(
 
 # In the order in which they are copied.
 TABLES = (
-    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, EVENTS, INBOX, TIMERS,
+    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, RUN_LABELS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, EVENTS, INBOX, TIMERS,
     RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS,
     COMPARISONS, AUDIT, TRIGGERS, FIRINGS, CALLBACK_QUEUES, CALLBACKS,
 )  # fmt: skip

@@ -16,7 +16,7 @@ from trunkline.stores.rows import Row, Value
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
 _warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
-_contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
+_texts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
 
 
 def workflow_version(row: Row) -> WorkflowVersion:
@@ -38,7 +38,7 @@ def workflow_version_values(version: WorkflowVersion) -> tuple[Value, ...]:
 def new_run_values(run: NewRun) -> tuple[Value, ...]:
     """
     Id, workflow id, name and version, input, correlation id, idempotency key, request digest, retry_of, created_at,
-    traceparent, tracestate, parent id and step, depth, routes, started_by, trigger_name, message, contexts.
+    traceparent, tracestate, parent id and step, depth, routes, started_by, trigger_name, message, contexts, labels.
     """
     return (
         run.id,
@@ -59,7 +59,21 @@ def new_run_values(run: NewRun) -> tuple[Value, ...]:
         run.trigger,
         run.message,
         encode(run.contexts) if run.contexts else None,
+        encode_labels(run.labels),
     )
+
+
+def encode_labels(labels: dict[str, str]) -> bytes | None:
+    return encode(labels) if labels else None
+
+
+def decode_labels(stored: bytes | None) -> dict[str, str]:
+    return {} if stored is None else _texts.decode(stored)
+
+
+def label_values(run_id: RunId, labels: dict[str, str]) -> list[tuple[Value, ...]]:
+    """Rows of the table by which runs are found: run id, key, value."""
+    return [(run_id, key, value) for key, value in labels.items()]
 
 
 def record_of_new_run(run: NewRun) -> RunRecord:
@@ -84,6 +98,7 @@ def record_of_new_run(run: NewRun) -> RunRecord:
         trigger=run.trigger,
         message=run.message,
         contexts=run.contexts,
+        labels=run.labels,
     )
 
 
@@ -92,6 +107,7 @@ def run_record(row: Row) -> RunRecord:
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
         tracestate, parent_id, parent_step, depth, routes, started_by, trigger_name, message,
+        labels,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -111,7 +127,7 @@ def run_record(row: Row) -> RunRecord:
         cancel_requested_at=cancel_requested_at,
         started_at=started_at,
         finished_at=finished_at,
-        contexts={} if contexts is None else _contexts.decode(contexts),
+        contexts={} if contexts is None else _texts.decode(contexts),
         trace=None if traceparent is None else TraceContext(traceparent, tracestate),
         parent=None if parent_id is None else ParentStep(parent_id, parent_step),
         depth=depth,
@@ -119,6 +135,7 @@ def run_record(row: Row) -> RunRecord:
         started_by=started_by,
         trigger=trigger_name,
         message=message,
+        labels=decode_labels(labels),
     )
 
 

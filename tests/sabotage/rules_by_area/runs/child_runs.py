@@ -105,7 +105,7 @@ CHILD_RUNS: Sequence[Rule] = (
         name="child-keeps-the-routes-of-agents",
         breaks="A migrating agent is called on a different route in the middle of a run.",
         symbol="trunkline.executor.child_runs:ChildRuns._begin",
-        change=Drop("keyword", 11, of=13),
+        change=Drop("keyword", 11, of=14),
         caught_by=(f"{_EXECUTOR}::test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted",),
     ),
     Rule(

@@ -12,6 +12,7 @@ import { runsRoute } from "../../app/router.tsx";
 import { useShortcut } from "../../app/shortcuts.ts";
 import { appearanceOf } from "../../app/StatusBadge.tsx";
 import { StatusToggle } from "../../app/StatusToggle.tsx";
+import { LabelFilter } from "./LabelFilter.tsx";
 import classes from "./list.module.css";
 import { type RunsSearch, STATUSES, statusesOf } from "./search.ts";
 import { TimeRange } from "./TimeRange.tsx";
@@ -51,6 +52,7 @@ export function Filters() {
         onChange={(agent) => filter({ agent })}
         load={() => body(api.GET("/api/v1/agents", { params: { query: { limit: MOST_NAMES } } }))}
       />
+      <LabelFilter labels={search.label ?? []} onChange={(label) => filter({ label })} />
       <TimeRange search={search} filter={filter} />
       <Statuses
         chosen={statusesOf(search.status)}

@@ -9,6 +9,7 @@ import { AnchorLink } from "../../app/links.tsx";
 import { Duration, Timestamp } from "../../app/Timestamp.tsx";
 import { escapeBidi } from "../../app/bidi.ts";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
+import { LabelChips } from "../LabelChips.tsx";
 import { isFinal } from "../model.ts";
 import { AgentChips } from "./AgentChips.tsx";
 import classes from "./list.module.css";
@@ -80,6 +81,7 @@ export const RunRow = memo(function RunRow({
           </Text>
         </div>
         <Detail run={run} />
+        <LabelChips labels={run.labels} />
       </td>
       <td role="cell" className={classes["agents"]}>
         <AgentChips agents={run.agents} most={mostAgents} />

@@ -27,6 +27,8 @@ export interface RunsSearch {
   readonly workflow?: string;
   readonly agent?: string;
   readonly q?: string;
+  /** Labels that a run must have, as `key:value`. */
+  readonly label?: readonly string[];
   /** A relative range, instead of `since` and `until`. */
   readonly last?: Span;
   readonly since?: string;
@@ -39,20 +41,34 @@ export interface RunsSearch {
 
 type Query = NonNullable<operations["list_runs"]["parameters"]["query"]>;
 
+// As the server checks it.
+const LABEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}:[^\u0000-\u001f\u007f]{1,255}$/;
+
+export function isLabel(text: string): boolean {
+  return LABEL.test(text);
+}
+
 export function runsSearch(given: Record<string, unknown>): RunsSearch {
   const statuses = statusesOf(text(given["status"]) ?? "");
   const last = text(given["last"]);
   const [since, until] = [instant(given["since"]), instant(given["until"])];
+  const labels = labelsOf(given["label"]);
   const isSpan = last !== undefined && last in SPANS;
   return {
     ...(statuses.length > 0 ? { status: statuses.join(",") } : {}),
     ...part("workflow", text(given["workflow"])),
     ...part("agent", text(given["agent"])),
     ...part("q", text(given["q"])),
+    ...(labels.length > 0 ? { label: labels } : {}),
     ...(isSpan ? { last: last as Span } : { ...part("since", since), ...part("until", until) }),
     ...part("parent", text(given["parent"])),
     ...(given["children"] === true ? { children: true } : {}),
   };
+}
+
+function labelsOf(value: unknown): string[] {
+  const given: unknown[] = Array.isArray(value) ? value : [value];
+  return [...new Set(given.filter((each): each is string => typeof each === "string" && isLabel(each)))].sort();
 }
 
 /** The router parses texts that look like numbers: `q=4711`. */
@@ -88,6 +104,7 @@ export function queryOf(search: RunsSearch): Query {
     ...(search.workflow === undefined ? {} : { workflow: search.workflow }),
     ...(search.agent === undefined ? {} : { agent: search.agent }),
     ...(search.q === undefined ? {} : { q: search.q }),
+    ...(search.label === undefined ? {} : { label: [...search.label] }),
     ...(since === undefined ? {} : { since }),
     ...(search.until === undefined ? {} : { until: search.until }),
     ...(search.parent === undefined ? {} : { parent: search.parent }),

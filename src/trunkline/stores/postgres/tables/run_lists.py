@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from trunkline.ids import RunId
-from trunkline.stores.port.run_filters import IndexScan, RunFilter, index_scans
+from trunkline.stores.port.run_filters import MAX_LABELLED_COUNTED, IndexScan, RunFilter, index_scans
 from trunkline.stores.port.runs import RunRecord, WaitingStep, WaitKind, WaitPosition
 from trunkline.stores.postgres.database.session import Column, Session, Value
 from trunkline.stores.postgres.database.text_encoding import (
@@ -25,7 +27,7 @@ RUN_COLUMNS = """
     runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
     runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
     runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes,
-    runs.started_by, runs.trigger_name, runs.message
+    runs.started_by, runs.trigger_name, runs.message, runs.labels
 """
 _COLUMNS_WITHOUT_PAYLOADS = (
     RUN_COLUMNS.replace("runs.input", "''::bytea")
@@ -39,6 +41,9 @@ _WAITING = """
     FROM steps JOIN runs ON runs.id = steps.run_id
     WHERE steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')
 """
+_COUNT_LABELLED = """
+    SELECT count(*) FROM (SELECT 1 FROM run_labels WHERE key = $1 AND value = $2 LIMIT $3) AS labelled
+"""
 # Of a scan, in the order of its fields, with their types.
 _KEYS = {"workflow_name": "text", "workflow_version": "int", "status": "text"}
 
@@ -50,8 +55,19 @@ async def page_of_runs(
         where
     ):
         return []
+    where = await rarest_label_first(db, where)
     sql, values = statement(limit=limit, before=before, where=where, payloads=payloads)
     return [run_record(restored_row(row)) for row in await db.rows(sql, *values)]
+
+
+async def rarest_label_first(db: Session, where: RunFilter) -> RunFilter:
+    if len(where.labels) < 2:
+        return where
+    counts: dict[tuple[str, str], int] = {}
+    for key, value in where.labels:
+        row = await db.first(_COUNT_LABELLED, key, value, MAX_LABELLED_COUNTED)
+        counts[key, value] = 0 if row is None else row[0]
+    return msgspec.structs.replace(where, labels=tuple(sorted(where.labels, key=counts.__getitem__)))
 
 
 def statement(
@@ -94,6 +110,8 @@ class _IdRange(NamedTuple):
 
 def _part(values: _StatementValues, span: _IdRange, todo: Sequence[IndexScan], where: RunFilter) -> str:
     """The newest of some scans that differ only by their values."""
+    if _begins_with_label(where):
+        return _labelled(values, span, where)
     if where.correlation_id is not None:
         keys = {"correlation_id": values.place(where.correlation_id)}
     elif where.parent is not None:
@@ -130,6 +148,26 @@ def _part(values: _StatementValues, span: _IdRange, todo: Sequence[IndexScan], w
     return f"SELECT found.* FROM unnest({arrays}) AS scan({', '.join(scanned)}) CROSS JOIN LATERAL {newest} AS found"  # noqa: S608 - as above
 
 
+def _begins_with_label(where: RunFilter) -> bool:
+    return bool(where.labels) and where.correlation_id is None and where.parent is None
+
+
+def _labelled(values: _StatementValues, span: _IdRange, where: RunFilter) -> str:
+    """The newest of those with the first label; compared as a whole, for the same reason as in `_part`."""
+    label = ", ".join(map(values.place, where.labels[0]))
+    others = _rest(values, (), msgspec.structs.replace(where, labels=where.labels[1:]))
+    conditions = [
+        f"(label.key, label.value, label.run_id) >= ({label}, {span.lowest})",
+        f"(label.key, label.value, label.run_id) < ({label}, {span.end})",
+        *others,
+    ]
+    joined = "run_labels AS label JOIN runs ON runs.id = label.run_id"
+    order = "label.key DESC, label.value DESC, label.run_id DESC"
+    return (
+        f"(SELECT runs.* FROM {joined} WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT {span.limit})"  # noqa: S608 - constants
+    )
+
+
 def _rest(values: _StatementValues, keys: Collection[str], where: RunFilter) -> list[str]:
     """What is sorted out on the way."""
     conditions: list[str] = []
@@ -149,6 +187,9 @@ def _rest(values: _StatementValues, keys: Collection[str], where: RunFilter) -> 
         conditions.append(f"(workflow_name, workflow_version) IN ({known})")
     if not where.with_children:
         conditions.append("parent_id IS NULL")
+    for key, value in where.labels:
+        same = f"(runs.id, {values.place(key)}, {values.place(value)})"
+        conditions.append(f"{same} IN (SELECT run_id, key, value FROM run_labels)")  # noqa: S608 - as above
     return conditions
 
 

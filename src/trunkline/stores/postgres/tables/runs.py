@@ -28,9 +28,16 @@ from trunkline.stores.postgres.tables.input_queue import PostgresInputQueue
 from trunkline.stores.postgres.tables.run_lists import RUN_COLUMNS, page_of_runs, page_of_waiting_steps
 from trunkline.stores.postgres.tables.transitions import write_transitions
 from trunkline.stores.rows.published_tasks import TASK_COLUMNS, new_task_values
-from trunkline.stores.rows.runs import new_run_values, run_record, step_state
+from trunkline.stores.rows.runs import (
+    decode_labels,
+    encode_labels,
+    label_values,
+    new_run_values,
+    run_record,
+    step_state,
+)
 
-_RUN_WIDTH = 27
+_RUN_WIDTH = 28
 _STEP_COLUMNS = """
     steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
     steps.remote_task_id, steps.reply, steps.input, steps.output, steps.error, steps.warnings, steps.waiting_for,
@@ -62,19 +69,24 @@ _COUNT_ITEMS = """
 _INSERT = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by, trigger_name, message, contexts, events_seen)
+        routes, started_by, trigger_name, message, contexts, labels, events_seen)
     SELECT id, workflow_id, workflow_name, workflow_version, 'PENDING', input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by, trigger_name, message, contexts,
+        routes, started_by, trigger_name, message, contexts, labels,
         (SELECT coalesce(max(number), 0) FROM received_events)
     FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::bytea[], $6::text[], $7::text[], $8::bytea[],
         $9::uuid[], $10::bigint[], $11::text[], $12::text[], $13::uuid[], $14::text[], $15::int[], $16::bigint[],
-        $17::text[], $18::text[], $19::bytea[], $20::bytea[])
+        $17::text[], $18::text[], $19::bytea[], $20::bytea[], $21::bytea[])
         AS new(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
             request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
-            started_by, trigger_name, message, contexts)
+            started_by, trigger_name, message, contexts, labels)
     ON CONFLICT DO NOTHING
     RETURNING id::text
+"""
+# Whoever changes them reads them first.
+_LABELS = "SELECT labels FROM runs WHERE id = $1 FOR UPDATE"
+_INSERT_LABELS = """
+    INSERT INTO run_labels(run_id, key, value) SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[])
 """
 _INSERT_TASKS = f"""
     INSERT INTO published_tasks({TASK_COLUMNS})
@@ -106,6 +118,7 @@ _DELETE = (
     "DELETE FROM steps WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM published_tasks WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM follow_ups WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM run_labels WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM runs WHERE id = ANY($1::uuid[])",
 )
 # An input was queued for a run while that was being deleted: nothing else would ever find it.
@@ -213,12 +226,20 @@ class PostgresRunWrites(PostgresWrites):
         # In one order everywhere: two processes with the same keys do not wait for one another.
         ordered = sorted(new_runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
         rows = [new_run_values(run) for run in ordered]
-        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 20))}
+        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 21))}
         tasks = [
             values for run in ordered if run.id in inserted and (values := new_task_values(run)) is not None
         ]
         if tasks:
             await self._db.execute(_INSERT_TASKS, *columns(tasks, 6))
+        labels = [
+            row
+            for run in ordered
+            if run.labels and run.id in inserted
+            for row in label_values(run.id, run.labels)
+        ]
+        if labels:
+            await self._db.execute(_INSERT_LABELS, *columns(labels, 3))
         others = [run for run in new_runs if run.id not in inserted]
         if others:
             # Ids are never drawn twice: these come again because their commit had happened without a confirmation.
@@ -246,6 +267,18 @@ class PostgresRunWrites(PostgresWrites):
 
     async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
         return await _loaded(self._db, _LOAD, run_ids)
+
+    async def labels(self, run_id: RunId) -> dict[str, str] | None:
+        if as_uuid(run_id) is None:
+            return None
+        row = await self._db.first(_LABELS, run_id)
+        return None if row is None else decode_labels(row[0])
+
+    async def set_labels(self, run_id: RunId, labels: dict[str, str]) -> None:
+        await self._db.execute("UPDATE runs SET labels = $2 WHERE id = $1", run_id, encode_labels(labels))
+        await self._db.execute("DELETE FROM run_labels WHERE run_id = $1", run_id)
+        if labels:
+            await self._db.execute(_INSERT_LABELS, *columns(label_values(run_id, labels), 3))
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
         applied = self._input_queue.not_held(row for each in transitions for row in each.applied)

@@ -6,11 +6,12 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import apsw
+import msgspec
 
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.state import FINAL_RUN_STATUSES, RUN_STATUSES
-from trunkline.stores.port.run_filters import IndexScan, RunFilter, index_scans
+from trunkline.stores.port.run_filters import MAX_LABELLED_COUNTED, IndexScan, RunFilter, index_scans
 from trunkline.stores.port.runs import RunRecord, WaitingStep, WaitKind, WaitPosition
 from trunkline.stores.rows.runs import run_record, waiting_step
 from trunkline.stores.sqlite.database.statements import Row, Value, execute, rows
@@ -18,7 +19,7 @@ from trunkline.stores.sqlite.database.statements import Row, Value, execute, row
 RUN_COLUMNS = (
     "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
     " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate,"
-    " parent_id, parent_step, depth, routes, started_by, trigger_name, message"
+    " parent_id, parent_step, depth, routes, started_by, trigger_name, message, labels"
 )
 # Statuses, as SQL has them.
 UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)
@@ -29,6 +30,14 @@ _COLUMNS_WITHOUT_PAYLOADS = ", ".join(
 _OF_VERSIONS = """
     (workflow_name, workflow_version) IN
         (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))
+"""
+_HAS_LABEL = """
+    EXISTS (SELECT 1 FROM run_labels AS other, json_each(?) AS asked
+        WHERE other.run_id = runs.id AND other.key = json_extract(asked.value, '$[0]')
+            AND other.value = json_extract(asked.value, '$[1]'))
+"""
+_COUNT_LABELLED = """
+    SELECT count(*) FROM (SELECT 1 FROM run_labels WHERE key = ? AND value = ? LIMIT ?)
 """
 # In the words of the indexes of waiting steps. The status: a program of the revision before writes nothing else of it.
 # CROSS JOIN keeps SQLite from beginning with the runs.
@@ -48,6 +57,7 @@ def page_of_runs(
     columns = RUN_COLUMNS if payloads else _COLUMNS_WITHOUT_PAYLOADS
     found: list[Row] = []
     with _snapshot(db):
+        where = _rarest_label_first(db, where)
         for scan in index_scans(where):
             # What is older than a whole page of the scans before is not on the page.
             lowest = found[-1][0] if len(found) == limit else None
@@ -66,15 +76,17 @@ def statement(
     lowest: RunId | None = None,
 ) -> tuple[str, Sequence[Value]]:
     """Without the value of its limit, which is the last one."""
+    run_id = "label.run_id" if _begins_with_label(where) else "id"
     asked: list[tuple[str, Value]] = [
         ("correlation_id = ?", where.correlation_id),
         ("parent_id = ?", where.parent),
         ("workflow_name = ?", scan.name),
         ("workflow_version = ?", scan.version),
         ("status = ?", scan.status),
-        ("id >= ?", where.lowest if lowest is None else lowest),
-        ("id < ?", where.end(before)),
+        (f"{run_id} >= ?", where.lowest if lowest is None else lowest),
+        (f"{run_id} < ?", where.end(before)),
     ]
+    asked += _with_labels(where)
     if scan.status is None and where.statuses:
         asked.append(("status IN (SELECT value FROM json_each(?))", encode(where.statuses).decode()))
     if scan.name is None and where.workflows is not None:
@@ -88,8 +100,38 @@ def statement(
     elif not where.with_children:
         conditions.append("parent_id IS NULL")
     text = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    sql = f"SELECT {columns} FROM runs{_index(scan, where)}{text} ORDER BY id DESC LIMIT ?"  # noqa: S608 - constants
+    sql = f"SELECT {columns} FROM {_source(scan, where)}{text} ORDER BY {run_id} DESC LIMIT ?"  # noqa: S608 - constants
     return sql, [value for _, value in given]
+
+
+def _with_labels(where: RunFilter) -> list[tuple[str, Value]]:
+    given: list[tuple[str, Value]] = []
+    labels = where.labels
+    if _begins_with_label(where):
+        key, value = labels[0]
+        given += [("label.key = ?", key), ("label.value = ?", value)]
+        labels = labels[1:]
+    return given + [(_HAS_LABEL, encode([label]).decode()) for label in labels]
+
+
+def _begins_with_label(where: RunFilter) -> bool:
+    return bool(where.labels) and where.correlation_id is None and where.parent is None
+
+
+def _rarest_label_first(db: apsw.Connection, where: RunFilter) -> RunFilter:
+    if len(where.labels) < 2:
+        return where
+    counts: dict[tuple[str, str], int] = {}
+    for key, value in where.labels:
+        ((counts[key, value],),) = rows(db, _COUNT_LABELLED, (key, value, MAX_LABELLED_COUNTED))
+    return msgspec.structs.replace(where, labels=tuple(sorted(where.labels, key=counts.__getitem__)))
+
+
+def _source(scan: IndexScan, where: RunFilter) -> str:
+    # CROSS JOIN keeps SQLite from beginning with the runs.
+    if _begins_with_label(where):
+        return "run_labels AS label INDEXED BY ix_run_labels CROSS JOIN runs ON runs.id = label.run_id"
+    return f"runs{_index(scan, where)}"
 
 
 def _index(scan: IndexScan, where: RunFilter) -> str:

@@ -24,6 +24,9 @@ from trunkline.stores.port.runs import (
 )
 from trunkline.stores.rows.published_tasks import TASK_COLUMNS, new_task_values, task_change_values
 from trunkline.stores.rows.runs import (
+    decode_labels,
+    encode_labels,
+    label_values,
     new_run_values,
     record_of_new_run,
     run_record,
@@ -62,7 +65,8 @@ _STEP_END = 17
 # order in which they were begun; not sorted here, since SQLite's sorting costs more than reading the few rows.
 _SELECT_RUN_WITH_STEPS = f"""
     SELECT 0, {RUN_COLUMNS} FROM runs WHERE id = ?1
-    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM steps
+    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM steps
     WHERE run_id = ?1
 """  # noqa: S608 - as above
 # An item of a step is a row of its own, under a name with the item's index: `research[17]`.
@@ -102,11 +106,12 @@ _DROP_TIMER = "DELETE FROM timers WHERE run_id = ? AND key = ?"
 _INSERT_RUN = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
         request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
-        started_by, trigger_name, message, contexts, status, version, seq, paused, events_seen)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0,
+        started_by, trigger_name, message, contexts, labels, status, version, seq, paused, events_seen)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0,
         (SELECT coalesce(max(number), 0) FROM received_events))
     ON CONFLICT(workflow_id, idempotency_key) DO NOTHING
 """
+_INSERT_LABEL = "INSERT INTO run_labels(run_id, key, value) VALUES (?, ?, ?)"
 _INSERT_TASK = f"INSERT INTO published_tasks({TASK_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
 _UPDATE_TASK = "UPDATE published_tasks SET state = ?, updated_at = ? WHERE run_id = ?"
 _EVENTS = """
@@ -131,6 +136,7 @@ _DELETE_RUN = (
     "DELETE FROM steps WHERE run_id = ?",
     "DELETE FROM published_tasks WHERE run_id = ?",
     "DELETE FROM follow_ups WHERE run_id = ?",
+    "DELETE FROM run_labels WHERE run_id = ?",
     "DELETE FROM runs WHERE id = ?",
 )
 # A run that was retried more often than this counts as a root itself.
@@ -243,6 +249,9 @@ class SqliteRunWrites(SqliteWrites):
         tasks = [values for run in added.values() if (values := new_task_values(run)) is not None]
         if tasks:
             execute_many(self._db, _INSERT_TASK, tasks)
+        labels = [row for run in added.values() if run.labels for row in label_values(run.id, run.labels)]
+        if labels:
+            execute_many(self._db, _INSERT_LABEL, labels)
         return [None if new else self._existing_run(run) for run, new in zip(new_runs, inserted, strict=True)]
 
     def _existing_run(self, run: NewRun) -> ExistingRun:
@@ -265,6 +274,15 @@ class SqliteRunWrites(SqliteWrites):
             if run_id not in self._new_runs
         )
         return [*((record, []) for record in new), *(run for run in old if run is not None)]
+
+    async def labels(self, run_id: RunId) -> dict[str, str] | None:
+        row = first(self._db, "SELECT labels FROM runs WHERE id = ?", (run_id,))
+        return None if row is None else decode_labels(row[0])
+
+    async def set_labels(self, run_id: RunId, labels: dict[str, str]) -> None:
+        execute_many(self._db, "UPDATE runs SET labels = ? WHERE id = ?", [(encode_labels(labels), run_id)])
+        execute_many(self._db, "DELETE FROM run_labels WHERE run_id = ?", [(run_id,)])
+        execute_many(self._db, _INSERT_LABEL, label_values(run_id, labels))
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
         size_bytes = sum(each.state.size_bytes for each in transitions)
