@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from trunkline.api.headers import HEADER, correlation_id_of
+from trunkline.api.resources.common import Problem, finding_resource
 from trunkline.errors import (
     AlreadyExists,
     Conflict,
@@ -98,17 +99,6 @@ _UNKNOWN_ROUTE = Kind(404, "unknown-route", "Unknown route")
 _WRONG_METHOD = Kind(405, "method-not-allowed", "Method not allowed")
 
 
-class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
-    type: str
-    title: str
-    status: int
-    detail: str
-    fix: str
-    correlation_id: str
-    fix_command: str | None = None
-    errors: list[Finding] = []
-
-
 def kind_of(error: Exception) -> Kind:
     return next((KINDS[cls] for cls in type(error).__mro__ if cls in KINDS), _INTERNAL)
 
@@ -123,36 +113,35 @@ def problem(
     errors: Iterable[Finding] = (),
     headers: dict[str, str] | None = None,
 ) -> Response:
-    content = Problem(
-        type=kind.type,
-        title=kind.title,
-        status=kind.status,
-        detail=detail,
-        fix=fix,
-        fix_command=fix_command,
-        correlation_id=correlation_id_of(request.scope),
-        errors=list(errors),
-    )
+    content = _content(kind, detail, fix, correlation_id_of(request.scope))
+    if fix_command is not None:
+        content["fix_command"] = fix_command
+    invalid = [finding_resource(finding) for finding in errors]
+    if invalid:
+        content["errors"] = invalid
     return Response(encode(content), kind.status, headers, media_type=PROBLEM_JSON)
 
 
 def refusal(kind: Kind, detail: str, fix: str, correlation_id: str) -> bytes:
     """A complete HTTP response to bytes that could not be read as a request."""
-    content = Problem(
-        type=kind.type,
-        title=kind.title,
-        status=kind.status,
-        detail=detail,
-        fix=fix,
-        correlation_id=correlation_id,
-    )
-    body = encode(content)
+    body = encode(_content(kind, detail, fix, correlation_id))
     head = (
         f"HTTP/1.1 {kind.status} {kind.title}\r\n"
         f"Content-Type: {PROBLEM_JSON}\r\nContent-Length: {len(body)}\r\n"
         f"{HEADER}: {correlation_id}\r\nConnection: close\r\n\r\n"
     )
     return head.encode("ascii") + body
+
+
+def _content(kind: Kind, detail: str, fix: str, correlation_id: str) -> Problem:
+    return {
+        "type": kind.type,
+        "title": kind.title,
+        "status": kind.status,
+        "detail": detail,
+        "fix": fix,
+        "correlation_id": correlation_id,
+    }
 
 
 def problem_of(request: Request, error: TrunklineError) -> Response:
