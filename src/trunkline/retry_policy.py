@@ -1,4 +1,4 @@
-"""Policies that agents, workflows and the machine all speak of."""
+"""The retry policy of agents and steps: which failures are tried again, how often, and after which delays."""
 
 from __future__ import annotations
 

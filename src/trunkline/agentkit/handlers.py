@@ -148,14 +148,14 @@ async def _report_pieces(pieces: _Yielding, execution: TaskExecution) -> None:
     reply: Message | None = None
     try:
         while True:
-            reply = await _tell(await pieces.asend(reply), execution)
+            reply = await _report_piece(await pieces.asend(reply), execution)
     except StopAsyncIteration:
         return
     finally:
         await pieces.aclose()
 
 
-async def _tell(piece: object, execution: TaskExecution) -> Message | None:
+async def _report_piece(piece: object, execution: TaskExecution) -> Message | None:
     """Publishes what was yielded; the reply if it was a question."""
     match piece:
         case str():

@@ -10,14 +10,14 @@ from trunkline.cli.rest_calls import API, FLEET_SECONDS, YAML_TYPE, Page, RestCa
 
 if TYPE_CHECKING:
     from trunkline.api.resources.automation.events import ReceivedEventResource, ReceivedResource
-    from trunkline.api.resources.runs import RunResource
-    from trunkline.api.resources.triggers import (
+    from trunkline.api.resources.automation.triggers import (
         Backfill,
         FiringResource,
         SchedulePreview,
         TriggerResource,
         TriggerSummary,
     )
+    from trunkline.api.resources.runs import RunResource
     from trunkline.jsontypes import Json, JsonObject
 
 

@@ -11,7 +11,7 @@ from trunkline.cli.inputs import read_bytes
 from trunkline.cli.lazy_imports import lazy_module
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.triggers import TriggerResource
+    from trunkline.api.resources.automation.triggers import TriggerResource
     from trunkline.jsontypes import JsonObject
     from trunkline.workflow.document import parsing as workflow_parse
 else:

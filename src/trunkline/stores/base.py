@@ -31,8 +31,15 @@ from trunkline.stores.port.agent_events import (
 )
 from trunkline.stores.port.agents import AgentLoad, AgentReads, AgentWrites, BreakerChange, NotedCall
 from trunkline.stores.port.callbacks import CallbackReads, CallbackWrites
-from trunkline.stores.port.credentials import ApiKey, KeyReads, KeyRole, KeyWrites, SecretReads, SecretWrites
 from trunkline.stores.port.input_queue import InputQueueWrites, QueuedInput, Timer, TimerWrites, WokenRun
+from trunkline.stores.port.keys_and_secrets import (
+    ApiKey,
+    KeyReads,
+    KeyRole,
+    KeyWrites,
+    SecretReads,
+    SecretWrites,
+)
 from trunkline.stores.port.messaging import (
     DeadLetter,
     DeadLetterReads,

@@ -37,7 +37,7 @@ _MAX_SIGNATURES = 16
 _MAX_DIGITS = 15
 
 
-class Delivery(NamedTuple):
+class WebhookDelivery(NamedTuple):
     """What a sender sent: header names in lower case, and the body as it was sent."""
 
     headers: Mapping[str, str]
@@ -52,7 +52,9 @@ class _Signed(NamedTuple):
     signatures: Sequence[str]
 
 
-def is_signed(delivery: Delivery, scheme: Scheme, secrets: Sequence[str], header: str | None = None) -> bool:
+def is_signed(
+    delivery: WebhookDelivery, scheme: Scheme, secrets: Sequence[str], header: str | None = None
+) -> bool:
     """Whether the delivery is signed with one of the secrets, and recently where the scheme says when."""
     header = (header or HEADERS.get(scheme, "")).lower()
     match scheme:
@@ -79,7 +81,7 @@ def standard_signature(secret: str, message_id: str, timestamp: int, body: bytes
     return f"v1,{_base64_mac(secret, f'{message_id}.{timestamp}.'.encode() + body)}"
 
 
-def default_key(delivery: Delivery, scheme: Scheme, body: object) -> str | None:
+def default_key(delivery: WebhookDelivery, scheme: Scheme, body: object) -> str | None:
     """What identifies a delivery that its sender repeats, where the scheme has something for it."""
     match scheme:
         case "standard-webhooks":
@@ -94,7 +96,7 @@ def default_key(delivery: Delivery, scheme: Scheme, body: object) -> str | None:
             return delivery.headers.get("idempotency-key")
 
 
-def _standard(delivery: Delivery) -> _Signed | None:
+def _standard(delivery: WebhookDelivery) -> _Signed | None:
     message_id = delivery.headers.get("webhook-id", "")
     timestamp = delivery.headers.get("webhook-timestamp", "")
     if not message_id or not _is_recent(timestamp, delivery.now):
@@ -103,7 +105,7 @@ def _standard(delivery: Delivery) -> _Signed | None:
     return _Signed(f"{message_id}.{timestamp}.".encode() + delivery.body, _with_prefix(sent, "v1,"))
 
 
-def _stripe(delivery: Delivery) -> _Signed | None:
+def _stripe(delivery: WebhookDelivery) -> _Signed | None:
     parts = [part.strip() for part in delivery.headers.get("stripe-signature", "").split(",")]
     timestamp = next(iter(_with_prefix(parts, "t=")), "")
     if not _is_recent(timestamp, delivery.now):
@@ -111,7 +113,7 @@ def _stripe(delivery: Delivery) -> _Signed | None:
     return _Signed(f"{timestamp}.".encode() + delivery.body, _with_prefix(parts, "v1="))
 
 
-def _slack(delivery: Delivery) -> _Signed | None:
+def _slack(delivery: WebhookDelivery) -> _Signed | None:
     timestamp = delivery.headers.get("x-slack-request-timestamp", "")
     if not _is_recent(timestamp, delivery.now):
         return None

@@ -10,7 +10,7 @@ from tests.contract.samples import NOW
 
 from trunkline.clock import after
 from trunkline.stores.base import Store
-from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.keys_and_secrets import Secret
 from trunkline.stores.port.transfer import TABLES
 from trunkline.testing import FakeClock
 

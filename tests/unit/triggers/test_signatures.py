@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from trunkline.clock import Instant
-from trunkline.triggers.signatures import Delivery, Scheme, is_signed, standard_signature
+from trunkline.triggers.signatures import Scheme, WebhookDelivery, is_signed, standard_signature
 
 SECOND = 1_614_265_330
 NOW = Instant(SECOND * 1_000_000)
@@ -53,17 +53,17 @@ def test_published_examples_are_accepted() -> None:
         "webhook-timestamp": "1614265330",
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     }
-    assert is_signed(Delivery(headers, BODY, NOW), "standard-webhooks", [SECRET])
+    assert is_signed(WebhookDelivery(headers, BODY, NOW), "standard-webhooks", [SECRET])
     headers = {
         "x-hub-signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
     }
-    delivery = Delivery(headers, b"Hello, World!", NOW)
+    delivery = WebhookDelivery(headers, b"Hello, World!", NOW)
     assert is_signed(delivery, "github", ["It's a Secret to Everybody"])
 
 
 @pytest.mark.parametrize("scheme", SIGNED)
 def test_a_signed_delivery_is_accepted_with_either_of_two_secrets(scheme: Scheme) -> None:
-    delivery = Delivery(headers_of(scheme), BODY, NOW)
+    delivery = WebhookDelivery(headers_of(scheme), BODY, NOW)
     assert is_signed(delivery, scheme, [SECRET])
     assert is_signed(delivery, scheme, ["another", SECRET])
 
@@ -71,25 +71,27 @@ def test_a_signed_delivery_is_accepted_with_either_of_two_secrets(scheme: Scheme
 @pytest.mark.parametrize("scheme", SIGNED)
 def test_a_delivery_with_a_wrong_signature_is_refused(scheme: Scheme) -> None:
     headers = headers_of(scheme)
-    assert not is_signed(Delivery(headers, BODY, NOW), scheme, ["another"])
-    assert not is_signed(Delivery(headers, BODY, NOW), scheme, [])
-    assert not is_signed(Delivery({}, BODY, NOW), scheme, [SECRET])
+    assert not is_signed(WebhookDelivery(headers, BODY, NOW), scheme, ["another"])
+    assert not is_signed(WebhookDelivery(headers, BODY, NOW), scheme, [])
+    assert not is_signed(WebhookDelivery({}, BODY, NOW), scheme, [SECRET])
     if scheme != "api-key":
-        assert not is_signed(Delivery(headers, BODY + b" ", NOW), scheme, [SECRET])
+        assert not is_signed(WebhookDelivery(headers, BODY + b" ", NOW), scheme, [SECRET])
     for name in headers:
-        assert not is_signed(Delivery({**headers, name: "é" * 99}, BODY, NOW), scheme, [SECRET])
-        assert not is_signed(Delivery({**headers, name: ""}, BODY, NOW), scheme, [SECRET])
+        assert not is_signed(WebhookDelivery({**headers, name: "é" * 99}, BODY, NOW), scheme, [SECRET])
+        assert not is_signed(WebhookDelivery({**headers, name: ""}, BODY, NOW), scheme, [SECRET])
 
 
 @pytest.mark.parametrize("scheme", TIMED)
 @pytest.mark.parametrize("late", [-301, 301])
 def test_an_outdated_delivery_is_refused(scheme: Scheme, late: int) -> None:
-    assert is_signed(Delivery(headers_of(scheme, second=SECOND + 299), BODY, NOW), scheme, [SECRET])
-    assert not is_signed(Delivery(headers_of(scheme, second=SECOND + late), BODY, NOW), scheme, [SECRET])
+    assert is_signed(WebhookDelivery(headers_of(scheme, second=SECOND + 299), BODY, NOW), scheme, [SECRET])
+    assert not is_signed(
+        WebhookDelivery(headers_of(scheme, second=SECOND + late), BODY, NOW), scheme, [SECRET]
+    )
 
 
 def test_a_trigger_can_choose_the_header_of_its_signature() -> None:
-    delivery = Delivery({"x-other": f"sha256={mac(SECRET, BODY)}"}, BODY, NOW)
+    delivery = WebhookDelivery({"x-other": f"sha256={mac(SECRET, BODY)}"}, BODY, NOW)
     assert is_signed(delivery, "hmac", [SECRET], "X-Other")
     assert not is_signed(delivery, "hmac", [SECRET])
 
@@ -97,8 +99,8 @@ def test_a_trigger_can_choose_the_header_of_its_signature() -> None:
 def test_of_several_signatures_one_is_enough() -> None:
     headers = headers_of("standard-webhooks")
     both = {**headers, "webhook-signature": f"v1,AAAA v2,x {headers['webhook-signature']}"}
-    assert is_signed(Delivery(both, BODY, NOW), "standard-webhooks", [SECRET])
+    assert is_signed(WebhookDelivery(both, BODY, NOW), "standard-webhooks", [SECRET])
 
 
 def test_without_a_scheme_the_address_is_enough() -> None:
-    assert is_signed(Delivery({}, BODY, NOW), "none", [])
+    assert is_signed(WebhookDelivery({}, BODY, NOW), "none", [])

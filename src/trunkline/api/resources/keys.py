@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from trunkline.api.resources.common import NextCursor, Timestamp, time_or_none
 from trunkline.clock import rfc3339
-from trunkline.stores.port.credentials import ApiKey, KeyRole
+from trunkline.stores.port.keys_and_secrets import ApiKey, KeyRole
 
 
 class ApiKeyResource(TypedDict):

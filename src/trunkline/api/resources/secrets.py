@@ -8,7 +8,7 @@ import msgspec
 
 from trunkline.api.resources.common import NextCursor, Timestamp
 from trunkline.clock import rfc3339
-from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.keys_and_secrets import Secret
 
 
 class SecretResource(TypedDict):

@@ -23,7 +23,7 @@ from trunkline.cli.rendering.times import date_time
 from trunkline.cli.trigger_files import read_document, save_trigger
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.triggers import TriggerResource, TriggerSummary
+    from trunkline.api.resources.automation.triggers import TriggerResource, TriggerSummary
     from trunkline.jsontypes import JsonObject
 
 NameArgument = Annotated[str, Parameter(name="TRIGGER", help="Name of the trigger.")]

@@ -18,7 +18,7 @@ from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.security.secrets import secret_owner
 from trunkline.services.security.vault import Vault
 from trunkline.stores.base import Store, Transaction
-from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.keys_and_secrets import Secret
 
 # Short enough that a transaction does not delay others.
 BATCH = 100

@@ -22,7 +22,7 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.security.vault import Vault
 from trunkline.stores.base import Store
-from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.keys_and_secrets import Secret
 from trunkline.telemetry import log_events
 from trunkline.workflow import SECRET_NAME_RULE, is_secret_name
 

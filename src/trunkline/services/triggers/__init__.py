@@ -1,1 +1,1 @@
-"""Triggers: saving, showing and firing them by hand."""
+"""Triggers: saving, showing and firing them, the runs that they start, and webhooks."""

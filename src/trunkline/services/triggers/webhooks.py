@@ -37,7 +37,7 @@ from trunkline.stores.port.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import CompiledTrigger, WebhookDefinition
-from trunkline.triggers.signatures import Delivery, default_key, is_signed
+from trunkline.triggers.signatures import WebhookDelivery, default_key, is_signed
 from trunkline.workflow import ExpressionError
 
 log = structlog.stdlib.get_logger()
@@ -159,7 +159,7 @@ class Webhooks:
 
         Raises `SignatureRefused`, `Conflict` for a paused trigger, and `Invalid` if there can be no run.
         """
-        delivery = Delivery(headers, body, self._clock.now())
+        delivery = WebhookDelivery(headers, body, self._clock.now())
         await self._verify(hook, delivery)
         content = _content(headers, body)
         if (
@@ -194,7 +194,7 @@ class Webhooks:
             await self._start(hook, occasion._replace(key=_key(hook, occasion, delivery, content)))
         )
 
-    async def _verify(self, hook: Hook, delivery: Delivery) -> None:
+    async def _verify(self, hook: Hook, delivery: WebhookDelivery) -> None:
         secrets: list[str] = []
         for name in hook.webhook.secrets:
             opened = await self._secrets.open(name)
@@ -250,7 +250,7 @@ def _filtered(hook: Hook, occasion: Occasion) -> str | None:
     return None if holds else "The filter is false for this delivery."
 
 
-def _key(hook: Hook, occasion: Occasion, delivery: Delivery, content: Json) -> str | None:
+def _key(hook: Hook, occasion: Occasion, delivery: WebhookDelivery, content: Json) -> str | None:
     given: Json = default_key(delivery, hook.webhook.scheme, content)
     if hook.trigger.idempotency_key is not None:
         try:

@@ -32,7 +32,7 @@ from trunkline.stores.postgres.tables.agents import PostgresAgentReads
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackReads
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventReads
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerReads
-from trunkline.stores.postgres.tables.credentials import PostgresKeyReads, PostgresSecretReads
+from trunkline.stores.postgres.tables.keys_and_secrets import PostgresKeyReads, PostgresSecretReads
 from trunkline.stores.postgres.tables.messaging import PostgresDeadLetterReads, PostgresExchangeReads
 from trunkline.stores.postgres.tables.operations import (
     PostgresAuditReads,

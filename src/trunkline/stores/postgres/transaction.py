@@ -23,9 +23,9 @@ from trunkline.stores.postgres.tables.agents import PostgresAgentWrites
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackWrites
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventWrites
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerWrites
-from trunkline.stores.postgres.tables.credentials import PostgresKeyWrites, PostgresSecretWrites
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
 from trunkline.stores.postgres.tables.input_queue import PostgresInputQueue, PostgresTimerWrites
+from trunkline.stores.postgres.tables.keys_and_secrets import PostgresKeyWrites, PostgresSecretWrites
 from trunkline.stores.postgres.tables.messaging import (
     PostgresDeadLetterWrites,
     PostgresDispatchWrites,

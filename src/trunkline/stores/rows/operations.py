@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from trunkline.clock import Instant, after
-from trunkline.stores.port.credentials import ApiKey, Secret
+from trunkline.stores.port.keys_and_secrets import ApiKey, Secret
 from trunkline.stores.port.operations import AuditEntry, NewAuditEntry, Process, SeenProcess
 from trunkline.stores.rows import Row, Value
 

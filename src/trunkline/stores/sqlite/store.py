@@ -39,7 +39,7 @@ from trunkline.stores.sqlite.tables.agents import SqliteAgentReads
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackReads
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventReads
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerReads
-from trunkline.stores.sqlite.tables.credentials import SqliteKeyReads, SqliteSecretReads
+from trunkline.stores.sqlite.tables.keys_and_secrets import SqliteKeyReads, SqliteSecretReads
 from trunkline.stores.sqlite.tables.messaging import SqliteDeadLetterReads, SqliteExchangeReads
 from trunkline.stores.sqlite.tables.operations import SqliteAuditReads, SqliteBacklogReads, SqliteProcessReads
 from trunkline.stores.sqlite.tables.published.tasks import SqlitePublishedTaskReads

@@ -27,9 +27,9 @@ from trunkline.stores.sqlite.tables.agents import SqliteAgentWrites
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackWrites
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventWrites
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerWrites
-from trunkline.stores.sqlite.tables.credentials import SqliteKeyWrites, SqliteSecretWrites
 from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
 from trunkline.stores.sqlite.tables.input_queue import SqliteInputQueue, SqliteTimerWrites
+from trunkline.stores.sqlite.tables.keys_and_secrets import SqliteKeyWrites, SqliteSecretWrites
 from trunkline.stores.sqlite.tables.messaging import (
     SqliteDeadLetterWrites,
     SqliteDispatchWrites,

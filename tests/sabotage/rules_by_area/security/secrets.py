@@ -130,7 +130,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="rekey-keeps-a-change",
         breaks="A secret that is set during a rekey is replaced by its old value.",
-        symbol="trunkline.stores.sqlite.tables.credentials:_RESEAL",
+        symbol="trunkline.stores.sqlite.tables.keys_and_secrets:_RESEAL",
         change=ReplaceText("AND sealed = ?", "AND ? IS NOT NULL"),
         caught_by=(
             "tests/contract/stores/test_secrets.py::test_a_secret_is_sealed_again_only_if_it_is_still_the_same[sqlite]",

@@ -15,7 +15,7 @@ from trunkline.services.security.rekey import Rekeying, RekeyReport
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import Store
-from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.keys_and_secrets import Secret
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

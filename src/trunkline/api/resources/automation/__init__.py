@@ -1,1 +1,1 @@
-"""The resources of events and human tasks."""
+"""Automation, that is, what starts or continues runs from outside: triggers, webhooks, received events, human tasks."""

@@ -1,1 +1,1 @@
-"""What starts runs by itself."""
+"""Automation, that is, what starts or continues runs without a person: triggers, webhooks and received events."""

@@ -14,9 +14,7 @@ from trunkline.api.headers import correlation_id_of
 from trunkline.api.middleware.auth import role_of
 from trunkline.api.paging import TextPageParameters, decode_cursor, page
 from trunkline.api.parameters import Parameters, instant
-from trunkline.api.resources.common import page_of
-from trunkline.api.resources.runs import RunResource, run_resource
-from trunkline.api.resources.triggers import (
+from trunkline.api.resources.automation.triggers import (
     Backfill,
     BackfillRequest,
     FireRequest,
@@ -31,6 +29,8 @@ from trunkline.api.resources.triggers import (
     trigger_resource,
     trigger_summary,
 )
+from trunkline.api.resources.common import page_of
+from trunkline.api.resources.runs import RunResource, run_resource
 from trunkline.api.routes.run_control import IdempotencyKey
 from trunkline.api.routes.runs import RUNS
 from trunkline.api.routes.workflows import YAML_TYPES

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from trunkline.api.bodies import read_body
 from trunkline.api.headers import correlation_id_of
 from trunkline.api.parameters import Parameters
-from trunkline.api.resources.triggers import WebhookAnswer
+from trunkline.api.resources.automation.triggers import WebhookAnswer
 from trunkline.api.routing import JSON, Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.errors import Conflict

@@ -2,7 +2,7 @@
 What one result of an agent says, before it is decided what that means.
 
     {"kind": "task", …}  {"kind": "message", …}          bare, as A2A 0.2 and 0.3 have it: read here
-    everything else that agents send                     read by lenient_parsing.py, into the same `Reading`
+    everything else that agents send                     read by lenient_parsing.py, into the same form
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import asyncpg
 
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
-from trunkline.stores.port.credentials import ApiKey, Secret
+from trunkline.stores.port.keys_and_secrets import ApiKey, Secret
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid, restored_row
 from trunkline.stores.rows.operations import api_key, api_key_values, secret_record

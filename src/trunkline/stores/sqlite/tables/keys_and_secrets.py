@@ -8,7 +8,7 @@ import apsw
 
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
-from trunkline.stores.port.credentials import ApiKey, Secret
+from trunkline.stores.port.keys_and_secrets import ApiKey, Secret
 from trunkline.stores.rows.operations import api_key, api_key_values, secret_record
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, first, is_duplicate, rows
