@@ -173,12 +173,12 @@ async def test_cloud_events_are_taken_in_every_mode(
     ],
 )
 async def test_an_event_that_cannot_be_read_is_refused_with_the_reason(
-    system: RunningSystem, body: Json, status: int, detail: str
+    shared_system: RunningSystem, body: Json, status: int, detail: str
 ) -> None:
-    answer = await system.call("POST", "/events", body)
+    answer = await shared_system.call("POST", "/events", body)
     assert (answer.status, detail in str(answer.json["detail"])) == (status, True), answer.body
     assert answer.json["fix"]
-    assert await system.items("/events") == []
+    assert await shared_system.items("/events") == []
 
 
 @pytest.mark.embedded_only

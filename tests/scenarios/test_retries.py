@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from itertools import count
 
 import pytest
 
@@ -26,6 +27,15 @@ QUICK: JsonObject = {"max_attempts": 3, "backoff": "fixed", "first_delay": "10ms
 BUSY = Reply(503, b"busy", {"Content-Type": "text/plain"})
 
 
+NUMBERS = count(1)
+
+
+@pytest.fixture
+def system(shared_system: RunningSystem) -> RunningSystem:
+    """Every test has its own agent and workflow."""
+    return shared_system
+
+
 async def never(call: Call) -> Json:
     await asyncio.Event().wait()
     return None
@@ -35,12 +45,13 @@ async def run_one(
     system: RunningSystem, agent: ScriptedAgent, protocol: str, *, step_retry: Json = QUICK, **fields: Json
 ) -> JsonObject:
     """One run of one step; `fields` are the agent's, a `step_retry` of None is left out."""
-    await system.register("Agent", agent.url, protocol=protocol, **fields)
-    step: JsonObject = {"agent": "Agent"}
+    number = next(NUMBERS)
+    await system.register(f"Agent {number}", agent.url, protocol=protocol, **fields)
+    step: JsonObject = {"agent": f"Agent {number}"}
     if step_retry is not None:
         step["retry"] = step_retry
-    await system.save({"name": "one", "steps": {"only": step}})
-    return await system.run("one")
+    await system.save({"name": f"one-{number}", "steps": {"only": step}})
+    return await system.run(f"one-{number}")
 
 
 async def delays(system: RunningSystem, run: JsonObject) -> list[float]:

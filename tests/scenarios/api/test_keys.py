@@ -117,35 +117,32 @@ async def test_a_key_opens_what_its_role_may_do_and_nothing_else(tmp_path: Path,
                 assert needed in str(answer.json["detail"])
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Authorization": "Bearer tl_unknown"},
-        {"Authorization": "Bearer "},
-        {"Authorization": "Basic KEY"},
-        {"Authorization": "KEY"},
-        {"Authorization": "Bearer KEYx"},
-        {"X-API-Key": "KEYx"},
-        {"X-API-Key": ""},
-        {"Cookie": "key=KEY"},
-    ],
-)
-async def test_what_is_no_key_opens_nothing(tmp_path: Path, headers: dict[str, str]) -> None:
+async def test_what_is_no_key_opens_nothing(tmp_path: Path) -> None:
     key = await create_key(tmp_path, "admin")
-    sent = {name: value.replace("KEY", key) for name, value in headers.items()}
     async with guarded_system(tmp_path) as system:
-        assert (await system.call("GET", "/runs", headers=sent)).status == 401
+        for headers in (
+            {"Authorization": "Bearer tl_unknown"},
+            {"Authorization": "Bearer "},
+            {"Authorization": f"Basic {key}"},
+            {"Authorization": key},
+            {"Authorization": f"Bearer {key}x"},
+            {"X-API-Key": f"{key}x"},
+            {"X-API-Key": ""},
+            {"Cookie": f"key={key}"},
+        ):
+            assert (await system.call("GET", "/runs", headers=headers)).status == 401, headers
         assert (await system.call("GET", f"/runs?api_key={key}")).status == 401
 
 
-@pytest.mark.parametrize(
-    "headers", [{"Authorization": "bearer KEY"}, {"X-API-Key": "KEY"}, {"Authorization": "Bearer  KEY"}]
-)
-async def test_a_key_comes_in_either_header(tmp_path: Path, headers: dict[str, str]) -> None:
+async def test_a_key_comes_in_either_header(tmp_path: Path) -> None:
     key = await create_key(tmp_path)
-    sent = {name: value.replace("KEY", key) for name, value in headers.items()}
     async with guarded_system(tmp_path) as system:
-        assert (await system.call("GET", "/runs", headers=sent)).status == 200
+        for headers in (
+            {"Authorization": f"bearer {key}"},
+            {"X-API-Key": key},
+            {"Authorization": f"Bearer  {key}"},
+        ):
+            assert (await system.call("GET", "/runs", headers=headers)).status == 200, headers
 
 
 async def test_a_revoked_key_opens_nothing_after_two_seconds(tmp_path: Path) -> None:
@@ -301,10 +298,11 @@ async def test_a_key_does_not_revoke_itself(tmp_path: Path) -> None:
         ({"name": "a", "role": "viewer", "key": "tl_mine"}, "key"),
     ],
 )
-async def test_an_invalid_key_is_not_created(tmp_path: Path, body: JsonObject, field: str) -> None:
-    async with running_system(tmp_path) as system:
-        refused = await system.call("POST", "/keys", body)
-        assert (await system.call("GET", "/keys")).json["items"] == []
+async def test_an_invalid_key_is_not_created(
+    shared_system: RunningSystem, body: JsonObject, field: str
+) -> None:
+    refused = await shared_system.call("POST", "/keys", body)
+    assert (await shared_system.call("GET", "/keys")).json["items"] == []
     assert refused.status == 422
     assert field in str(refused.json["detail"])
 

@@ -15,14 +15,24 @@ YAML = b"name: w\nsteps:\n  a: {agent: A}\n"
 SAME: JsonObject = {"steps": {"a": {"agent": "A"}}, "name": "w"}
 
 
-@pytest.mark.parametrize("kind", ["application/yaml", "text/yaml", "application/x-yaml", "text/plain", ""])
-async def test_yaml_is_taken_under_any_name(system: RunningSystem, kind: str) -> None:
-    answer = await system.call("POST", "/workflows", YAML, {"Content-Type": kind} if kind else None)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a", "application/yaml"),
+        ("b", "text/yaml"),
+        ("c", "application/x-yaml"),
+        ("d", "text/plain"),
+        ("e", ""),
+    ],
+)
+async def test_yaml_is_taken_under_any_name(shared_system: RunningSystem, name: str, kind: str) -> None:
+    text = YAML.replace(b"name: w", b"name: " + name.encode())
+    answer = await shared_system.call("POST", "/workflows", text, {"Content-Type": kind} if kind else None)
     assert answer.status == 201
     saved = read_resource(SavedWorkflow, answer.body)
-    assert (saved["name"], saved["version"]) == ("w", 1)
+    assert (saved["name"], saved["version"]) == (name, 1)
     assert [warning.get("line") for warning in saved["warnings"]] == [3]
-    assert answer.headers["Location"] == "/api/v1/workflows/w/versions/1"
+    assert answer.headers["Location"] == f"/api/v1/workflows/{name}/versions/1"
 
 
 async def test_unchanged_content_is_the_version_that_exists(system: RunningSystem) -> None:
@@ -34,8 +44,8 @@ async def test_unchanged_content_is_the_version_that_exists(system: RunningSyste
     assert first.json["id"] == again.json["id"] == other.json["id"]
 
 
-async def test_findings_have_their_place_in_the_text(system: RunningSystem) -> None:
-    answer = await system.call("POST", "/workflows", b"name: w\nsteps:\n  a: {agnet: A}\n")
+async def test_findings_have_their_place_in_the_text(shared_system: RunningSystem) -> None:
+    answer = await shared_system.call("POST", "/workflows", b"name: w\nsteps:\n  a: {agnet: A}\n")
     assert answer.status == 422
     errors = answer.json["errors"]
     assert isinstance(errors, list)
@@ -48,8 +58,8 @@ async def test_findings_have_their_place_in_the_text(system: RunningSystem) -> N
 
 
 @pytest.mark.parametrize("body", [b"", b"a\tb:\n\t- c", b"[]", b"null", b"- a\n- b", b"\xff\xfe\x00"])
-async def test_what_is_no_definition_is_refused(system: RunningSystem, body: bytes) -> None:
-    assert (await system.call("POST", "/workflows", body)).status == 422
+async def test_what_is_no_definition_is_refused(shared_system: RunningSystem, body: bytes) -> None:
+    assert (await shared_system.call("POST", "/workflows", body)).status == 422
 
 
 async def test_every_version_stays_readable(system: RunningSystem) -> None:
