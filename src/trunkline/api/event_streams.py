@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from trunkline.api.middleware.auth import wait_until_revoked
+from trunkline.api.paging import read_within
 from trunkline.api.resources.runs import event_resource
 from trunkline.api.resources.system import audit_entry
 from trunkline.api.services import Services
@@ -32,6 +33,7 @@ JSON_LINES = "application/x-ndjson"
 PING_AFTER_SECONDS = 15.0
 # A notification may be lost or arrive in another process; reading once a second is the guarantee.
 _LOOK_AGAIN_SECONDS = 1.0
+# Read at once; fewer if they are large.
 _BATCH = 500
 _PING = b": ping\n\n"
 # All changes in between are one event: a client that reads the list after each event reads it at most twice a second.
@@ -146,12 +148,18 @@ class EventStream(ByteStream):
         try:
             # Read before the events: if the run is final now, the events read next are all of them.
             status, last = await runs.status(self._run_id)
-            events = await runs.events(self._run_id, after=after, limit=_BATCH, step=self._step)
+            events, more = await read_within(
+                lambda seen, limit: runs.events(self._run_id, after=seen, limit=limit, step=self._step),
+                after,
+                _BATCH,
+                key=lambda event: event.seq,
+                size_bytes=lambda event: len(event.data),
+            )
         except Unavailable:
             # The stream waits with the work, and goes on when the store is back.
             return False, after, []
         # What other steps have done is not walked again with every look.
-        seen = last if len(events) < _BATCH else after
+        seen = after if more else last
         return status in FINAL_RUN_STATUSES, max([after, seen, *(event.seq for event in events)]), events
 
 

@@ -23,9 +23,12 @@ CURSOR = "`next_cursor` of the previous page. Omit it for the first page."
 # Of the stored items of a page: a page is shorter than its limit if its items are large. One item can have more.
 MAX_PAGE_BYTES = 8 * 1024 * 1024
 _FIRST_ITEMS = 4
+# Read at once: small items say nothing about how large those behind them are.
+_MOST_ITEMS = 16
 
 T = TypeVar("T")
 K = TypeVar("K")
+P = TypeVar("P", str, int)
 
 PageLimit = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT, description="Maximum number of items.")]
 
@@ -79,15 +82,19 @@ async def read_within(
     """
     A page of items that may be large, and whether there may be more of them.
 
-    `read` returns up to so many items after a key. It is asked for a few at first, then for as many as fit according to
+    `read` returns up to so many items after a key. It is asked for a few at a time, and for as many as fit according to
     those before, so that no more than a few large items are in memory beyond the page.
     """
     found: list[T] = []
     read_bytes, wanted = 0, min(limit + 1, _FIRST_ITEMS)
     while True:
         batch = await read(key(found[-1]) if found else start, wanted)
-        found += batch
-        read_bytes += sum(map(size_bytes, batch))
+        for item in batch:
+            if read_bytes >= max_bytes:
+                # The rest of the batch is on the next page.
+                return found, True
+            found.append(item)
+            read_bytes += size_bytes(item)
         # One more than the limit shows that there is another page.
         if len(found) > limit:
             return found[:limit], True
@@ -96,7 +103,24 @@ async def read_within(
         if read_bytes >= max_bytes:
             return found, True
         fitting = (max_bytes - read_bytes) * len(found) // max(read_bytes, 1)
-        wanted = min(limit + 1 - len(found), max(fitting, 1))
+        wanted = min(limit + 1 - len(found), max(fitting, 1), _MOST_ITEMS)
+
+
+async def page_within(
+    read: Callable[[P | None, int], Awaitable[Sequence[T]]],
+    start: P | None,
+    limit: int,
+    *,
+    key: Callable[[T], P],
+    size_bytes: Callable[[T], int],
+) -> tuple[list[T], str | None]:
+    """As `read_within`, with the next cursor. `start`: the key of the last item of the page before."""
+
+    def key_of(item: T) -> P | None:
+        return key(item)
+
+    found, more = await read_within(read, start, limit, key=key_of, size_bytes=size_bytes)
+    return found, encode_cursor(key(found[-1])) if more else None
 
 
 def page(found: Sequence[T], limit: int, key: Callable[[T], str | int]) -> tuple[Sequence[T], str | None]:

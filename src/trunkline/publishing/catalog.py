@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from starlette.requests import Request
 
-from trunkline.api.paging import TextPageParameters, decode_cursor, encode_cursor
+from trunkline.api.paging import TextPageParameters, decode_cursor, encode_cursor, page_within
 from trunkline.api.parameters import ParameterReader
 from trunkline.publishing.publications import Publication, Publications
 from trunkline.services.workflows import Workflows
@@ -52,7 +52,13 @@ class Catalog:
     async def read(self, request: Request) -> CatalogPage:
         """Raises `Invalid` for parameters that cannot be read."""
         wanted = self._parameters.read(request)
-        saved = await self._workflows.list(limit=MAX_WORKFLOWS_READ, after=decode_cursor(wanted.cursor))
+        saved, following = await page_within(
+            lambda after, limit: self._workflows.list(limit=limit, after=after),
+            decode_cursor(wanted.cursor),
+            MAX_WORKFLOWS_READ,
+            key=lambda version: version.name,
+            size_bytes=lambda version: len(version.canonical) + len(version.source),
+        )
         found: list[Publication] = []
         for version in saved:
             if _PUBLISH not in version.canonical:
@@ -62,5 +68,4 @@ class Catalog:
                 found.append(publication)
                 if len(found) == wanted.limit:
                     return CatalogPage(found, encode_cursor(version.name))
-        is_whole = len(saved) < MAX_WORKFLOWS_READ
-        return CatalogPage(found, None if is_whole else encode_cursor(saved[-1].name))
+        return CatalogPage(found, following)

@@ -24,7 +24,7 @@ from trunkline.publishing.updates import TaskUpdates
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
-from trunkline.stores.base import TaskFilter, TaskPlace
+from trunkline.stores.base import PublishedTask, TaskFilter, TaskPlace
 
 # A notification may be lost or arrive in another process; reading once a second is the guarantee.
 _LOOK_AGAIN_SECONDS = 1.0
@@ -47,13 +47,6 @@ class Caller(NamedTuple):
 
 class TaskFinished(A2AError):
     """A message for a task that has ended."""
-
-
-class TaskPage(NamedTuple):
-    tasks: list[CallerTask]
-    # Behind the last of them; None: there are no more.
-    next: TaskPlace | None
-    total: int
 
 
 class AnsweredQuestion(NamedTuple):
@@ -184,13 +177,18 @@ class PublishedOperations:
                     return
                 await watch.changed(min(left, _LOOK_AGAIN_SECONDS))
 
-    async def list(self, where: TaskFilter, *, limit: int, before: TaskPlace | None = None) -> TaskPage:
-        """Last changed first."""
-        page = await self._tasks.page(where, limit=limit + 1, before=before)
-        total = await self._tasks.count(where)
-        tasks = [task for each in page[:limit] if (task := await self._tasks.of(each)) is not None]
-        last = page[limit - 1] if len(page) > limit else None
-        return TaskPage(tasks, None if last is None else TaskPlace(last.updated_at, last.run_id), total)
+    async def stored(
+        self, where: TaskFilter, *, limit: int, before: TaskPlace | None = None
+    ) -> list[PublishedTask]:
+        """Last changed first. Their runs can be large: read them one by one."""
+        return await self._tasks.page(where, limit=limit, before=before)
+
+    async def count(self, where: TaskFilter) -> int:
+        return await self._tasks.count(where)
+
+    async def of(self, stored: PublishedTask) -> CallerTask | None:
+        """None: it was deleted in the meantime."""
+        return await self._tasks.of(stored)
 
     def updates(self, publication: Publication, task: CallerTask) -> TaskUpdates:
         return TaskUpdates(self._queries, self._files, task.record.id, task.message, publication.workflow)

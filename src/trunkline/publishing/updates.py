@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
+from trunkline.api.paging import read_within
 from trunkline.clock import Instant
 from trunkline.errors import NotFound, Unavailable
 from trunkline.ids import RunId
@@ -31,6 +32,7 @@ from trunkline.services.runs.queries import RunQueries
 from trunkline.stores.base import EventRecord
 from trunkline.workflow import CompiledWorkflow
 
+# Read at once; fewer if they are large.
 _BATCH = 500
 # An agent that says more than this while it works is not repeated to callers that come later; its answer is.
 MAX_PROGRESS_EVENTS = 5_000
@@ -141,7 +143,13 @@ class TaskUpdates:
         try:
             # Read before the events: if the run is final now, the events read next are all of them.
             status, _ = await self._queries.status(self._run_id)
-            events = await self._queries.events(self._run_id, after=position.seq, limit=_BATCH)
+            events, more = await read_within(
+                lambda seen, limit: self._queries.events(self._run_id, after=seen, limit=limit),
+                position.seq,
+                _BATCH,
+                key=lambda event: event.seq,
+                size_bytes=lambda event: len(event.data),
+            )
         except Unavailable:
             # The stream waits with the work, and goes on when the store is back.
             return [], position, False
@@ -154,7 +162,7 @@ class TaskUpdates:
             ]
             updates += numbered[position.skip :]
             position = Position(event.seq)
-        return updates, position, status in FINAL_RUN_STATUSES and len(events) < _BATCH
+        return updates, position, status in FINAL_RUN_STATUSES and not more
 
     async def partial_artifacts(self, up_to: int) -> list[JsonObject]:
         """What the agent has said of its artifacts up to this event."""

@@ -29,8 +29,10 @@ from trunkline.workflow import (
     load_workflow,
 )
 
-# Versions with unfinished runs at one time; a compiled workflow takes some kilobytes for each step.
+# Versions with unfinished runs at one time.
 _MAX_COMPILED = 256
+# Of all of them together. A step takes about 7 kB.
+MAX_COMPILED_STEPS = 50_000
 
 
 class SaveResult(NamedTuple):
@@ -50,10 +52,14 @@ class ValidationResult(NamedTuple):
 
 
 class Workflows:
-    def __init__(self, store: Store, work: HeavyWork | None = None) -> None:
+    def __init__(
+        self, store: Store, work: HeavyWork | None = None, *, max_compiled_steps: int = MAX_COMPILED_STEPS
+    ) -> None:
         self._store = store
         self._work = work or HeavyWork()
+        self._max_compiled_steps = max_compiled_steps
         self._compiled: OrderedDict[tuple[str, int], CompiledWorkflow] = OrderedDict()
+        self._compiled_steps = 0
         self._compiling = asyncio.Lock()
 
     async def save(self, text: bytes, source: str = "workflow") -> SaveResult:
@@ -124,12 +130,22 @@ class Workflows:
         if workflow is None:
             # One at a time: of many runs that start together, the first compiles for all.
             async with self._compiling:
-                workflow = self._compiled.get(key) or await self._compile(workflow_id, version)
-                self._compiled[key] = workflow
+                workflow = self._compiled.get(key)
+                if workflow is None:
+                    workflow = await self._compile(workflow_id, version)
+                    self._keep(key, workflow)
         self._compiled.move_to_end(key)
-        while len(self._compiled) > _MAX_COMPILED:
-            self._compiled.popitem(last=False)
         return workflow
+
+    def _keep(self, key: tuple[str, int], workflow: CompiledWorkflow) -> None:
+        """In place of those that were used least recently."""
+        self._compiled[key] = workflow
+        self._compiled_steps += len(workflow.steps)
+        while len(self._compiled) > 1 and (
+            len(self._compiled) > _MAX_COMPILED or self._compiled_steps > self._max_compiled_steps
+        ):
+            _, dropped = self._compiled.popitem(last=False)
+            self._compiled_steps -= len(dropped.steps)
 
     async def _compile(self, workflow_id: str, version: int) -> CompiledWorkflow:
         saved = await self.get(workflow_id, version)

@@ -60,3 +60,11 @@ async def test_one_large_item_does_not_load_the_others() -> None:
     items = Items([1, 1, 1, 1_000, *[1_000] * 500])
     page, more = await read_within(items.read, -1, 500, key=int, size_bytes=items.size, max_bytes=100)
     assert (page, more) == ([0, 1, 2, 3], True)
+
+
+async def test_many_small_items_do_not_load_all_large_ones_behind_them() -> None:
+    items = Items([1] * 200 + [1_000] * 500)
+    page, more = await read_within(items.read, -1, 500, key=int, size_bytes=items.size, max_bytes=5_000)
+    assert more
+    assert len(page) > 200
+    assert items.read_bytes <= 200 + 16 * 1_000

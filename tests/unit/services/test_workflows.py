@@ -9,6 +9,8 @@ import pytest
 from trunkline.errors import Invalid, NotFound
 from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.services.workflows import Workflows
+from trunkline.stores.base import Store
+from trunkline.workflow import CompiledWorkflow
 
 pytestmark = pytest.mark.anyio
 
@@ -132,3 +134,20 @@ async def test_a_workflow_that_is_not_saved_yet_is_a_warning(workflows: Workflow
     ]  # fmt: skip
     await workflows.save(calling("b"))
     assert len((await workflows.save(calling("a", "b"))).warnings) == 1
+
+
+async def test_compiled_workflows_take_a_bounded_amount_of_memory(store: Store) -> None:
+    workflows = Workflows(store, max_compiled_steps=3)
+    saved = [
+        (await workflows.save(b"name: %s\nsteps:\n  a: {agent: A}\n  b: {agent: A}\n" % name)).version
+        for name in (b"one", b"two")
+    ]
+
+    async def compiled(number: int) -> CompiledWorkflow:
+        return await workflows.compiled(saved[number].workflow_id, saved[number].version)
+
+    first, second = await compiled(0), await compiled(1)
+    # The last one is kept; there is no place for the one before it.
+    assert await compiled(1) is second
+    assert await compiled(0) is not first
+    assert await compiled(1) is not second

@@ -8,7 +8,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.api.paging import TextPageParameters, decode_cursor, page
+from trunkline.api.paging import TextPageParameters, decode_cursor, page_within
 from trunkline.api.parameters import Parameters
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.dead_letters import (
@@ -33,8 +33,13 @@ class DeadLetterRoutes:
 
     async def list(self, _request: Request, given: TextPageParameters) -> Response:
         """List dead letters, newest first, without their values."""
-        found = await self._letters.list(limit=given.limit + 1, before=decode_cursor(given.cursor))
-        letters, next_cursor = page(found, given.limit, lambda letter: letter.id)
+        letters, next_cursor = await page_within(
+            lambda before, limit: self._letters.list(limit=limit, before=before),
+            decode_cursor(given.cursor),
+            given.limit,
+            key=lambda letter: letter.id,
+            size_bytes=lambda letter: len(letter.value or b""),
+        )
         return json_response(page_of([dead_letter_summary(letter) for letter in letters], next_cursor))
 
     async def get(self, _request: Request, given: DeadLetterParameters) -> Response:

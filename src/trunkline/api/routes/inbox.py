@@ -8,7 +8,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit
+from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit, read_within
 from trunkline.api.parameters import Parameters
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.inbox import InboxItemResource, InboxPage, inbox_item
@@ -16,6 +16,8 @@ from trunkline.api.routing import Operation, ResponseSpec, json_response, operat
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.ids import RunId
+from trunkline.jsontypes import encode
+from trunkline.services.runs.inbox import InboxEntry
 from trunkline.stores.base import WaitKind, WaitPosition
 
 INBOX = "/api/v1/inbox"
@@ -61,16 +63,25 @@ class InboxRoutes:
 
     async def list(self, _request: Request, given: InboxListParameters) -> Response:
         """List the steps that wait for a person, oldest first."""
-        found = await self._inbox.list(
-            limit=given.limit + 1, after=_place(given.cursor), kind=given.kind, workflow=given.workflow
+        shown, more = await read_within(
+            lambda after, limit: self._inbox.list(
+                limit=limit, after=after, kind=given.kind, workflow=given.workflow
+            ),
+            _place(given.cursor),
+            given.limit,
+            key=_place_of,
+            size_bytes=lambda entry: len(encode(entry.waiting_for)),
         )
-        shown = found[: given.limit]
-        next_cursor = _cursor(shown[-1].place) if len(found) > given.limit else None
+        next_cursor = _cursor(shown[-1].place) if more else None
         return json_response(page_of([inbox_item(entry) for entry in shown], next_cursor))
 
     async def get(self, _request: Request, given: InboxItemParameters) -> Response:
         """Get an inbox item. Send the answer to its `reply_url`."""
         return json_response(inbox_item(await self._inbox.get(given.item)))
+
+
+def _place_of(entry: InboxEntry) -> WaitPosition | None:
+    return entry.place
 
 
 def _cursor(place: WaitPosition) -> str:

@@ -19,6 +19,7 @@ from trunkline.api.paging import (
     decode_cursor,
     encode_cursor,
     page,
+    page_within,
     read_within,
 )
 from trunkline.api.parameters import MAX_ATTEMPT, Parameters, in_header, instant
@@ -342,8 +343,13 @@ class RunRoutes:
             await self._runs.status(run_id)
             seen = begin if given.last_event_id is None else given.last_event_id
             return EventStream(self._services, run_id, seen, step=given.step)
-        found = await self._runs.events(run_id, after=begin, limit=given.limit + 1, step=given.step)
-        events, next_cursor = page(found, given.limit, lambda event: event.seq)
+        events, next_cursor = await page_within(
+            lambda after, limit: self._runs.events(run_id, after=after or 0, limit=limit, step=given.step),
+            begin,
+            given.limit,
+            key=lambda event: event.seq,
+            size_bytes=lambda event: len(event.data),
+        )
         return json_response(page_of([event_resource(event) for event in events], next_cursor))
 
     async def wire(self, _request: Request, given: ListExchangesParameters) -> Response:

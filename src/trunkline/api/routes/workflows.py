@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import decode_json, read_body
-from trunkline.api.paging import NumberPageParameters, TextPageParameters, decode_cursor, page
+from trunkline.api.paging import NumberPageParameters, TextPageParameters, decode_cursor, page_within
 from trunkline.api.parameters import MAX_VERSION, Parameters
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.workflows import (
@@ -29,6 +29,7 @@ from trunkline.api.resources.workflows import (
 )
 from trunkline.api.routing import JSON, LOCATION, Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
+from trunkline.stores.base import WorkflowVersion
 from trunkline.workflow import workflow_json_schema
 
 WORKFLOWS = "/api/v1/workflows"
@@ -124,10 +125,13 @@ class WorkflowRoutes:
 
     async def list(self, _request: Request, given: ListWorkflowsParameters) -> Response:
         """List workflows in their latest version, sorted by name."""
-        found = await self._workflows.list(
-            limit=given.limit + 1, after=decode_cursor(given.cursor), search=given.q
+        versions, next_cursor = await page_within(
+            lambda after, limit: self._workflows.list(limit=limit, after=after, search=given.q),
+            decode_cursor(given.cursor),
+            given.limit,
+            key=lambda version: version.name,
+            size_bytes=_size_bytes,
         )
-        versions, next_cursor = page(found, given.limit, lambda version: version.name)
         if not given.last_runs:
             return json_response(page_of([workflow_item(each) for each in versions], next_cursor))
         runs = await self._workflows.last_runs(versions, given.last_runs)
@@ -146,14 +150,22 @@ class WorkflowRoutes:
 
     async def versions(self, _request: Request, given: ListVersionsParameters) -> Response:
         """List the versions of a workflow, newest first."""
-        before = None if given.cursor is None else int(given.cursor)
-        found = await self._workflows.versions(given.workflow, limit=given.limit + 1, before=before)
-        versions, next_cursor = page(found, given.limit, lambda version: version.version)
+        versions, next_cursor = await page_within(
+            lambda before, limit: self._workflows.versions(given.workflow, limit=limit, before=before),
+            None if given.cursor is None else int(given.cursor),
+            given.limit,
+            key=lambda version: version.version,
+            size_bytes=_size_bytes,
+        )
         return json_response(page_of([workflow_item(each) for each in versions], next_cursor))
 
     async def get_version(self, _request: Request, given: VersionParameters) -> Response:
         """Get one version of a workflow."""
         return json_response(workflow_resource(await self._workflows.get(given.workflow, given.version)))
+
+
+def _size_bytes(version: WorkflowVersion) -> int:
+    return len(version.canonical) + len(version.source)
 
 
 def workflow_operations(services: Services) -> list[Operation]:

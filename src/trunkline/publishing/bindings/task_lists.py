@@ -22,7 +22,7 @@ from trunkline.publishing.messages import field_of, flag, history_length, text_f
 from trunkline.publishing.operations import Caller, PublishedOperations
 from trunkline.publishing.publications import Publication
 from trunkline.publishing.tasks import state_v1
-from trunkline.stores.base import TaskFilter, TaskPlace
+from trunkline.stores.base import PublishedTask, TaskFilter, TaskPlace
 
 DEFAULT_PAGE_SIZE = 50
 MAX_PAGE_SIZE = 100
@@ -51,21 +51,23 @@ class TaskLists:
         )
         history = history_length(params, version)
         artifacts = flag(params, "includeArtifacts") is True
-        page = await self._operations.list(where, limit=limit, before=_place(params))
+        stored = await self._operations.stored(where, limit=limit + 1, before=_place(params))
         tasks: list[Json] = []
-        size, following = 0, page.next
-        for number, task in enumerate(page.tasks):
-            shown = await self._operations.shown(task, history=history, artifacts=artifacts)
-            size += len(encode(shown))
-            tasks.append(shown)
-            if size > MAX_PAGE_BYTES and number + 1 < len(page.tasks):
-                following = TaskPlace(task.stored.updated_at, task.record.id)
+        size, read = 0, 0
+        for each in stored[:limit]:
+            read += 1
+            task = await self._operations.of(each)
+            if task is not None:
+                shown = await self._operations.shown(task, history=history, artifacts=artifacts)
+                size += len(encode(shown))
+                tasks.append(shown)
+            if size > MAX_PAGE_BYTES:
                 break
         return {
             "tasks": tasks,
-            "nextPageToken": "" if following is None else _token(following),
+            "nextPageToken": _token(stored[read - 1]) if read < len(stored) else "",
             "pageSize": limit,
-            "totalSize": page.total,
+            "totalSize": await self._operations.count(where),
         }
 
 
@@ -101,7 +103,8 @@ def _since(params: JsonObject) -> Instant | None:
     return Instant(passed // timedelta(microseconds=1))
 
 
-def _token(place: TaskPlace) -> str:
+def _token(last: PublishedTask) -> str:
+    place = TaskPlace(last.updated_at, last.run_id)
     return urlsafe_b64encode(f"{place.updated_at}/{place.run_id}".encode()).decode().rstrip("=")
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from trunkline.api.bodies import decode_json, read_body
 from trunkline.api.event_bodies import EventRequest, read_events
-from trunkline.api.paging import NumberPageParameters, page
+from trunkline.api.paging import NumberPageParameters, page_within
 from trunkline.api.parameters import Parameters, in_header
 from trunkline.api.resources.automation.events import (
     ReceivedEventPage,
@@ -91,9 +91,13 @@ class EventRoutes:
         where = EventFilter(
             type=given.type, key=given.key, run_id=None if given.run is None else RunId(given.run)
         )
-        before = None if given.cursor is None else int(given.cursor)
-        found = await self._events.list(where, limit=given.limit + 1, before=before)
-        events, next_cursor = page(found, given.limit, lambda event: event.number)
+        events, next_cursor = await page_within(
+            lambda before, limit: self._events.list(where, limit=limit, before=before),
+            None if given.cursor is None else int(given.cursor),
+            given.limit,
+            key=lambda event: event.number,
+            size_bytes=lambda event: len(event.data),
+        )
         return json_response(page_of([received_event_resource(event) for event in events], next_cursor))
 
     async def get(self, _request: Request, given: EventParameters) -> Response:

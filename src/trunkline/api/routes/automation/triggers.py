@@ -12,7 +12,7 @@ from starlette.responses import Response
 from trunkline.api.bodies import convert, decode_json, decode_object, read_body
 from trunkline.api.headers import correlation_id_of
 from trunkline.api.middleware.auth import role_of
-from trunkline.api.paging import TextPageParameters, decode_cursor, page
+from trunkline.api.paging import TextPageParameters, decode_cursor, page, page_within
 from trunkline.api.parameters import Parameters, instant
 from trunkline.api.resources.automation.triggers import (
     Backfill,
@@ -104,8 +104,13 @@ class TriggerRoutes:
 
     async def list(self, request: Request, given: TextPageParameters) -> Response:
         """List triggers, sorted by name."""
-        found = await self._triggers.list(limit=given.limit + 1, after=decode_cursor(given.cursor))
-        triggers, next_cursor = page(found, given.limit, lambda record: record.name)
+        triggers, next_cursor = await page_within(
+            lambda after, limit: self._triggers.list(limit=limit, after=after),
+            decode_cursor(given.cursor),
+            given.limit,
+            key=lambda record: record.name,
+            size_bytes=lambda record: len(record.definition),
+        )
         return json_response(
             page_of([trigger_summary(each, self._url(request, each)) for each in triggers], next_cursor)
         )
