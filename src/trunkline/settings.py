@@ -300,6 +300,13 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(
         4 * 1024 * 1024, gt=0, description="Maximum size of a request body for the API, in bytes."
     )
+    max_body_memory: int = Field(
+        512 * 1024 * 1024,
+        gt=0,
+        description="Memory for request bodies over 64 KiB, in bytes, until their requests have a response. A body "
+        "counts four times. One API key, or one address without a key, can have half of it. Any further request "
+        "gets status 429 or 503.",
+    )
     ui_folder: Path | None = Field(
         None, description="Folder with a build of the web UI to serve instead of the bundled one."
     )

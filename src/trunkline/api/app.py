@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trunkline.api.middleware.auth import ApiKeyCheck
+from trunkline.api.middleware.body_memory import BodyMemory
 from trunkline.api.middleware.correlation import CorrelationMiddleware
 from trunkline.api.middleware.origin_check import OriginCheck
 from trunkline.api.middleware.web_ui import WebUi
@@ -68,8 +69,9 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
     # No documentation pages: they would load scripts from another host.
     router = OperationRouter([*operations, *document_operations(services, operations)])
     answering = router if published is None else _with_published(router, published)
+    counted = BodyMemory(answering, services.limits)
     # Outside of the check for keys: the page is public, and asks for a key itself.
-    pages = WebUi(_checked(answering, services), services.ui_folder)
+    pages = WebUi(_checked(counted, services), services.ui_folder)
     return CorrelationMiddleware(OriginCheck(pages, services.names))
 
 

@@ -15,7 +15,15 @@ from starlette.requests import ClientDisconnect, Request
 from trunkline.api.headers import find_header
 from trunkline.api.problems import BodyTooLarge, MalformedBody, finding_of
 from trunkline.errors import Invalid
-from trunkline.jsontypes import MAX_DEPTH, Json, JsonObject, decode, is_too_deep
+from trunkline.jsontypes import (
+    MAX_CONTAINERS,
+    MAX_DEPTH,
+    Json,
+    JsonObject,
+    decode,
+    has_too_many_containers,
+    is_too_deep,
+)
 
 T = TypeVar("T")
 
@@ -48,7 +56,16 @@ def _too_large(limit: int) -> BodyTooLarge:
 
 
 def decode_json(body: bytes) -> Json:
-    """The value of a JSON text; `MalformedBody` says where it is broken."""
+    """
+    The value of a JSON text; `MalformedBody` says where it is broken.
+
+    Raises `BodyTooLarge` for more objects and arrays than the event loop can decode at once.
+    """
+    if has_too_many_containers(body):
+        raise BodyTooLarge(
+            f"The body has more than {MAX_CONTAINERS:,} objects and arrays.",
+            fix="Send it in several requests, or large content as a string or a URL.",
+        )
     try:
         value = decode(body)
     except RecursionError:

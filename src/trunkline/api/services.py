@@ -65,6 +65,8 @@ class HealthReport(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class RequestLimits:
     max_body_bytes: int = 4 * 1024 * 1024
+    # Of all large bodies together.
+    max_body_memory: int = 512 * 1024 * 1024
     # Of one API key: at the same time, and each second.
     max_requests_per_key: int = 200
     max_rate_per_key: int = 1_000

@@ -47,6 +47,8 @@ class SettingFlags:
         Maximum number of requests of one API key in progress. Default: 200.
     max_rate_per_key
         Maximum number of requests per second of one API key. Default: 1000.
+    max_body_memory
+        Memory for large request bodies in progress, in bytes. Default: 536870912.
     tls_cert
         Certificate of the API, as a PEM file. The API then uses TLS.
     tls_key
@@ -146,6 +148,7 @@ class SettingFlags:
     max_connections_per_address: int | None = None
     max_requests_per_key: int | None = None
     max_rate_per_key: int | None = None
+    max_body_memory: int | None = None
     tls_cert: File = None
     tls_key: File = None
     data: Folder = None

@@ -9,12 +9,11 @@ else).
 
 from __future__ import annotations
 
-import re
 from typing import Generic, TypeVar, cast
 
 import msgspec
 
-from trunkline.jsontypes import Json, decode
+from trunkline.jsontypes import JSON_STRING, Json, decode
 
 T = TypeVar("T")
 
@@ -32,8 +31,6 @@ _TOO_MANY = f"The answer has more than {MAX_CONTAINERS:,} objects and arrays, or
 _UTF8_BOM = b"\xef\xbb\xbf"
 # Enough to find the first character behind any sensible amount of white space.
 _HEAD_BYTES = 256
-# One that is never closed goes on to the end, so that no text takes longer than its length.
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
 
 
 class NotJson(ValueError):
@@ -71,7 +68,9 @@ class JsonReader(Generic[T]):
             text.decode()
         if len(text) <= WHOLE_CHECK_BYTES:
             check_whole(text)
-        elif _has_too_many(text) and (_has_too_many_strings(text) or _has_too_many(_STRING.sub(b"", text))):
+        elif _has_too_many(text) and (
+            _has_too_many_strings(text) or _has_too_many(JSON_STRING.sub(b"", text))
+        ):
             raise NotJson(_TOO_MANY)
         # Wrapped, so that a depth which would only just fit here is refused at once.
         value = self._nested.decode(b"".join((_OPENING, text, _CLOSING)))

@@ -83,6 +83,7 @@ async def open_system(
             keys=keys,
             limits=RequestLimits(
                 max_body_bytes=settings.max_body_bytes,
+                max_body_memory=settings.max_body_memory,
                 max_requests_per_key=settings.max_requests_per_key,
                 max_rate_per_key=settings.max_rate_per_key,
             ),

@@ -9,6 +9,7 @@ from starlette.types import Message
 from trunkline.api.bodies import MAX_DEPTH, decode_json, decode_object, read_body
 from trunkline.api.problems import BodyTooLarge, MalformedBody
 from trunkline.errors import Invalid
+from trunkline.jsontypes import MAX_CONTAINERS, decode
 
 pytestmark = pytest.mark.anyio
 
@@ -84,3 +85,29 @@ def test_a_nul_character_is_a_character() -> None:
 def test_what_is_not_an_object_is_refused_where_one_is_needed(body: bytes) -> None:
     with pytest.raises(Invalid, match="object"):
         decode_object(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"[]," * MAX_CONTAINERS + b"0]",
+        b"[" + b'{"a":0},' * MAX_CONTAINERS + b"0]",
+        b'{"a":"\\"",' + b'"b":[{}],' * MAX_CONTAINERS + b'"c":0}',
+    ],
+)
+def test_a_body_of_more_objects_than_its_length_suggests_is_refused(body: bytes) -> None:
+    with pytest.raises(BodyTooLarge, match="100,000 objects and arrays"):
+        decode_json(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"[]," * (MAX_CONTAINERS - 1) + b"0]",
+        b'"' + b"[{" * MAX_CONTAINERS + b'"',
+        b'["\\\\", "' + b'[\\"{' * MAX_CONTAINERS + b'"]',
+        b"[" + b"0," * 5 * MAX_CONTAINERS + b"0]",
+    ],
+)
+def test_brackets_in_strings_and_many_numbers_are_no_objects(body: bytes) -> None:
+    assert decode_json(body) == decode(body)

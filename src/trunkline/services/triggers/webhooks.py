@@ -27,7 +27,7 @@ from trunkline.clock import Clock
 from trunkline.errors import Conflict, Invalid, NotFound, SignatureRefused, TooManyRequests, Unavailable
 from trunkline.id_generation import new_id
 from trunkline.ids import RunId
-from trunkline.jsontypes import Json, JsonObject, decode, is_too_deep
+from trunkline.jsontypes import Json, JsonObject, decode, has_too_many_containers, is_too_deep
 from trunkline.machine.inputs import RunRequested
 from trunkline.services.runs.intake import Intake
 from trunkline.services.security.secrets import Secrets
@@ -274,6 +274,8 @@ def _content(headers: Mapping[str, str], body: bytes) -> Json:
             return body.decode(errors="replace")
     if not body:
         return None
+    if has_too_many_containers(body):
+        raise Invalid("The body has too many objects and arrays.", fix="Send it in several deliveries.")
     try:
         value = decode(body)
     except (msgspec.DecodeError, ValueError, RecursionError):

@@ -10,6 +10,7 @@ from tests.sabotage.rule import Rule
 _SLOTS = "tests/unit/serving/test_acceptor.py"
 _EXHAUSTED = "tests/scenarios/hostile/test_exhausted_descriptors.py"
 _MEMORY = "tests/unit/transports/test_answer_memory.py"
+_BODIES = "tests/unit/api/middleware/test_body_memory.py"
 _CONNECTIONS = "tests/scenarios/api/test_connections.py"
 
 CONNECTIONS: Sequence[Rule] = (
@@ -157,10 +158,54 @@ CONNECTIONS: Sequence[Rule] = (
         ),
     ),
     Rule(
+        name="bodies-share-a-budget",
+        breaks="Clients that send large bodies and never finish them take gigabytes, and the process is killed.",
+        symbol="trunkline.api.middleware.body_memory:BodyMemory.take",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=(
+            f"{_BODIES}::test_one_client_has_half_and_all_clients_together_have_no_more_than_there_is",
+        ),
+        shows="ClientDisconnect",
+    ),
+    Rule(
+        name="one-client-has-half-of-the-memory-for-bodies",
+        breaks="One client takes all memory for bodies, and the large requests of all others are rejected.",
+        symbol="trunkline.api.middleware.body_memory:BodyMemory.take",
+        change=Change("condition", 1, of=2, becomes="False"),
+        caught_by=(f"{_BODIES}::test_an_announced_body_is_refused_before_any_of_it_has_arrived",),
+        shows="ClientDisconnect",
+    ),
+    Rule(
+        name="memory-for-bodies-is-given-back",
+        breaks="Each client that leaves in the middle of a large body takes its memory away from all others forever.",
+        symbol="trunkline.api.middleware.body_memory:_Share.close",
+        change=Change("condition", 1, of=1, becomes="False"),
+        caught_by=(f"{_BODIES}::test_what_a_client_has_taken_is_given_back_when_it_leaves",),
+    ),
+    Rule(
+        name="large-bodies-are-decoded-one-by-one",
+        breaks="Large bodies that arrive together occupy the event loop for seconds, and all other requests wait.",
+        symbol="trunkline.api.middleware.body_memory:BodyMemory._wait_for_turn",
+        change=Drop("with statement", 1, of=1),
+        caught_by=(f"{_BODIES}::test_large_bodies_that_have_arrived_together_are_passed_on_one_by_one",),
+    ),
+    Rule(
+        name="bodies-have-a-number-of-objects",
+        breaks="One body of four megabytes occupies the event loop for seconds, and all other requests wait.",
+        symbol="trunkline.api.bodies:decode_json",
+        change=Change("condition", 1, of=2, becomes="False"),
+        caught_by=(
+            "tests/unit/api/test_bodies.py::test_a_body_of_more_objects_than_its_length_suggests_is_refused",
+        ),
+        shows="DID NOT RAISE",
+    ),
+    Rule(
         name="pages-have-a-size",
         breaks="One request for a page of large runs takes hundreds of megabytes.",
         symbol="trunkline.api.paging:read_within",
-        change=Change("condition", 5, of=5, becomes="False"),
-        caught_by=("tests/unit/api/test_page_sizes.py::test_one_large_item_does_not_load_the_others",),
+        change=Change("condition", 3, of=6, becomes="False"),
+        caught_by=(
+            "tests/unit/api/test_page_sizes.py::test_many_small_items_do_not_load_all_large_ones_behind_them",
+        ),
     ),
 )
