@@ -1141,7 +1141,7 @@ export interface paths {
          * Answer a waiting step: the question of an agent, or a human task
          * @description Answer a waiting step: the question of an agent, or a human task.
          *
-         *     A human task is answered once. If somebody has answered it before, the status is 409, and `detail` says who.
+         *     A human task is answered once. If it was answered before, the status is 409, and `detail` says who.
          */
         post: operations["reply_to_step"];
         delete?: never;

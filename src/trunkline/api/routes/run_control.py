@@ -152,7 +152,7 @@ class RunControlRoutes:
         """
         Answer a waiting step: the question of an agent, or a human task.
 
-        A human task is answered once. If somebody has answered it before, the status is 409, and `detail` says who.
+        A human task is answered once. If it was answered before, the status is 409, and `detail` says who.
         """
         asked = convert(decode_object(await self._body(request)), ReplyRequest)
         if await self._services.human_task_answers.is_human_task(RunId(given.run), given.step):

@@ -13,7 +13,7 @@ _SCENARIOS = "tests/scenarios/test_human_tasks.py"
 HUMAN_TASKS: Sequence[Rule] = (
     Rule(
         name="answer-belongs-to-its-attempt",
-        breaks="An answer to a task that has timed out completes the next one, which nobody has seen.",
+        breaks="An answer to a task that has timed out completes the next one, which is still unanswered.",
         symbol="trunkline.machine.steps.ask:_open_task",
         change=Drop("operand", 2, of=2),
         caught_by=(f"{_MACHINE}::test_an_answer_to_another_attempt_does_not_count",),
@@ -48,7 +48,7 @@ HUMAN_TASKS: Sequence[Rule] = (
     ),
     Rule(
         name="later-answer-is-refused",
-        breaks="Of two people who answer at the same time, both are told that their answer counts.",
+        breaks="Of two people who answer at the same time, both get the response that their answer counts.",
         symbol="trunkline.services.people.answers:_is_applied",
         change=Drop("operand", 7, of=7),
         caught_by=(
