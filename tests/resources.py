@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 import jsonschema_rs
 
 from trunkline.api.documents.json_schemas import component_schemas, reference_to
-from trunkline.api.resources.migration import MigrationStateResource
+from trunkline.api.resources.agents.migration import MigrationStateResource
 from trunkline.jsontypes import Json, JsonObject, decode
 
 T = TypeVar("T")

@@ -18,10 +18,10 @@ from tests.ui.browser import open_browser, watched_page
 from tests.ui.inspected_run import InspectedRun, inspected_system
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
 from trunkline.cli.demo.walkthrough import AGENTS, INPUT, workflow_text
 from trunkline.cli.follow import follow_run
+from trunkline.cli.rest.client import Client
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,8 @@ from pathlib import Path
 from tests.ui.agents import ThreadedAgents
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import jsonrpc_error, jsonrpc_task, simple_success
 from trunkline.testing.agents import Call, Hangup, Reply, Scripted, Stream

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.ui.agents import ThreadedAgents
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.testing import jsonrpc_task, simple_error, simple_success
 from trunkline.testing.agents import Call, Hangup, Reply, Script, Scripted

@@ -19,10 +19,10 @@ from tests.ui.agents import ThreadedAgents, threaded_agents
 from tests.ui.browser import open_browser, watched_page
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
 from trunkline.cli.demo.walkthrough import AGENTS, workflow_text
 from trunkline.cli.follow import follow_run
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import Json
 from trunkline.testing.agents import Call, jsonrpc_error, jsonrpc_task, simple_success
 

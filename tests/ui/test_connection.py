@@ -12,7 +12,7 @@ from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
+from trunkline.cli.rest.client import Client
 from trunkline.testing.agents import simple_success
 
 ONE = b"name: one\nsteps:\n  ask:\n    agent: Asked\n"

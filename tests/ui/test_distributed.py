@@ -23,7 +23,7 @@ from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_role
 
-from trunkline.cli.client import Client
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import encode
 from trunkline.testing import simple_success
 

@@ -15,8 +15,8 @@ from tests.ui.browser import watched_page
 from tests.ui.hostile_texts import ALL, FORMS, HTML, SVG, TAKEN
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing.agents import Call, Reply
 

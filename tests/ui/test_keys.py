@@ -15,7 +15,7 @@ from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
+from trunkline.cli.rest.client import Client
 from trunkline.stores.base import KeyRole
 from trunkline.testing.agents import simple_success
 

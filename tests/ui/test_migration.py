@@ -16,8 +16,8 @@ from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.agentkit import Agent, Task
-from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import JsonObject
 
 

@@ -14,8 +14,8 @@ from tests.ui.browser import watched_page
 from tests.ui.tcp_proxy import TcpProxy, tcp_proxy_to
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing.agents import Call, simple_success
 

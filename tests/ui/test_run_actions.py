@@ -17,8 +17,8 @@ from tests.ui.conftest import DemoSystem
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.api.resources.runs import RunResource
-from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import Json, encode
 from trunkline.testing.agents import Call, Hangup, ScriptedAgent, jsonrpc_task, simple_error, simple_success
 

@@ -15,8 +15,8 @@ from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import check_appearance, watched_page
 from tests.ui.wheel_install import trunkline_up
 
-from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
+from trunkline.cli.rest.client import Client
 from trunkline.testing import simple_success
 
 HOSTILE = b'<img src=x onerror="console.error(1)"> \xc3\xbc'

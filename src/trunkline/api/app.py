@@ -9,19 +9,19 @@ from trunkline.api.middleware.body_memory import BodyMemory
 from trunkline.api.middleware.correlation import CorrelationMiddleware
 from trunkline.api.middleware.origin_check import OriginCheck
 from trunkline.api.middleware.web_ui import WebUi
-from trunkline.api.routes.activity import activity_operations
-from trunkline.api.routes.agents import agent_operations
+from trunkline.api.routes.agents.activity import activity_operations
+from trunkline.api.routes.agents.checks import agent_test_call_operations, check_operations
+from trunkline.api.routes.agents.migration import migration_operations
+from trunkline.api.routes.agents.registry import agent_operations
 from trunkline.api.routes.automation.events import event_operations
 from trunkline.api.routes.automation.triggers import trigger_operations
 from trunkline.api.routes.automation.webhooks import webhook_operations
 from trunkline.api.routes.blobs import blob_operations
-from trunkline.api.routes.checks import agent_test_call_operations, check_operations
 from trunkline.api.routes.dead_letters import dead_letter_operations
 from trunkline.api.routes.documents import document_operations
 from trunkline.api.routes.hooks import hook_operations
 from trunkline.api.routes.inbox import inbox_operations
 from trunkline.api.routes.keys import key_operations
-from trunkline.api.routes.migration import migration_operations
 from trunkline.api.routes.run_control import run_control_operations
 from trunkline.api.routes.run_logs import run_log_operations
 from trunkline.api.routes.runs import run_operations

@@ -13,7 +13,7 @@ import msgspec
 from trunkline.bridge.calls.results import CallProgress, CallResult
 from trunkline.clock import Instant
 from trunkline.stores.base import TaskAnswer, Transaction
-from trunkline.stores.port.activity import AgentMinute, minute_of
+from trunkline.stores.port.agents.activity import AgentMinute, minute_of
 
 _FAILURES = frozenset({"error", "unknown"})
 

@@ -10,12 +10,12 @@ import json
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Literal
 
-from trunkline.cli.client import Client, WaitOver
 from trunkline.cli.exit_codes import Exit, exit_for_run
 from trunkline.cli.failures import FollowInterrupted
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.rendering.followed_run import FollowedRun
 from trunkline.cli.rendering.output import note, on_terminal, print_now
+from trunkline.cli.rest.client import Client, WaitOver
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, Token
 
-from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.lazy_imports import lazy_module
+from trunkline.cli.rest.client import Client
 from trunkline.durations import format_duration, parse_duration
 
 if TYPE_CHECKING:

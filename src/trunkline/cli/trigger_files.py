@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.lazy_imports import lazy_module
+from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
     from trunkline.api.resources.automation.triggers import TriggerResource

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from trunkline.cli.client import Client
 from trunkline.cli.failures import ApiError, diagnostic_of
 from trunkline.cli.inputs import STDIN, read_bytes
 from trunkline.cli.rendering.output import note
+from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
     from trunkline.api.resources.workflows import SavedWorkflow

@@ -14,7 +14,7 @@ from trunkline.machine.inputs import EventsRead, encode_input
 from trunkline.machine.turn import Turn
 from trunkline.services.events.intake import queued_match
 from trunkline.stores.base import InputsQueued, QueuedInput, Transaction
-from trunkline.stores.port.received_events import EventMatch, EventWait
+from trunkline.stores.port.automation.received_events import EventMatch, EventWait
 
 # Of those that had arrived before a step began to wait: a few are brought at a time, since nearly always the first one
 # is meant, and each is as long as an event may be.

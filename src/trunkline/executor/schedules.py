@@ -22,7 +22,7 @@ from trunkline.machine.inputs import CancelRequested, RunRequested, encode_input
 from trunkline.services.runs.intake import START
 from trunkline.services.triggers.starts import Occasion, TriggeredRuns, schedule_key
 from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction
-from trunkline.stores.port.triggers import Firing, FiringOutcome, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import CompiledTrigger, take_due

@@ -17,7 +17,7 @@ from trunkline.agents.call_limits.limit_state import (
     next_call_at,
 )
 from trunkline.clock import Instant
-from trunkline.stores.port.agents import BreakerChange, NotedCall
+from trunkline.stores.port.agents.registry import BreakerChange, NotedCall
 from trunkline.stores.port.tasks import ClaimedTask
 
 NO_LIMIT = 2**31 - 1

@@ -20,8 +20,8 @@ from typing import Protocol
 from trunkline.clock import Instant
 from trunkline.machine.state import ParentStep
 from trunkline.messages import Dispatch, TaskKey
-from trunkline.stores.port.activity import ActivityReads, ActivityWrites
-from trunkline.stores.port.agent_events import (
+from trunkline.stores.port.agents.activity import ActivityReads, ActivityWrites
+from trunkline.stores.port.agents.agent_events import (
     AgentEventReads,
     AgentEventWrites,
     CheckReads,
@@ -29,8 +29,10 @@ from trunkline.stores.port.agent_events import (
     ComparisonReads,
     ComparisonWrites,
 )
-from trunkline.stores.port.agents import AgentLoad, AgentReads, AgentWrites, BreakerChange, NotedCall
-from trunkline.stores.port.callbacks import CallbackReads, CallbackWrites
+from trunkline.stores.port.agents.registry import AgentLoad, AgentReads, AgentWrites, BreakerChange, NotedCall
+from trunkline.stores.port.automation.callbacks import CallbackReads, CallbackWrites
+from trunkline.stores.port.automation.received_events import ReceivedEventReads, ReceivedEventWrites
+from trunkline.stores.port.automation.triggers import TriggerReads, TriggerWrites
 from trunkline.stores.port.input_queue import InputQueueWrites, QueuedInput, Timer, TimerWrites, WokenRun
 from trunkline.stores.port.keys_and_secrets import (
     ApiKey,
@@ -70,7 +72,6 @@ from trunkline.stores.port.published_tasks import (
     TaskFilter,
     TaskPlace,
 )
-from trunkline.stores.port.received_events import ReceivedEventReads, ReceivedEventWrites
 from trunkline.stores.port.runs import (
     EventRecord,
     ExistingRun,
@@ -94,7 +95,6 @@ from trunkline.stores.port.tasks import (
     TaskWrites,
 )
 from trunkline.stores.port.transfer import ExportRecord, TransferReads, TransferWrites
-from trunkline.stores.port.triggers import TriggerReads, TriggerWrites
 from trunkline.stores.port.workflows import LastRun, WorkflowReads, WorkflowVersion, WorkflowWrites
 
 __all__ = [

@@ -41,7 +41,7 @@ from trunkline.jsontypes import encode
 from trunkline.machine.state import StepState
 from trunkline.messages import Dispatch, OutgoingMessage
 from trunkline.stores.base import ExchangeRecord, NotedCall, Store, Transaction
-from trunkline.stores.port.activity import ActivityWrites, AgentMinute, minute_of
+from trunkline.stores.port.agents.activity import ActivityWrites, AgentMinute, minute_of
 from trunkline.stores.port.input_queue import InputQueueWrites, TimerWrites
 from trunkline.stores.port.messaging import DispatchWrites, ExchangeWrites, OutboxWrites
 from trunkline.stores.port.operations import Process

@@ -13,8 +13,8 @@ from tests.contract.samples import NOW, queue, run_id, task
 from trunkline.clock import Instant, after
 from trunkline.id_generation import new_id
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
-from trunkline.stores.port.activity import AgentMinute, begin_of, minute_of
-from trunkline.stores.port.agent_events import CheckRecord
+from trunkline.stores.port.agents.activity import AgentMinute, begin_of, minute_of
+from trunkline.stores.port.agents.agent_events import CheckRecord
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

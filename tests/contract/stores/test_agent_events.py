@@ -14,7 +14,7 @@ from tests.contract.stores.test_agents import FULL
 from trunkline.clock import after
 from trunkline.ids import RunId
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import (
+from trunkline.stores.port.agents.agent_events import (
     AgentEvent,
     AgentEventKind,
     CheckRecord,

@@ -10,7 +10,7 @@ import pytest
 
 from trunkline.clock import after
 from trunkline.stores.base import Store
-from trunkline.stores.port.callbacks import ClaimedQueue, NewCallback, QueueOutcome
+from trunkline.stores.port.automation.callbacks import ClaimedQueue, NewCallback, QueueOutcome
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from tests.contract.samples import NOW, insert, new_run, run_id
 
 from trunkline.clock import Instant
 from trunkline.stores.base import Store
-from trunkline.stores.port.received_events import EventFilter, EventMatch, EventWait, NewEvent
+from trunkline.stores.port.automation.received_events import EventFilter, EventMatch, EventWait, NewEvent
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transiti
 from trunkline.clock import Instant, after
 from trunkline.errors import AlreadyExists
 from trunkline.stores.base import Store
+from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.stores.port.transfer import TABLES
-from trunkline.stores.port.triggers import Firing, FiringOutcome, TriggerRecord
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 from tests.resources import read_resource
 
-from trunkline.api.resources.agent_activity import AgentActivity, AgentCallPage
-from trunkline.api.resources.agents import AgentPage
+from trunkline.api.resources.agents.activity import AgentActivity, AgentCallPage
+from trunkline.api.resources.agents.registry import AgentPage
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, simple_success
 from trunkline.testing.agents import Reply

@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 from tests.resources import read_resource
 
-from trunkline.api.resources.agent_test_calls import TestCallResult
-from trunkline.api.resources.agents import AgentCardView
+from trunkline.api.resources.agents.registry import AgentCardView
+from trunkline.api.resources.agents.test_calls import TestCallResult
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.telemetry import log_events
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, simple_error, simple_success

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.resources import read_resource
 
-from trunkline.api.resources.agents import AgentHealth, AgentMetadataResource, AgentPage
+from trunkline.api.resources.agents.registry import AgentHealth, AgentMetadataResource, AgentPage
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import Answer, RunningSystem, ScriptedAgent, simple_success
 

@@ -11,7 +11,7 @@ from tests.scenarios.api.test_keys import bearer, create_key, guarded_system
 from tests.scenarios.kit_server import served
 
 from trunkline.agentkit import Agent, Task
-from trunkline.api.resources.migration import (
+from trunkline.api.resources.agents.migration import (
     AgentEventPage,
     ComparisonPage,
     MigrationChange,

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from trunkline.api.middleware.web_ui_files import is_there
-from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
 from trunkline.cli.demo.walkthrough import how_to_go_on
+from trunkline.cli.rest.client import Client
 
 DEMO = [sys.executable, "-m", "trunkline", "demo"]
 

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from tests.scenarios.hostile.agents import RawAgent, running
 
-from trunkline.cli.client import Client
+from trunkline.cli.rest.client import Client
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import RunningSystem
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.api.bodies import with_whole_numbers
-from trunkline.api.resources.agent_test_calls import AgentMessage
+from trunkline.api.resources.agents.test_calls import AgentMessage
 
 
 def test_a_whole_float_is_an_integer_where_an_integer_is_expected_and_nowhere_else() -> None:

@@ -30,7 +30,7 @@ from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
-from trunkline.stores.port.agent_events import NewAgentEvent
+from trunkline.stores.port.agents.agent_events import NewAgentEvent
 from trunkline.testing import FakeClock
 
 TARGET = TargetEndpoint(url="http://new.example/agent", protocol="jsonrpc-2.0")

@@ -12,7 +12,7 @@ from trunkline.clock import Instant, after
 from trunkline.messages import AgentResult, AgentTask
 from trunkline.messages.model import ResultStatus
 from trunkline.stores.base import ClaimedTask, TaskAnswer, TaskKey
-from trunkline.stores.port.activity import AgentMinute, begin_of
+from trunkline.stores.port.agents.activity import AgentMinute, begin_of
 
 BEGAN = begin_of(29_000_000)
 

@@ -15,11 +15,11 @@ from tests.har_schema import check_har
 from tests.unit.cli.exchanges import exchange
 from tests.unit.cli.scripted_server import ScriptedServer, page, run
 
-from trunkline.cli import client as client_module
 from trunkline.cli.app import run_command_line
-from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, ServerUnreachable
+from trunkline.cli.rest import client as client_module
+from trunkline.cli.rest.client import Client
 
 
 def a_run(status: str = "RUNNING", **fields: object) -> dict[str, object]:

@@ -142,7 +142,7 @@ def test_help_of_a_group_imports_no_other_group_and_no_part_of_the_server(group:
 )
 def test_a_request_to_a_server_imports_no_part_of_it_and_no_rich(arguments: list[str]) -> None:
     loaded = imported_by(COMMAND.format(arguments=[*arguments, "--url", "http://127.0.0.1:9"]))
-    assert "trunkline.cli.client" in loaded
+    assert "trunkline.cli.rest.client" in loaded
     assert [module for module in loaded if module.startswith((*SERVER, *STORES, "rich"))] == []
 
 

@@ -12,7 +12,7 @@ from tests.unit.executor.executor_harness import ExecutorHarness
 from trunkline.executor.retention import Retention
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.blobs.folder import BlobFolder
-from trunkline.stores.port.activity import AgentMinute, minute_of
+from trunkline.stores.port.agents.activity import AgentMinute, minute_of
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from trunkline.services.runs.intake import Intake
 from trunkline.services.triggers.starts import TriggeredRuns
 from trunkline.services.triggers.triggers import Triggers
 from trunkline.stores.base import RunRecord, Store
-from trunkline.stores.port.triggers import Firing
+from trunkline.stores.port.automation.triggers import Firing
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock

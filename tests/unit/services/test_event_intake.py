@@ -12,7 +12,7 @@ from trunkline.errors import Unavailable
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.services.events.intake import MAX_EVENTS_PER_TURN, EventIntake
 from trunkline.stores.base import Store
-from trunkline.stores.port.received_events import EventFilter, NewEvent
+from trunkline.stores.port.automation.received_events import EventFilter, NewEvent
 from trunkline.stores.sqlite.store import open_sqlite
 from trunkline.system_clock import SystemClock
 from trunkline.telemetry.metrics import Metrics

@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 
 from trunkline.agents import AuthType, Resend, TransportName
 from trunkline.agents.authentication.credentials import MAX_TOKEN_SECONDS
-from trunkline.api.resources.agent_limits import DURATION_PATTERN
-from trunkline.api.resources.agents import (
+from trunkline.api.resources.agents.limits import DURATION_PATTERN
+from trunkline.api.resources.agents.registry import (
     AGENT_URL_PATTERN,
     AGENT_URL_RULE,
     CARD_ORIGIN_EXAMPLE,

@@ -33,7 +33,7 @@ from trunkline.clock import Clock, Instant, after, seconds_between
 from trunkline.errors import NotFound, NotReady, Unavailable
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.stores.base import Transaction
-from trunkline.stores.port.agent_events import ComparisonReads
+from trunkline.stores.port.agents.agent_events import ComparisonReads
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 

@@ -34,7 +34,7 @@ from trunkline.jsontypes import decode, encode
 from trunkline.messages import ERROR_CODES, AgentResult
 from trunkline.protocols import Failed, Interrupted, Succeeded
 from trunkline.stores.base import ClaimedTask, Store, Transaction
-from trunkline.stores.port.agent_events import ComparisonRecord
+from trunkline.stores.port.agents.agent_events import ComparisonRecord
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 

@@ -8,7 +8,6 @@ from collections import deque
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from trunkline.cli.client import RECONNECT_PAUSE_SECONDS, RECONNECT_SECONDS, Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, ServerUnreachable
 from trunkline.cli.inputs import Choice
@@ -22,6 +21,7 @@ from trunkline.cli.rendering.output import (
     print_table,
 )
 from trunkline.cli.rendering.times import date_time, parse_time
+from trunkline.cli.rest.client import RECONNECT_PAUSE_SECONDS, RECONNECT_SECONDS, Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -41,7 +41,7 @@ from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from trunkline.api.resources.inbox import InboxItemResource
-    from trunkline.cli.client import Client
+    from trunkline.cli.rest.client import Client
     from trunkline.jsontypes import Json, JsonObject
 
 Kind = Annotated[Literal["input", "auth", "outcome", "person"], Choice]

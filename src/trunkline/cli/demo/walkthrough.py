@@ -17,13 +17,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.api.middleware.web_ui_files import is_there
-from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
 from trunkline.cli.follow import follow_run, progress_for_people
 from trunkline.cli.options import API_KEY
 from trunkline.cli.rendering.exchanges import exchange_lines
 from trunkline.cli.rendering.output import print_now, print_text, print_value
 from trunkline.cli.rendering.run import error_lines, print_steps
+from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
     from trunkline.api.resources.runs import RunResource

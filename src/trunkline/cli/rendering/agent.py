@@ -10,8 +10,8 @@ from trunkline.cli.rendering.migration import migration_fields
 from trunkline.cli.rendering.output import print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.agent_limits import AgentLimits, BreakerState
-    from trunkline.api.resources.agents import AgentMetadataResource, DialectResource
+    from trunkline.api.resources.agents.limits import AgentLimits, BreakerState
+    from trunkline.api.resources.agents.registry import AgentMetadataResource, DialectResource
     from trunkline.jsontypes import Json, JsonObject
 
 # Shown below the fields.

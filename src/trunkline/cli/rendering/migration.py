@@ -9,7 +9,7 @@ from trunkline.cli.rendering.output import Cell, note, print_fields, print_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trunkline.api.resources.migration import (
+    from trunkline.api.resources.agents.migration import (
         AgentEventResource,
         Comparison,
         MigrationChange,

@@ -10,8 +10,8 @@ from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.stores.base import AgentLoad, Store
-from trunkline.stores.port.activity import AgentMinute, CallPosition, EndedCall, begin_of, minute_of
-from trunkline.stores.port.agent_events import Grade
+from trunkline.stores.port.agents.activity import AgentMinute, CallPosition, EndedCall, begin_of, minute_of
+from trunkline.stores.port.agents.agent_events import Grade
 
 # As long as minutes are kept.
 MAX_MINUTES = 24 * 60

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant, after
-from trunkline.stores.port.agents import AgentReads
+from trunkline.stores.port.agents.registry import AgentReads
 from trunkline.system_clock import SystemClock
 
 # Short enough that an operator does not notice, long enough that a busy agent costs no reads.

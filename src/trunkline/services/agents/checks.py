@@ -16,7 +16,7 @@ from trunkline.services.agents.drift import KEPT_CHECKS, DriftRecorder
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import CheckRecord
+from trunkline.stores.port.agents.agent_events import CheckRecord
 
 
 class CheckAgent(Protocol):

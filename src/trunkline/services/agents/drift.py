@@ -15,7 +15,7 @@ from trunkline.agents.migration.comparison import AnswerComparison
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import encode
 from trunkline.stores.base import Store, Transaction
-from trunkline.stores.port.agent_events import AgentEvent, AgentEventKind, CheckRecord, NewAgentEvent
+from trunkline.stores.port.agents.agent_events import AgentEvent, AgentEventKind, CheckRecord, NewAgentEvent
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 

@@ -27,7 +27,7 @@ from trunkline.services.migration.states import refuse_while_migrating
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.security.vault import Vault
 from trunkline.stores.base import AgentLoad, Store
-from trunkline.stores.port.agent_events import AgentEvent
+from trunkline.stores.port.agents.agent_events import AgentEvent
 from trunkline.telemetry import log_events
 
 __all__ = ["AgentRegistry", "AgentSpec", "parse_spec", "spec_document"]

@@ -29,7 +29,7 @@ from trunkline.services.callbacks.sources import (
     CallbackSource,
 )
 from trunkline.stores.base import Store
-from trunkline.stores.port.callbacks import ClaimedQueue, QueueOutcome, StoredCallback
+from trunkline.stores.port.automation.callbacks import ClaimedQueue, QueueOutcome, StoredCallback
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.transports.base import Transport, TransportError

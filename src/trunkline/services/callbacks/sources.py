@@ -14,7 +14,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.stores.base import Transaction
-from trunkline.stores.port.callbacks import StoredCallback
+from trunkline.stores.port.automation.callbacks import StoredCallback
 from trunkline.triggers.signatures import standard_signature
 
 

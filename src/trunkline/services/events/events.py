@@ -16,7 +16,7 @@ from trunkline.machine.steps.wait_for import MAX_TYPE, event_key
 from trunkline.services.events.intake import EventIntake
 from trunkline.services.runs.queries import RunQueries
 from trunkline.stores.base import Store
-from trunkline.stores.port.received_events import EventFilter, NewEvent, StoredEvent
+from trunkline.stores.port.automation.received_events import EventFilter, NewEvent, StoredEvent
 
 # An event says that something has happened; what is longer belongs into a store of its own.
 MAX_EVENT_BYTES = 256 * 1024

@@ -14,7 +14,7 @@ from trunkline.machine.inputs import EventArrived, ReceivedEvent, encode_input
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.services.runs.intake import TIMEOUT
 from trunkline.stores.base import InputsQueued, QueuedInput, Transaction
-from trunkline.stores.port.received_events import EventMatch, NewEvent
+from trunkline.stores.port.automation.received_events import EventMatch, NewEvent
 
 # Bounds the time for which one transaction holds the writer, and what it holds in memory.
 MAX_EVENTS_PER_TURN = 500

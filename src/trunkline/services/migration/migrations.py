@@ -47,7 +47,7 @@ from trunkline.services.migration.routing_table import FRESH_FOR, RoutingTable
 from trunkline.services.migration.targets import RequestedTarget, checks_of, resolve_target
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import Store, Transaction
-from trunkline.stores.port.agent_events import AgentEvent, CheckRecord
+from trunkline.stores.port.agents.agent_events import AgentEvent, CheckRecord
 from trunkline.telemetry.metrics import Metrics
 
 # By then every process knows of a cutover, and every run accepted without knowing it is in the store.

@@ -21,7 +21,7 @@ from trunkline.services.migration.readiness import target_check
 from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import ProposedInputMode, default_target, proposed_input_mode
 from trunkline.stores.base import Store, WorkflowVersion
-from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord
+from trunkline.stores.port.agents.agent_events import AgentEvent, CheckRecord, ComparisonRecord
 from trunkline.workflow import OutputRead, definition_from_canonical, output_reads
 
 _PAGE = 200

@@ -25,7 +25,7 @@ from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.migration.repository import AgentMigration
 from trunkline.services.migration.targets import checks_of
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import CheckRecord
+from trunkline.stores.port.agents.agent_events import CheckRecord
 from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()

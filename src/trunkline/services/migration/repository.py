@@ -27,7 +27,7 @@ from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.migration.states import decode_migration, encode_migration
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import Store, Transaction
-from trunkline.stores.port.agent_events import AgentEvent, NewAgentEvent
+from trunkline.stores.port.agents.agent_events import AgentEvent, NewAgentEvent
 from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics

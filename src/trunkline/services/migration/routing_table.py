@@ -19,7 +19,7 @@ from trunkline.agents.migration import MigrationState
 from trunkline.agents.migration.routing import MigrationHistory, MigrationRevision
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Unavailable
-from trunkline.stores.port.agent_events import AgentEventReads
+from trunkline.stores.port.agents.agent_events import AgentEventReads
 from trunkline.system_clock import SystemClock
 from trunkline.telemetry import log_events
 

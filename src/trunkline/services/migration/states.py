@@ -11,7 +11,7 @@ from trunkline.agents.migration import MigrationStage, MigrationState
 from trunkline.errors import Conflict
 from trunkline.jsontypes import encode
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import AgentEvent, AgentEventWrites
+from trunkline.stores.port.agents.agent_events import AgentEvent, AgentEventWrites
 
 _PAGE = 1_000
 _states = msgspec.json.Decoder(MigrationState)

@@ -20,7 +20,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.protocols import UnsupportedProtocol, validate_protocol_config
 from trunkline.services.agents.registry import may_get_secret
 from trunkline.services.agents.specs import check_spec, parse_spec, raise_if_any, spec_document
-from trunkline.stores.port.agent_events import CheckReads, CheckRecord
+from trunkline.stores.port.agents.agent_events import CheckReads, CheckRecord
 
 # The default target of a migration.
 DEFAULT_PROTOCOL = "jsonrpc-2.0"

@@ -13,8 +13,8 @@ from trunkline.ids import number_of
 from trunkline.machine.inputs import RunRequested
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.stores.base import ExistingRun, FollowUp, InputsQueued, NewRun, QueuedInput, Transaction
+from trunkline.stores.port.automation.triggers import Firing
 from trunkline.stores.port.operations import NewAuditEntry
-from trunkline.stores.port.triggers import Firing
 
 START = "start"
 # A database that fails over is back sooner, and then no caller notifications.

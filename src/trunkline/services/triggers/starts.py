@@ -21,7 +21,7 @@ from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.runs.labels import initial_labels
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun
-from trunkline.stores.port.triggers import TriggerRecord
+from trunkline.stores.port.automation.triggers import TriggerRecord
 from trunkline.triggers import CompiledTrigger, compile_trigger, definition_from_canonical
 from trunkline.workflow import ExpressionError, Template
 from trunkline.workflow.validation_report import ValidationReport

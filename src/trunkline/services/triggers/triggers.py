@@ -27,7 +27,7 @@ from trunkline.services.runs.runs import StartedRun
 from trunkline.services.triggers.starts import Occasion, TriggeredRuns, schedule_key
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun, Store, Transaction
-from trunkline.stores.port.triggers import Firing, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, TriggerRecord
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import (

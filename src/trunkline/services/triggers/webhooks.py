@@ -33,7 +33,7 @@ from trunkline.services.runs.intake import Intake
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.triggers.starts import Occasion, TriggeredRuns
 from trunkline.stores.base import Store
-from trunkline.stores.port.triggers import Firing, FiringOutcome, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 from trunkline.triggers import CompiledTrigger, WebhookDefinition

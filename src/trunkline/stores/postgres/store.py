@@ -22,13 +22,13 @@ from trunkline.stores.postgres.database.connection import ConnectionPool
 from trunkline.stores.postgres.database.errors import place_of
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.notifications import NotificationSender, listening
-from trunkline.stores.postgres.tables.activity import PostgresActivityReads
-from trunkline.stores.postgres.tables.agent_events import (
+from trunkline.stores.postgres.tables.agents.activity import PostgresActivityReads
+from trunkline.stores.postgres.tables.agents.agent_events import (
     PostgresAgentEventReads,
     PostgresCheckReads,
     PostgresComparisonReads,
 )
-from trunkline.stores.postgres.tables.agents import PostgresAgentReads
+from trunkline.stores.postgres.tables.agents.registry import PostgresAgentReads
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackReads
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventReads
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerReads
@@ -39,7 +39,7 @@ from trunkline.stores.postgres.tables.operations import (
     PostgresBacklogReads,
     PostgresProcessReads,
 )
-from trunkline.stores.postgres.tables.published.tasks import PostgresPublishedTaskReads
+from trunkline.stores.postgres.tables.published_tasks import PostgresPublishedTaskReads
 from trunkline.stores.postgres.tables.runs import PostgresRunReads
 from trunkline.stores.postgres.tables.transfer import PostgresTransferReads
 from trunkline.stores.postgres.tables.workflows import PostgresWorkflowReads

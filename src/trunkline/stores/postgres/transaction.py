@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager
 from trunkline.clock import Instant
 from trunkline.stores.port.messaging import Notification
 from trunkline.stores.postgres.database.session import Session
-from trunkline.stores.postgres.tables.activity import PostgresActivityWrites
-from trunkline.stores.postgres.tables.agent_events import (
+from trunkline.stores.postgres.tables.agents.activity import PostgresActivityWrites
+from trunkline.stores.postgres.tables.agents.agent_events import (
     PostgresAgentEventWrites,
     PostgresCheckWrites,
     PostgresComparisonWrites,
 )
-from trunkline.stores.postgres.tables.agents import PostgresAgentWrites
+from trunkline.stores.postgres.tables.agents.registry import PostgresAgentWrites
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackWrites
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventWrites
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerWrites
@@ -33,7 +33,7 @@ from trunkline.stores.postgres.tables.messaging import (
     PostgresOutboxWrites,
 )
 from trunkline.stores.postgres.tables.operations import PostgresAuditWrites, PostgresProcessWrites
-from trunkline.stores.postgres.tables.published.tasks import PostgresPublishedTaskWrites
+from trunkline.stores.postgres.tables.published_tasks import PostgresPublishedTaskWrites
 from trunkline.stores.postgres.tables.runs import PostgresRunWrites
 from trunkline.stores.postgres.tables.task_claims import PostgresLeaseWrites
 from trunkline.stores.postgres.tables.tasks import PostgresTaskWrites

@@ -14,8 +14,8 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.retry_policy import RetryPolicy
-from trunkline.stores.port.activity import AgentMinute, EndedCall
-from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Grade
+from trunkline.stores.port.agents.activity import AgentMinute, EndedCall
+from trunkline.stores.port.agents.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Grade
 from trunkline.stores.rows import Row, Value
 from trunkline.stores.rows.tasks import run_of, step_of
 

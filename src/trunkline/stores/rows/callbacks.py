@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trunkline.clock import Instant
-from trunkline.stores.port.callbacks import CallbackQueue, ClaimedQueue, StoredCallback
+from trunkline.stores.port.automation.callbacks import CallbackQueue, ClaimedQueue, StoredCallback
 from trunkline.stores.rows import Row
 
 QUEUE_COLUMNS = "queue, kind, failures, next_attempt_at, claim IS NOT NULL"

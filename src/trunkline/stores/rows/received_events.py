@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.stores.port.received_events import EventMatch, EventWait, StoredEvent, WaitingPlace
+from trunkline.stores.port.automation.received_events import EventMatch, EventWait, StoredEvent, WaitingPlace
 from trunkline.stores.rows import Row
 
 EVENT_COLUMNS = "number, id, source, type, key, data, at, run_id"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.stores.port.triggers import Firing, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, TriggerRecord
 from trunkline.stores.rows import Row, Value
 
 

@@ -29,20 +29,20 @@ from trunkline.stores.sqlite.database.connection import (
 )
 from trunkline.stores.sqlite.database.migrate import is_up_to_date, upgrade
 from trunkline.stores.sqlite.database.statements import execute, first
-from trunkline.stores.sqlite.tables.activity import SqliteActivityReads
-from trunkline.stores.sqlite.tables.agent_events import (
+from trunkline.stores.sqlite.tables.agents.activity import SqliteActivityReads
+from trunkline.stores.sqlite.tables.agents.agent_events import (
     SqliteAgentEventReads,
     SqliteCheckReads,
     SqliteComparisonReads,
 )
-from trunkline.stores.sqlite.tables.agents import SqliteAgentReads
+from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentReads
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackReads
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventReads
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerReads
 from trunkline.stores.sqlite.tables.keys_and_secrets import SqliteKeyReads, SqliteSecretReads
 from trunkline.stores.sqlite.tables.messaging import SqliteDeadLetterReads, SqliteExchangeReads
 from trunkline.stores.sqlite.tables.operations import SqliteAuditReads, SqliteBacklogReads, SqliteProcessReads
-from trunkline.stores.sqlite.tables.published.tasks import SqlitePublishedTaskReads
+from trunkline.stores.sqlite.tables.published_tasks import SqlitePublishedTaskReads
 from trunkline.stores.sqlite.tables.runs import SqliteRunReads
 from trunkline.stores.sqlite.tables.transfer import SqliteTransferReads
 from trunkline.stores.sqlite.tables.workflows import SqliteWorkflowReads

@@ -17,13 +17,13 @@ from trunkline.clock import Instant
 from trunkline.stores.port.messaging import Notification
 from trunkline.stores.sqlite.cache import CacheChanges
 from trunkline.stores.sqlite.database.statements import execute
-from trunkline.stores.sqlite.tables.activity import SqliteActivityWrites
-from trunkline.stores.sqlite.tables.agent_events import (
+from trunkline.stores.sqlite.tables.agents.activity import SqliteActivityWrites
+from trunkline.stores.sqlite.tables.agents.agent_events import (
     SqliteAgentEventWrites,
     SqliteCheckWrites,
     SqliteComparisonWrites,
 )
-from trunkline.stores.sqlite.tables.agents import SqliteAgentWrites
+from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentWrites
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackWrites
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventWrites
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerWrites
@@ -37,7 +37,7 @@ from trunkline.stores.sqlite.tables.messaging import (
     SqliteOutboxWrites,
 )
 from trunkline.stores.sqlite.tables.operations import SqliteAuditWrites, SqliteProcessWrites
-from trunkline.stores.sqlite.tables.published.tasks import SqlitePublishedTaskWrites
+from trunkline.stores.sqlite.tables.published_tasks import SqlitePublishedTaskWrites
 from trunkline.stores.sqlite.tables.runs import SqliteRunWrites
 from trunkline.stores.sqlite.tables.tasks import SqliteLeaseWrites, SqliteTaskWrites
 from trunkline.stores.sqlite.tables.transfer import SqliteTransferWrites

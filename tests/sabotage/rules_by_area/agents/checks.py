@@ -42,7 +42,7 @@ CHECKS: Sequence[Rule] = (
     Rule(
         name="check-sends-secrets-nowhere-else",
         breaks="A client that may start a check can have an agent's credentials sent to another address.",
-        symbol="trunkline.api.resources.checks:CheckRequest",
+        symbol="trunkline.api.resources.agents.checks:CheckRequest",
         change=Drop("keyword", 2, of=6),
         caught_by=(f"{_REGISTERED}::test_what_cannot_be_checked_is_refused",),
     ),

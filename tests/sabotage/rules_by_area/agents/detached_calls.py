@@ -35,7 +35,7 @@ DETACHED_CALLS: Sequence[Rule] = (
     Rule(
         name="minutes-add-up",
         breaks="Only the calls of the last commit of a minute are counted.",
-        symbol="trunkline.stores.sqlite.tables.activity:_RECORD",
+        symbol="trunkline.stores.sqlite.tables.agents.activity:_RECORD",
         change=ReplaceText("calls + excluded.calls", "excluded.calls"),
         caught_by=(f"{_ACTIVITY}::test_a_minute_adds_up_over_transactions_and_bridges[sqlite]",),
     ),

@@ -15,7 +15,7 @@ MIGRATION_STAGES: Sequence[Rule] = (
     Rule(
         name="agent-events-in-order",
         breaks="An event with a smaller number appears after a greater one was read, and some bridges miss it.",
-        symbol="trunkline.stores.postgres.tables.agent_events:PostgresAgentEventWrites.lock",
+        symbol="trunkline.stores.postgres.tables.agents.agent_events:PostgresAgentEventWrites.lock",
         change=Drop("call statement"),
         caught_by=(f"{_STORE}::test_no_smaller_number_appears_after_a_greater_one_was_seen",),
     ),
@@ -23,7 +23,7 @@ MIGRATION_STAGES: Sequence[Rule] = (
         name="agent-routes-counted-together",
         breaks="Two bridges that record calls at the same time overwrite each other's counts, and a failing target "
         "is not detected.",
-        symbol="trunkline.stores.postgres.tables.agent_events:_LOCK_SIDES",
+        symbol="trunkline.stores.postgres.tables.agents.agent_events:_LOCK_SIDES",
         change=ReplaceText("side FOR UPDATE", "side"),
         caught_by=(f"{_STORE}::test_two_bridges_count_the_calls_of_a_side_one_after_the_other",),
     ),
@@ -140,7 +140,7 @@ MIGRATION_STAGES: Sequence[Rule] = (
     Rule(
         name="audit-by-the-key",
         breaks="A client with an API key changes a migration in another person's name.",
-        symbol="trunkline.api.routes.migration:MigrationRoutes._asked",
+        symbol="trunkline.api.routes.agents.migration:MigrationRoutes._asked",
         change=Change("argument", 6, of=8, becomes="it.values[1] or it.values[0]"),
         caught_by=(f"{_REST}::test_who_has_a_key_is_known_by_its_name[embedded]",),
     ),

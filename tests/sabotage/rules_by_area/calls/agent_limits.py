@@ -16,7 +16,7 @@ AGENT_LIMITS: Sequence[Rule] = (
     Rule(
         name="rate-tokens-kept-sqlite",
         breaks="An agent is called faster than its rate limit.",
-        symbol="trunkline.stores.sqlite.tables.agent_limits:ClaimBudget.write",
+        symbol="trunkline.stores.sqlite.tables.agents.agent_limits:ClaimBudget.write",
         change=Change("argument", 2, of=4, becomes="{}"),
         caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_over_all_bridges[sqlite]",),
     ),
@@ -52,14 +52,14 @@ AGENT_LIMITS: Sequence[Rule] = (
     Rule(
         name="failures-of-all-bridges",
         breaks="Failures that two bridges record at the same time count once, and the breaker opens late or never.",
-        symbol="trunkline.stores.postgres.tables.agent_limits:lock_states",
+        symbol="trunkline.stores.postgres.tables.agents.agent_limits:lock_states",
         change=(Change("argument", 4, of=5, becomes="_READ"), Drop("call statement", 1)),
         caught_by=(f"{_TOGETHER}::test_failures_that_are_noted_at_once_add_up[after another failure]",),
     ),
     Rule(
         name="state-in-other-hands",
         breaks="A bridge treats an agent as healthy while another bridge is opening its breaker.",
-        symbol="trunkline.stores.postgres.tables.agent_limits:try_to_lock_states",
+        symbol="trunkline.stores.postgres.tables.agents.agent_limits:try_to_lock_states",
         change=Change("ternary", becomes="INITIAL_STATE if it.test else it.orelse"),
         caught_by=(f"{_TOGETHER}::test_who_claims_does_not_wait_for_who_notes",),
     ),

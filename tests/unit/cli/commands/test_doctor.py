@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.cli.client import Client
 from trunkline.cli.commands.deployment.doctor import (
     check_data_folder,
     check_key_file,
@@ -12,6 +11,7 @@ from trunkline.cli.commands.deployment.doctor import (
     check_server,
     check_sqlite,
 )
+from trunkline.cli.rest.client import Client
 
 
 def test_an_old_python_fails_with_what_to_install() -> None:

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from trunkline.api.resources.agents import AgentMetadataResource
+from trunkline.api.resources.agents.registry import AgentMetadataResource
 from trunkline.cli.options import Server
 from trunkline.cli.rendering.agent import print_agent
 

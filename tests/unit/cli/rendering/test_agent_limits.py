@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.api.resources.agent_limits import AgentLimits
+from trunkline.api.resources.agents.limits import AgentLimits
 from trunkline.cli.rendering.agent import print_limits
 
 

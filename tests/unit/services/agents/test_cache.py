@@ -13,7 +13,7 @@ from trunkline.clock import Instant
 from trunkline.services.agents.cache import FRESH_FOR, AgentCache
 from trunkline.services.agents.registry import AgentRegistry, AgentSpec
 from trunkline.stores.base import Store
-from trunkline.stores.port.agents import AgentReads
+from trunkline.stores.port.agents.registry import AgentReads
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -20,12 +20,12 @@ from trunkline.services.callbacks.sender import (
 )
 from trunkline.services.callbacks.sources import CallbackReport, CallbackRequest, signed_headers
 from trunkline.stores.base import Store, Transaction
-from trunkline.stores.port.callbacks import CallbackQueue, NewCallback, StoredCallback
+from trunkline.stores.port.automation.callbacks import CallbackQueue, NewCallback, StoredCallback
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
-from trunkline.triggers.signatures import Delivery, is_signed
+from trunkline.triggers.signatures import WebhookDelivery, is_signed
 
 pytestmark = pytest.mark.anyio
 
@@ -338,12 +338,12 @@ async def test_a_stop_lets_the_request_under_way_end_and_begins_no_other(
 async def test_a_signature_can_be_verified_with_each_of_the_secrets() -> None:
     at, body = Instant(1_767_225_600_000_000), b"{}"
     headers = signed_headers(["old", "new"], "id", at, body)
-    delivery = Delivery(headers=headers, body=body, now=at)
+    delivery = WebhookDelivery(headers=headers, body=body, now=at)
     assert is_signed(delivery, "standard-webhooks", ["old"])
     assert is_signed(delivery, "standard-webhooks", ["new"])
     assert not is_signed(delivery, "standard-webhooks", ["other"])
     assert not is_signed(with_body(delivery, b"{ }"), "standard-webhooks", ["new"])
 
 
-def with_body(delivery: Delivery, body: bytes) -> Delivery:
+def with_body(delivery: WebhookDelivery, body: bytes) -> WebhookDelivery:
     return delivery._replace(body=body)

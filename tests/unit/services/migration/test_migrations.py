@@ -32,7 +32,7 @@ from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import RequestedTarget
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import ComparisonRecord
+from trunkline.stores.port.agents.agent_events import ComparisonRecord
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 

@@ -21,7 +21,7 @@ from trunkline.services.migration.plan import MigrationPlan, MigrationPlanEntry
 from trunkline.services.migration.states import encode_migration
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import Store
-from trunkline.stores.port.agent_events import CheckRecord, ComparisonRecord, NewAgentEvent
+from trunkline.stores.port.agents.agent_events import CheckRecord, ComparisonRecord, NewAgentEvent
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

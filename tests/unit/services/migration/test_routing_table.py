@@ -12,7 +12,7 @@ from trunkline.agents.migration import MigrationStage, MigrationState, TargetEnd
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.services.migration.routing_table import FRESH_FOR, RoutingTable
-from trunkline.stores.port.agent_events import AgentEvent
+from trunkline.stores.port.agents.agent_events import AgentEvent
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from trunkline.api.resources.common import JsonValue, NextCursor, Timestamp, stored_json
 from trunkline.clock import rfc3339
-from trunkline.stores.port.received_events import StoredEvent
+from trunkline.stores.port.automation.received_events import StoredEvent
 
 
 class ReceivedResource(TypedDict):

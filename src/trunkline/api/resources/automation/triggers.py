@@ -13,7 +13,7 @@ from trunkline.api.resources.common import JsonValue, NextCursor, Timestamp, tim
 from trunkline.clock import Instant, rfc3339
 from trunkline.durations import DURATION_PATTERN, format_duration
 from trunkline.services.triggers.triggers import MAX_BACKFILLED, BackfilledRun
-from trunkline.stores.port.triggers import Firing, FiringOutcome, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.triggers import (
     CatchUp,
     Overlap,

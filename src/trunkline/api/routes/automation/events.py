@@ -24,7 +24,7 @@ from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, 
 from trunkline.api.services import Services
 from trunkline.ids import RunId
 from trunkline.services.events.events import Events
-from trunkline.stores.port.received_events import EventFilter
+from trunkline.stores.port.automation.received_events import EventFilter
 
 EVENTS = "/api/v1/events"
 

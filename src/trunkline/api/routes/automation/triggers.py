@@ -37,7 +37,7 @@ from trunkline.api.routes.workflows import YAML_TYPES
 from trunkline.api.routing import JSON, LOCATION, Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.clock import rfc3339
-from trunkline.stores.port.triggers import TriggerRecord
+from trunkline.stores.port.automation.triggers import TriggerRecord
 
 TRIGGERS = "/api/v1/triggers"
 # Not below /triggers, where it would reserve a name.

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from cyclopts import Parameter
 
 from trunkline.cli.agent_secrets import resolve_references
-from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, Server
 from trunkline.cli.rendering.output import print_json, print_table, status_cell
+from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject

@@ -25,8 +25,8 @@ from trunkline.cli.rendering.migration import (
 from trunkline.cli.rendering.output import Cell, note, note_next_page, print_json, print_table
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.migration import MigrationEntry, MigrationOutcome
-    from trunkline.cli.client import Client
+    from trunkline.api.resources.agents.migration import MigrationEntry, MigrationOutcome
+    from trunkline.cli.rest.client import Client
     from trunkline.jsontypes import Json, JsonObject
 
 OneName = Annotated[str | None, Parameter(name="AGENT", show_default=False)]

@@ -16,7 +16,7 @@ from trunkline.cli.rendering.agent import print_agent
 from trunkline.cli.rendering.output import note, note_next_page, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.agents import AgentMetadataResource
+    from trunkline.api.resources.agents.registry import AgentMetadataResource
     from trunkline.jsontypes import JsonObject
 
 Resend = Annotated[Literal["same_message", "ask_first", "never"], Choice]

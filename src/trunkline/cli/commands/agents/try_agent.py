@@ -14,7 +14,7 @@ from trunkline.cli.rendering.exchanges import print_exchanges
 from trunkline.cli.rendering.output import harmless, note, print_json, print_text, print_value
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.agent_test_calls import TestCallResult
+    from trunkline.api.resources.agents.test_calls import TestCallResult
     from trunkline.jsontypes import JsonObject
 
 MAX_TIMEOUT = timedelta(minutes=1)

@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.options import HERE, Server
 from trunkline.cli.rendering.output import Cell, print_json, print_table
+from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
     from importlib import metadata

@@ -20,7 +20,7 @@ from trunkline.stores.port.tasks import ClaimedTask, ReclaimedTasks
 from trunkline.stores.postgres.database.group_base import PostgresWrites
 from trunkline.stores.postgres.database.session import Column, Session, columns
 from trunkline.stores.postgres.database.text_encoding import restored, restored_row
-from trunkline.stores.postgres.tables.agent_limits import try_to_lock_states, write_states
+from trunkline.stores.postgres.tables.agents.agent_limits import try_to_lock_states, write_states
 from trunkline.stores.postgres.tables.run_lists import FINAL
 from trunkline.stores.rows import Row
 from trunkline.stores.rows.tasks import claimed_task

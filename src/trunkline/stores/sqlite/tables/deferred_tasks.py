@@ -14,7 +14,7 @@ import apsw
 from trunkline.stores.port.tasks import ClaimedTask, QueuedTask
 from trunkline.stores.rows.tasks import key_of, queued_task_values
 from trunkline.stores.sqlite.database.statements import changes_of_many, execute_many, first, run_statements
-from trunkline.stores.sqlite.tables.agent_limits import ClaimBudget
+from trunkline.stores.sqlite.tables.agents.agent_limits import ClaimBudget
 
 # Such an agent cannot be called or polled: its secret was not copied when the store was moved.
 _CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"

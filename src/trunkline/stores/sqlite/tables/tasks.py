@@ -27,7 +27,7 @@ from trunkline.stores.sqlite.database.statements import (
     query_many,
     rows,
 )
-from trunkline.stores.sqlite.tables.agent_limits import ClaimBudget
+from trunkline.stores.sqlite.tables.agents.agent_limits import ClaimBudget
 from trunkline.stores.sqlite.tables.deferred_tasks import CAN_BE_CALLED, SLOTS, DeferredTasks
 from trunkline.stores.sqlite.tables.run_lists import UNFINISHED
 

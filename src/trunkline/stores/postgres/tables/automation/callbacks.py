@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from trunkline.clock import after
-from trunkline.stores.port.callbacks import CallbackQueue, ClaimedQueue, NewCallback, QueueOutcome
+from trunkline.stores.port.automation.callbacks import CallbackQueue, ClaimedQueue, NewCallback, QueueOutcome
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import columns
 from trunkline.stores.postgres.database.text_encoding import restored_row

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.stores.port.received_events import (
+from trunkline.stores.port.automation.received_events import (
     EventFilter,
     EventMatch,
     EventWait,

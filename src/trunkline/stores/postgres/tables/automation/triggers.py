@@ -9,7 +9,7 @@ import asyncpg
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.ids import RunId
-from trunkline.stores.port.triggers import Firing, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, TriggerRecord
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored, restored_row

@@ -9,7 +9,7 @@ import apsw
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.ids import RunId
-from trunkline.stores.port.triggers import Firing, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, TriggerRecord
 from trunkline.stores.rows.triggers import (
     changed_trigger_values,
     firing_record,

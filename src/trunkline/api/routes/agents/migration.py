@@ -12,9 +12,8 @@ from trunkline.agents.migration.comparison import ComparisonVerdict
 from trunkline.api.bodies import convert, decode_object, read_body
 from trunkline.api.middleware.auth import caller_of
 from trunkline.api.paging import NumberPageParameters, TextPageParameters, decode_cursor, page
-from trunkline.api.resources.checks import CheckReport, check_report
-from trunkline.api.resources.common import page_of
-from trunkline.api.resources.migration import (
+from trunkline.api.resources.agents.checks import CheckReport, check_report
+from trunkline.api.resources.agents.migration import (
     AgentEventPage,
     ComparisonPage,
     CutoverRequest,
@@ -34,7 +33,8 @@ from trunkline.api.resources.migration import (
     migration_outcome,
     migration_status,
 )
-from trunkline.api.routes.agents import AgentParameter, AgentParameters
+from trunkline.api.resources.common import page_of
+from trunkline.api.routes.agents.registry import AgentParameter, AgentParameters
 from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.services.migration.repository import (

@@ -14,18 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.failures import ServerUnreachable
-from trunkline.cli.http_client import RestRequest, read_json, with_query
-from trunkline.cli.rest_calls import API, FLEET_SECONDS, YAML_TYPE, Page, segment
-from trunkline.cli.trigger_calls import EventCalls, TriggerCalls
+from trunkline.cli.rest.calls import API, FLEET_SECONDS, YAML_TYPE, Page, segment
+from trunkline.cli.rest.http_client import RestRequest, read_json, with_query
+from trunkline.cli.rest.trigger_calls import EventCalls, TriggerCalls
 from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.agent_test_calls import TestCallResult
-    from trunkline.api.resources.agents import AgentHealth, AgentMetadataResource
-    from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
-    from trunkline.api.resources.exchanges import ExchangeResource
-    from trunkline.api.resources.inbox import InboxItemResource
-    from trunkline.api.resources.migration import (
+    from trunkline.api.resources.agents.migration import (
         AgentEventResource,
         Comparison,
         MigrationChange,
@@ -33,6 +28,11 @@ if TYPE_CHECKING:
         MigrationOutcome,
         MigrationStatus,
     )
+    from trunkline.api.resources.agents.registry import AgentHealth, AgentMetadataResource
+    from trunkline.api.resources.agents.test_calls import TestCallResult
+    from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
+    from trunkline.api.resources.exchanges import ExchangeResource
+    from trunkline.api.resources.inbox import InboxItemResource
     from trunkline.api.resources.runs import (
         EventResource,
         LogLineResource,

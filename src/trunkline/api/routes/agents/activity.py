@@ -9,14 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit
-from trunkline.api.resources.agent_activity import AgentActivity, AgentCallPage, agent_activity, agent_call
+from trunkline.api.resources.agents.activity import AgentActivity, AgentCallPage, agent_activity, agent_call
 from trunkline.api.resources.common import page_of
-from trunkline.api.routes.agents import AGENTS, AgentParameters
+from trunkline.api.routes.agents.registry import AGENTS, AgentParameters
 from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.services.agents.activity import MAX_MINUTES
-from trunkline.stores.port.activity import CallPosition
+from trunkline.stores.port.agents.activity import CallPosition
 
 _HOUR = 60
 

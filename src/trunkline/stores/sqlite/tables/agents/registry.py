@@ -11,12 +11,12 @@ from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.jsontypes import encode
 from trunkline.stores.agent_limits import after_calls
-from trunkline.stores.port.agents import AgentLoad, BreakerChange, NotedCall
+from trunkline.stores.port.agents.registry import AgentLoad, BreakerChange, NotedCall
 from trunkline.stores.rows.agents import agent_record, agent_values, options_text, protocol_config_text
 from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, first, is_duplicate, rows
-from trunkline.stores.sqlite.tables.agent_limits import read_state, write_states
+from trunkline.stores.sqlite.tables.agents.agent_limits import read_state, write_states
 
 _COLUMNS = (
     "name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,"

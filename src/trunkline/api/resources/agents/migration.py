@@ -25,7 +25,7 @@ from trunkline.services.migration.plan import (
 from trunkline.services.migration.repository import BulkChangeResult, RefusedChange, StageChange
 from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import ProposedInputMode, RequestedTarget
-from trunkline.stores.port.agent_events import AgentEvent, AgentEventKind, ComparisonRecord
+from trunkline.stores.port.agents.agent_events import AgentEvent, AgentEventKind, ComparisonRecord
 
 # --- requests. The bounds only document the schema: the services validate, with better messages.
 

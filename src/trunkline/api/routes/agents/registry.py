@@ -16,7 +16,7 @@ from trunkline.api.bodies import decode_object, read_body
 from trunkline.api.paging import TextPageParameters, decode_cursor, page
 from trunkline.api.parameters import Parameters, in_header
 from trunkline.api.problems import AgentUnclear
-from trunkline.api.resources.agents import (
+from trunkline.api.resources.agents.registry import (
     AgentCardView,
     AgentHealth,
     AgentMetadataResource,

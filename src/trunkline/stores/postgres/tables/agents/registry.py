@@ -10,7 +10,7 @@ from trunkline.agents import Agent
 from trunkline.agents.call_limits.limit_state import INITIAL_STATE
 from trunkline.errors import AlreadyExists
 from trunkline.stores.agent_limits import after_calls
-from trunkline.stores.port.agents import AgentLoad, BreakerChange, NotedCall
+from trunkline.stores.port.agents.registry import AgentLoad, BreakerChange, NotedCall
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import (
     as_uuid,
@@ -20,7 +20,7 @@ from trunkline.stores.postgres.database.text_encoding import (
     restored,
     restored_row,
 )
-from trunkline.stores.postgres.tables.agent_limits import lock_states, read_states, write_states
+from trunkline.stores.postgres.tables.agents.agent_limits import lock_states, read_states, write_states
 from trunkline.stores.rows import Row, Value
 from trunkline.stores.rows.agents import agent_record, agent_values, options_text, protocol_config_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from trunkline.clock import Instant
-from trunkline.stores.port.activity import AgentMinute, CallPosition, EndedCall, minute_of
+from trunkline.stores.port.agents.activity import AgentMinute, CallPosition, EndedCall, minute_of
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.database.text_encoding import restored, restored_row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from trunkline.clock import Instant
-from trunkline.stores.port.activity import AgentMinute, CallPosition, EndedCall, minute_of
+from trunkline.stores.port.agents.activity import AgentMinute, CallPosition, EndedCall, minute_of
 from trunkline.stores.rows.agents import agent_minute, agent_minute_values, ended_call
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, execute_many, query_many, rows

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from trunkline.agents.migration.routing import EndpointName
-from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Grade, NewAgentEvent
+from trunkline.stores.port.agents.agent_events import (
+    AgentEvent,
+    CheckRecord,
+    ComparisonRecord,
+    Grade,
+    NewAgentEvent,
+)
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Session, Value, columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored_row

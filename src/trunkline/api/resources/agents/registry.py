@@ -10,23 +10,23 @@ from msgspec import UNSET, Meta, UnsetType
 
 from trunkline.agents import Agent, AuthType, Dialect, Resend, TransportName
 from trunkline.agents.migration import MigrationState
-from trunkline.api.resources.agent_activity import AgentActivity, agent_activity
-from trunkline.api.resources.agent_limits import (
+from trunkline.api.resources.agents.activity import AgentActivity, agent_activity
+from trunkline.api.resources.agents.limits import (
     AgentLimits,
     BreakerPolicyResource,
     RateLimitResource,
     RetryPolicyResource,
     agent_limits,
 )
+from trunkline.api.resources.agents.migration import MigrationStateResource, migration_state
 from trunkline.api.resources.common import JsonMapping, JsonValue, NextCursor, Timestamp
-from trunkline.api.resources.migration import MigrationStateResource, migration_state
 from trunkline.clock import rfc3339
 from trunkline.services.agents.activity import AgentOverview
 from trunkline.services.agents.inspection import CardView
 from trunkline.services.agents.options import breaker_to_json
 from trunkline.services.agents.retry_policy import retry_to_json
 from trunkline.stores.base import AgentLoad
-from trunkline.stores.port.agent_events import Grade
+from trunkline.stores.port.agents.agent_events import Grade
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport

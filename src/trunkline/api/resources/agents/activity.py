@@ -9,7 +9,7 @@ from msgspec import Meta
 from trunkline.api.resources.common import NextCursor, Timestamp, time_or_none
 from trunkline.clock import Instant, rfc3339
 from trunkline.services.agents.activity import RecentActivity
-from trunkline.stores.port.activity import AgentMinute, EndedCall, begin_of
+from trunkline.stores.port.agents.activity import AgentMinute, EndedCall, begin_of
 
 CallOutcome = Literal["success", "error", "interrupted", "cancelled", "unknown"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from trunkline.cli.http_client import RestRequest
-from trunkline.cli.rest_calls import API, FLEET_SECONDS, YAML_TYPE, Page, RestCalls, segment
+from trunkline.cli.rest.calls import API, FLEET_SECONDS, YAML_TYPE, Page, RestCalls, segment
+from trunkline.cli.rest.http_client import RestRequest
 
 if TYPE_CHECKING:
     from trunkline.api.resources.automation.events import ReceivedEventResource, ReceivedResource

@@ -11,10 +11,16 @@ from starlette.responses import Response
 from trunkline.api.bodies import decode_object, read_body, with_whole_numbers
 from trunkline.api.headers import correlation_id_of
 from trunkline.api.paging import TextPageParameters, decode_cursor, page
-from trunkline.api.resources.agent_test_calls import AgentMessage, TestCallResult, test_call_result
-from trunkline.api.resources.checks import CheckPage, CheckReport, CheckRequest, check_report, check_summary
+from trunkline.api.resources.agents.checks import (
+    CheckPage,
+    CheckReport,
+    CheckRequest,
+    check_report,
+    check_summary,
+)
+from trunkline.api.resources.agents.test_calls import AgentMessage, TestCallResult, test_call_result
 from trunkline.api.resources.common import page_of
-from trunkline.api.routes.agents import AGENTS, AgentParameter, AgentParameters
+from trunkline.api.routes.agents.registry import AGENTS, AgentParameter, AgentParameters
 from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.errors import Invalid

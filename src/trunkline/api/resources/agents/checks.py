@@ -19,7 +19,7 @@ from trunkline.agents.check_reports import (
 from trunkline.api.resources.common import JsonMapping, NextCursor, Timestamp
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import JsonObject, decode
-from trunkline.stores.port.agent_events import CheckRecord
+from trunkline.stores.port.agents.agent_events import CheckRecord
 
 
 class CheckRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 import apsw
 
 from trunkline.agents.migration.routing import EndpointName
-from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Grade, NewAgentEvent
+from trunkline.stores.port.agents.agent_events import (
+    AgentEvent,
+    CheckRecord,
+    ComparisonRecord,
+    Grade,
+    NewAgentEvent,
+)
 from trunkline.stores.rows.agents import (
     agent_event,
     agent_event_values,

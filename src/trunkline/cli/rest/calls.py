@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
-from trunkline.cli.http_client import (
+from trunkline.cli.rest.http_client import (
     JSON_TYPE,
     TIMEOUT_SECONDS,
     HttpClient,

@@ -1,0 +1,1 @@
+"""Agents: the registry, their limits and recent calls, test calls, checks and migrations."""

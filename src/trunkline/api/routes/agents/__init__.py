@@ -1,0 +1,1 @@
+"""Agents: the registry, their recent calls, checks and migrations."""

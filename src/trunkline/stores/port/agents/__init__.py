@@ -1,0 +1,1 @@
+"""Agents: the registry, their history, and their recent calls."""

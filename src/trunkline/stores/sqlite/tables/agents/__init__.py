@@ -1,0 +1,1 @@
+"""Agents: the registry, their history, their limits, and their recent calls."""

@@ -1,1 +1,0 @@
-"""What callers of published workflows have."""
