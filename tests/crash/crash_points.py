@@ -61,6 +61,8 @@ BROKER_POINTS = ("produce.before", "produce.some", "produce.after", "arrive", "s
 TIMER_POINTS = ("timers.fire_due",)
 # A scheduled firing.
 TRIGGER_POINTS = ("triggers.claim_due", "triggers.put_firings", "triggers.update")
+# What has happened starts a run.
+OCCASION_POINTS = ("triggers.note_run_ends", "triggers.take_occasions")
 EVENT_POINTS = ("received_events.put", "received_events.await_events", "received_events.stop_awaiting")
 STOP_POINTS = ("tasks.stop",)
 # Only where an agent has a breaker.
@@ -81,6 +83,7 @@ _WATCHED = frozenset(
         *TAKEOVER_POINTS,
         *TIMER_POINTS,
         *TRIGGER_POINTS,
+        *OCCASION_POINTS,
         *EVENT_POINTS,
         *STOP_POINTS,
         *BREAKER_POINTS,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import aiohttp
 import pytest
 from tests.crash.client import ServerGone, TrunklineClient
-from tests.crash.crash_points import KILLED, TRIGGER_POINTS
+from tests.crash.crash_points import KILLED, OCCASION_POINTS, TRIGGER_POINTS
 from tests.crash.process_instances import ProcessInstance, ProcessStarter
 
 from trunkline.jsontypes import JsonObject
@@ -90,3 +91,51 @@ async def test_a_delivery_that_is_repeated_after_a_crash_starts_one_run(
     await starter.end()
     assert len(runs) == len(found) == 1
     assert all(str(runs[0]["id"]).encode() in answer for answer in answers)
+
+
+LISTENING: tuple[JsonObject, ...] = (
+    {"name": "first", "workflow": "one", "event": {"type": "paid"}},
+    {"name": "second", "workflow": "two", "run": {"workflow": "one"}},
+)
+
+
+@pytest.mark.parametrize(
+    "point", ["received_events.put", *OCCASION_POINTS, "runs.insert", "triggers.put_firings", "commit.after"]
+)
+async def test_an_event_starts_one_run_and_its_end_one_more_wherever_the_process_ends(
+    point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+) -> None:
+    client = await client_of(await starter.start(tmp_path / "data"), session)
+    for name in ("one", "two"):
+        await client.call(
+            "POST", "/workflows", f"{{name: {name}, steps: {{work: {{set: {{n: 1}}}}}}}}".encode()
+        )
+    for trigger in LISTENING:
+        await client.call("POST", "/triggers", trigger)
+    await starter.end()
+    life = await starter.start(tmp_path / "data", point, 1)
+    client = await client_of(life, session)
+    event: JsonObject = {"type": "paid", "id": "e"}
+    with suppress(ServerGone):
+        await client.call("POST", "/events", event)
+    async with asyncio.timeout(60):
+        assert await life.ended == KILLED
+    client = await client_of(await starter.start(tmp_path / "data"), session)
+    # Its sender does not know whether it has arrived.
+    await client.call("POST", "/events", event)
+    async with asyncio.timeout(60):
+        while [run["workflow"] for run in await finished(client)] != ["two", "one"]:
+            await asyncio.sleep(0.05)
+    for name in ("first", "second"):
+        assert [firing["outcome"] for firing in await client.pages(f"/triggers/{name}/firings")] == [
+            "started"
+        ]
+    await starter.end()
+
+
+async def finished(client: TrunklineClient) -> list[JsonObject]:
+    """All runs, newest first, once they have ended; none while one goes on."""
+    runs = await client.pages("/runs")
+    if any(run["status"] != "COMPLETED" for run in runs):
+        return []
+    return [{"workflow": run["workflow"]["name"]} for run in runs if isinstance(run["workflow"], dict)]

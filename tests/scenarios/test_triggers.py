@@ -147,3 +147,68 @@ async def test_a_schedule_is_previewed_without_being_saved(ready: RunningSystem)
     assert len(times) == 10
     assert all(str(time).endswith("-12-31T15:00:00.000000Z") for time in times)
     assert await ready.items("/triggers") == []
+
+
+async def test_an_event_starts_a_run_and_its_end_another(ready: RunningSystem) -> None:
+    paid: JsonObject = {
+        "name": "paid",
+        "workflow": "report",
+        "event": {"type": "payment.received", "filter": "event.data.amount > 5"},
+        "input": {"n": "${ event.data.amount }"},
+    }
+    created = await ready.call("POST", "/triggers", paid)
+    assert (created.status, created.json["event"]) == (
+        201,
+        {"type": ["payment.received"], "filter": "event.data.amount > 5"},
+    )
+    following: JsonObject = {
+        "name": "following",
+        "workflow": "after",
+        "run": {"workflow": "report", "status": ["COMPLETED", "FAILED"]},
+        "input": {"report": "${ run.id }", "status": "${ run.status }"},
+    }
+    assert (await ready.call("POST", "/triggers", following)).status == 422
+    await ready.save("{name: after, steps: {work: {set: {status: '${ input.status }'}}}}")
+    assert (await ready.call("POST", "/triggers", following)).json["run"] == {
+        "workflow": "report",
+        "status": ["COMPLETED", "FAILED"],
+    }
+    for number, amount in enumerate([5, 6, 6]):
+        event: JsonObject = {
+            "type": "payment.received",
+            "id": str(min(number, 1)),
+            "data": {"amount": amount},
+        }
+        assert (await ready.call("POST", "/events", event)).status == 202
+    (started,) = [each for each in await firings(ready, "paid", 2) if each["outcome"] == "started"]
+    first = await ready.wait_for(str(started["run_id"]))
+    assert (first["input"], first["trigger"], first["started_by"]) == ({"n": 6}, "paid", "trigger:paid")
+    (firing,) = await firings(ready, "following", 1)
+    second = await ready.wait_for(str(firing["run_id"]))
+    assert second["input"] == {"report": first["id"], "status": "COMPLETED"}
+    assert second["correlation_id"] == first["correlation_id"]
+    outcomes = [str(each["outcome"]) for each in await ready.items("/triggers/paid/firings")]
+    assert sorted(outcomes) == ["filtered", "started"]
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "line", "column"),
+    [
+        ("event: {}", "event", 3, 8),
+        ("event: {type: 5}", "event.type", 3, 15),
+        ("event: {type: a, filter: 'event.data.('}", "event.filter", 3, 38),
+        ("event: {type: a, filter: 'request.body'}", "event.filter", 3, 27),
+        ("event: {type: a, idempotency_key: '${ run.id }'}", "event.idempotency_key", 3, 39),
+        ("event: {typ: a}", "event.typ", 3, 9),
+        ("run: {workflow: nothing}", "run.workflow", 3, 17),
+        ("run: {workflow: report, status: STARTED}", "run.status", 3, 33),
+        ("run: {status: FAILED}", "run", 3, 6),
+    ],
+)
+@pytest.mark.embedded_only
+async def test_a_wrong_source_is_refused_with_line_and_column(
+    ready: RunningSystem, source: str, path: str, line: int, column: int
+) -> None:
+    answer = await ready.call("POST", "/triggers", f"name: a\nworkflow: report\n{source}\n".encode())
+    places = [(found["path"], found["line"], found["column"]) for found in objects_in(answer.json["errors"])]
+    assert (path, line, column) in places, answer.body

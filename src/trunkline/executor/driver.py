@@ -16,6 +16,7 @@ from trunkline.clock import Instant, seconds_between
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.event_waits import write_event_waits
 from trunkline.executor.input_sources import Timers
+from trunkline.executor.occasions import Occasions
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
 from trunkline.ids import RunId
@@ -64,6 +65,7 @@ class RunDriver:
         metrics: Metrics,
         *,
         schedules: Schedules | None = None,
+        occasions: Occasions | None = None,
         traces: Traces | None = None,
         events_topic: str = "",
         reply_timeout: timedelta | None = None,
@@ -74,6 +76,7 @@ class RunDriver:
         self._states = states
         self._children = children
         self._schedules = schedules
+        self._occasions = occasions
         self._watchers = watchers
         self._metrics = metrics
         # The topic on which run events are published for other systems; empty: none.
@@ -114,9 +117,8 @@ class RunDriver:
             self._more = True
         if await write_event_waits(tx, self._turns):
             self._more = True
-        triggers = {state.trigger for state in self._ended.values() if state.trigger}
-        if triggers and self._schedules is not None:
-            await self._schedules.runs_ended(tx, triggers)
+        if self._ended:
+            await self._note_ends(tx)
         for turn in self._turns:
             messages.extend(_messages(turn))
         if self._traces.are_on:
@@ -126,6 +128,13 @@ class RunDriver:
         if self._events_topic:
             await tx.outbox.put(_event_messages(self._events_topic, transitions, moved))
         await tx.notify(RunsChanged([turn.state.id for turn in self._turns], list(self._ended)))
+
+    async def _note_ends(self, tx: Transaction) -> None:
+        triggers = {state.trigger for state in self._ended.values() if state.trigger}
+        if triggers and self._schedules is not None:
+            await self._schedules.runs_ended(tx, triggers)
+        if self._occasions is not None:
+            await self._occasions.runs_ended(tx, self._ended.values())
 
     def _trace(self, messages: Sequence[TaskMessage]) -> None:
         for task in messages:

@@ -215,7 +215,7 @@ class RunState(msgspec.Struct, kw_only=True):
     # Of the client that started the run.
     trace: TraceContext | None = None
     parent: ParentStep | None = None
-    # How many runs are above it.
+    # How many runs led to it: the one that started it as a child, or whose end fired its trigger, and so on.
     depth: int = 0
     # The last agent event that was known when the run was accepted: it decides the routes to agents.
     routing_version: int = 0

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from trunkline.triggers.definition import (
     CatchUp,
+    EndStatus,
+    EventDefinition,
     Overlap,
+    RunEndDefinition,
     ScheduleDefinition,
     TriggerDefinition,
     WebhookDefinition,
     canonical_form,
     definition_from_canonical,
+    event_topic,
+    run_end_topic,
 )
 from trunkline.triggers.due import DueFirings, MissedSpan, take_due
 from trunkline.triggers.load import (
@@ -29,8 +34,11 @@ __all__ = [
     "CatchUp",
     "CompiledTrigger",
     "DueFirings",
+    "EndStatus",
+    "EventDefinition",
     "MissedSpan",
     "Overlap",
+    "RunEndDefinition",
     "Schedule",
     "ScheduleDefinition",
     "TriggerDefinition",
@@ -39,7 +47,9 @@ __all__ = [
     "canonical_form",
     "compile_trigger",
     "definition_from_canonical",
+    "event_topic",
     "load_schedule",
     "load_trigger",
+    "run_end_topic",
     "take_due",
 ]

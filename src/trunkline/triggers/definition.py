@@ -1,8 +1,9 @@
 """
 What a trigger is made of, after its document has been checked.
 
-A trigger starts runs of one workflow. `schedule` says when, or `webhook` who may ask for it; `input` is a template for
-the run's input. The store keeps the canonical form: equal content, equal bytes.
+A trigger starts runs of one workflow. `schedule` says when, or `webhook` who may ask for it, or `event` or `run` what
+must have happened; `input` is a template for the run's input. The store keeps the canonical form: equal content,
+equal bytes.
 """
 
 from __future__ import annotations
@@ -77,6 +78,29 @@ class WebhookDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     max_body_bytes: int = DEFAULT_BODY_BYTES
 
 
+# How a run ends.
+EndStatus = Literal["COMPLETED", "FAILED", "CANCELLED"]
+END_STATUSES: tuple[EndStatus, ...] = ("COMPLETED", "FAILED", "CANCELLED")
+
+
+class EventDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A received event of one of these types."""
+
+    types: tuple[str, ...]
+    # A CEL expression; an event for which it is false starts nothing.
+    filter: str | None = None
+    # A template; events with the same key start one run.
+    idempotency_key: str | None = None
+
+
+class RunEndDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The end of a run of a workflow, with one of these statuses."""
+
+    workflow: str
+    statuses: tuple[EndStatus, ...] = ("COMPLETED",)
+    filter: str | None = None
+
+
 class TriggerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     description: str | None = None
@@ -86,6 +110,27 @@ class TriggerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     enabled: bool = True
     schedule: ScheduleDefinition | None = None
     webhook: WebhookDefinition | None = None
+    event: EventDefinition | None = None
+    run: RunEndDefinition | None = None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What it listens to while it is not paused."""
+        if not self.enabled:
+            return ()
+        if self.event is not None:
+            return tuple(event_topic(type_) for type_ in self.event.types)
+        if self.run is not None:
+            return tuple(run_end_topic(self.run.workflow, status) for status in self.run.statuses)
+        return ()
+
+
+def event_topic(type_: str) -> str:
+    return f"event/{type_}"
+
+
+def run_end_topic(workflow: str, status: str) -> str:
+    return f"run/{status}/{workflow}"
 
 
 _definitions: msgspec.json.Decoder[TriggerDefinition] = msgspec.json.Decoder(TriggerDefinition)

@@ -25,9 +25,13 @@ from trunkline.workflow.validation_report import ValidationReport, invalid_error
 MAX_BYTES = 1024 * 1024
 
 
-# What expressions of a schedule, and those of a webhook, can read.
-VARIABLES = ("trigger",)
-WEBHOOK_VARIABLES = ("trigger", "request")
+# What the expressions of a trigger can read, by what starts it.
+_VARIABLES = {
+    "schedule": ("trigger",),
+    "webhook": ("trigger", "request"),
+    "event": ("trigger", "event"),
+    "run": ("trigger", "run"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +50,27 @@ class CompiledTrigger:
 
 def compile_trigger(definition: TriggerDefinition, report: ValidationReport) -> CompiledTrigger:
     """What does not compile is reported."""
-    webhook = definition.webhook
-    compiler = TemplateCompiler(CelCompiler((), VARIABLES if webhook is None else WEBHOOK_VARIABLES), report)
+    source, filter_, idempotency_key = _source_of(definition)
+    compiler = TemplateCompiler(CelCompiler((), _VARIABLES[source]), report)
     template, _ = compiler.template(definition.input, ("input",))
     schedule = None if definition.schedule is None else Schedule(definition.schedule)
     condition = key = None
-    if webhook is not None and webhook.filter is not None:
-        condition, _ = compiler.condition(strip_delimiters(webhook.filter), ("webhook", "filter"))
-    if webhook is not None and webhook.idempotency_key is not None:
-        key, _ = compiler.template(webhook.idempotency_key, ("webhook", "idempotency_key"))
+    if filter_ is not None:
+        condition, _ = compiler.condition(strip_delimiters(filter_), (source, "filter"))
+    if idempotency_key is not None:
+        key, _ = compiler.template(idempotency_key, (source, "idempotency_key"))
     return CompiledTrigger(definition, template, schedule, condition, key)
+
+
+def _source_of(definition: TriggerDefinition) -> tuple[str, str | None, str | None]:
+    """What starts it, with its filter and its idempotency key."""
+    if definition.webhook is not None:
+        return "webhook", definition.webhook.filter, definition.webhook.idempotency_key
+    if definition.event is not None:
+        return "event", definition.event.filter, definition.event.idempotency_key
+    if definition.run is not None:
+        return "run", definition.run.filter, None
+    return "schedule", None, None
 
 
 class TriggerDocument:

@@ -25,6 +25,7 @@ from trunkline.triggers.definition import (
     TriggerDefinition,
 )
 from trunkline.triggers.schedule import zone_of
+from trunkline.triggers.validate_listening import read_event, read_run_end
 from trunkline.triggers.validate_webhook import read_webhook
 from trunkline.workflow.document.locations import ExpressionPosition
 from trunkline.workflow.field_reader import FieldReader, describe_value
@@ -40,6 +41,8 @@ TRIGGER_KEYS = (
     "enabled",
     "schedule",
     "webhook",
+    "event",
+    "run",
     "kind",
     "$schema",
 )
@@ -47,7 +50,7 @@ SCHEDULE_KEYS = (
     "cron", "every", "at", "timezone", "jitter", "overlap", "catch_up", "catch_up_window", "start", "end",
 )  # fmt: skip
 # What starts it: a trigger has exactly one of them.
-SOURCES = ("schedule", "webhook")
+SOURCES = ("schedule", "webhook", "event", "run")
 TIMINGS = ("cron", "every", "at")
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$"
@@ -92,7 +95,9 @@ def read_trigger(value: Json, report: ValidationReport) -> TriggerDefinition | N
     version = fields.integer("version", 1, MAX_VERSION)
     description = fields.text("description", MAX_DESCRIPTION)
     webhook = read_webhook(fields, report)
-    if name is None or workflow is None or len(given) != 1 or (schedule is None and webhook is None):
+    event, run = read_event(fields, report), read_run_end(fields, report)
+    source = schedule or webhook or event or run
+    if name is None or workflow is None or len(given) != 1 or source is None:
         return None
     return TriggerDefinition(
         name=name,
@@ -103,6 +108,8 @@ def read_trigger(value: Json, report: ValidationReport) -> TriggerDefinition | N
         enabled=enabled is not False,
         schedule=schedule,
         webhook=webhook,
+        event=event,
+        run=run,
     )
 
 

@@ -31,6 +31,7 @@ from trunkline.bridge.task_claimer import TaskClaimer
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
 from trunkline.executor.input_sources import Timers
+from trunkline.executor.occasions import Occasions
 from trunkline.executor.retention import Retention
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
@@ -165,6 +166,7 @@ class ExecutorRole:
     def __init__(self, context: ProcessContext, messaging: Messaging) -> None:
         timers = Timers()
         schedules = Schedules(context.triggered_runs, context.metrics)
+        self.occasions = Occasions(context.triggered_runs, context.metrics)
         driver = RunDriver(
             messaging.broker,
             RunStateCache(context.workflows),
@@ -173,12 +175,13 @@ class ExecutorRole:
             context.watchers,
             context.metrics,
             schedules=schedules,
+            occasions=self.occasions,
             traces=context.traces,
             events_topic=context.settings.events_topic if context.settings.uses_kafka else "",
             reply_timeout=context.settings.reply_timeout or None,
             max_run_bytes=context.settings.max_run_bytes,
         )
-        self.parts: list[CommitPart] = [timers, schedules, driver]
+        self.parts: list[CommitPart] = [timers, schedules, self.occasions, driver]
         self.retention = Retention(
             context.store,
             context.settings.retention,
@@ -197,8 +200,8 @@ class ProcessRoles:
         self.front = context.loop()
         self._back = self.front if messaging.broker.hands_over_in_transaction else context.loop()
         self.intake = Intake(self.front) if "api" in roles else None
-        self.event_intake = EventIntake(self.front) if "api" in roles else None
         self.executor = ExecutorRole(context, messaging) if "executor" in roles else None
+        self.event_intake = EventIntake(self.front, self._occasion_noted) if "api" in roles else None
         self.bridge = BridgeRole(context, messaging, self._back) if "bridge" in roles else None
         self.loops: list[CommitLoop] = []
         self.process = Process(
@@ -231,6 +234,10 @@ class ProcessRoles:
         else:
             await self._carry(self.front, [*received, *decisions])
             await self._carry(self._back, [*tasks, *claims])
+
+    def _occasion_noted(self) -> None:
+        if self.executor is not None:
+            self.executor.occasions.look()
 
     async def _carry(self, loop: CommitLoop, parts: Sequence[CommitPart]) -> None:
         if parts:

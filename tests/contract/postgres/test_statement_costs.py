@@ -42,6 +42,7 @@ from trunkline.machine.state import StepState
 from trunkline.messages import Dispatch, OutgoingMessage
 from trunkline.stores.base import ExchangeRecord, NotedCall, Store, Transaction
 from trunkline.stores.port.agents.activity import ActivityWrites, AgentMinute, minute_of
+from trunkline.stores.port.automation.triggers import RunEnd
 from trunkline.stores.port.input_queue import InputQueueWrites, TimerWrites
 from trunkline.stores.port.messaging import DispatchWrites, ExchangeWrites, OutboxWrites
 from trunkline.stores.port.operations import Process
@@ -131,6 +132,7 @@ class WorkingSystem:
             await tx.timers.fire_due(LIMIT)
             await tx.timers.next_due()
             await tx.runs.unknown([run_id(n) for n in FEW])
+            await tx.runs.set_labels(run_id(1), await tx.runs.labels(run_id(1)) or {"a": "b"})
             woken = await tx.input_queue.claim_runs(LIMIT)
             await tx.runs.load([run.run_id for run in woken])
             rows = {run.run_id: [row for row, _ in run.items] for run in woken}
@@ -153,6 +155,8 @@ class WorkingSystem:
                 timedelta(seconds=30),
             )
             await tx.outbox.put([OutgoingMessage("tasks", each.run_id, b"{}") for each in tasks])
+            assert not await tx.triggers.note_run_ends([RunEnd(run_id(n), "run/FAILED/w") for n in FEW])
+            assert await tx.triggers.take_occasions(LIMIT) == []
         self._clock.advance(timedelta(seconds=2))
         async with self.turn() as tx:
             await tx.timers.fire_due(LIMIT)

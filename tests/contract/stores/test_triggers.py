@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 import msgspec
@@ -11,13 +12,16 @@ from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transiti
 
 from trunkline.clock import Instant, after
 from trunkline.errors import AlreadyExists
+from trunkline.messages import StepError
 from trunkline.stores.base import Store
-from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
+from trunkline.stores.port.automation.received_events import NewEvent, StoredEvent
+from trunkline.stores.port.automation.triggers import EndedRun, Firing, FiringOutcome, RunEnd, TriggerRecord
 from trunkline.stores.port.transfer import TABLES
 
 pytestmark = pytest.mark.anyio
 
-LATER = after(NOW, timedelta(hours=1))
+LATER_BY = timedelta(hours=1)
+LATER = after(NOW, LATER_BY)
 
 
 def trigger(name: str, *, due: Instant | None = None, awaits_runs: bool = False) -> TriggerRecord:
@@ -207,5 +211,133 @@ async def test_old_firings_are_forgotten_unless_they_are_queued(store: Store) ->
     assert [each.id for each in left] == [run_id(4), run_id(2)]
 
 
+async def arrive(store: Store, *types: str) -> None:
+    events = [
+        NewEvent(id=f"{type_}\x00", source="s", type=type_, key=None, data=b'{"n":1}') for type_ in types
+    ]
+    async with store.transaction() as tx:
+        await tx.received_events.put(events, 10)
+
+
+async def take(store: Store, limit: int = 10) -> list[tuple[str, str]]:
+    """The triggers that have something to take, each with the event or run."""
+    async with store.transaction() as tx:
+        return [(trigger.name, cause.id) for trigger, cause in await tx.triggers.take_occasions(limit)]
+
+
+async def test_an_event_is_an_occasion_for_the_triggers_that_listen_to_its_type(store: Store) -> None:
+    await add(store, trigger("a"), trigger("b"))
+    async with store.transaction() as tx:
+        await tx.triggers.set_topics(id_of("a"), ["event/x", "event/z\x00", "event/x"])
+        await tx.triggers.set_topics(id_of("b"), ["event/x"])
+        assert await tx.triggers.listeners(["event/x", "event/y"]) == 2
+        assert await tx.triggers.listeners(["event/y"]) == 0
+        assert not await tx.triggers.has_occasions()
+    await arrive(store, "x", "y", "z\x00")
+    await arrive(store, "x")
+    async with store.transaction() as tx:
+        assert await tx.triggers.has_occasions()
+        taken = await tx.triggers.take_occasions(1)
+        event = taken[0].cause
+        assert isinstance(event, StoredEvent)
+        assert (taken[0].trigger, event.type, event.data) == (trigger(taken[0].trigger.name), "x", b'{"n":1}')
+    rest = await take(store)
+    assert sorted([(taken[0].trigger.name, event.id), *rest]) == [
+        ("a", "x\x00"), ("a", "z\x00\x00"), ("b", "x\x00"),
+    ]  # fmt: skip
+    assert await take(store) == []
+
+
+async def test_a_signal_is_no_occasion(store: Store) -> None:
+    await add(store, trigger("a"))
+    await insert(store, new_run(1))
+    signal = NewEvent(id="1", source="s", type="x", key=None, data=b"1", run_id=run_id(1))
+    async with store.transaction() as tx:
+        await tx.triggers.set_topics(id_of("a"), ["event/x"])
+        await tx.received_events.put([signal], 10)
+        assert not await tx.triggers.has_occasions()
+
+
+async def test_an_event_is_kept_until_the_trigger_has_taken_it(store: Store) -> None:
+    await add(store, trigger("a"))
+    async with store.transaction() as tx:
+        await tx.triggers.set_topics(id_of("a"), ["event/x"])
+    await arrive(store, "x", "y")
+    async with store.transaction() as tx:
+        assert await tx.received_events.delete(after(tx.now, LATER_BY), 10) == 1
+    assert await take(store) == [("a", "x\x00")]
+    async with store.transaction() as tx:
+        assert await tx.received_events.delete(after(tx.now, LATER_BY), 10) == 1
+
+
+async def test_the_end_of_a_run_is_an_occasion(store: Store) -> None:
+    await add(store, trigger("a"), trigger("b"))
+    await insert(store, *(msgspec.structs.replace(new_run(number), depth=2) for number in (1, 2, 3)))
+    ends = [
+        RunEnd(run_id(1), "run/FAILED/w"),
+        RunEnd(run_id(2), "run/FAILED/v"),
+        RunEnd(run_id(3), "run/COMPLETED/w"),
+    ]
+    async with store.transaction() as tx:
+        assert not await tx.triggers.note_run_ends(ends)
+        await tx.triggers.set_topics(id_of("a"), ["run/FAILED/w", "run/COMPLETED/w"])
+        await tx.triggers.set_topics(id_of("b"), ["event/run/FAILED/w"])
+    error = StepError(code="agent_error", message="m\x00")
+    failed = transition(1, status="FAILED", finished_at=NOW)
+    failed.state.error = error
+    await write(store, failed)
+    async with store.transaction() as tx:
+        assert await tx.triggers.note_run_ends(ends)
+        assert await tx.runs.delete_finished(LATER, 10) == 0
+    async with store.transaction() as tx:
+        (trigger_, run), (_, last) = await tx.triggers.take_occasions(10)
+        assert isinstance(run, EndedRun)
+        assert (trigger_.name, run.id, last.id) == ("a", run_id(1), run_id(3))
+        assert (run.status, run.error, run.depth) == ("FAILED", error, 2)
+        assert await tx.runs.delete_finished(LATER, 10) == 1
+
+
+async def test_what_is_listened_to_is_forgotten_with_the_trigger(store: Store) -> None:
+    await add(store, trigger("a"), trigger("b"))
+    async with store.transaction() as tx:
+        for name in ("a", "b"):
+            await tx.triggers.set_topics(id_of(name), ["event/x", "run/FAILED/w"])
+    await arrive(store, "x")
+    async with store.transaction() as tx:
+        await tx.triggers.delete("a")
+        await tx.triggers.set_topics(id_of("b"), [])
+        assert await tx.triggers.listeners(["event/x", "run/FAILED/w"]) == 0
+        assert not await tx.triggers.note_run_ends([RunEnd(run_id(1), "run/FAILED/w")])
+    assert await take(store) == [("b", "x\x00")]
+
+
+async def test_what_a_transaction_listens_to_is_forgotten_if_it_fails(store: Store) -> None:
+    await add(store, trigger("a"))
+    ends = [RunEnd(run_id(1), "run/FAILED/w")]
+    with suppress(RuntimeError):
+        async with store.transaction() as tx:
+            await tx.triggers.set_topics(id_of("a"), ["run/FAILED/w"])
+            assert await tx.triggers.note_run_ends(ends)
+            raise RuntimeError
+    async with store.transaction() as tx:
+        assert not await tx.triggers.note_run_ends(ends)
+        with suppress(RuntimeError):
+            async with tx.savepoint():
+                await tx.triggers.set_topics(id_of("a"), ["run/FAILED/w"])
+                raise RuntimeError
+        assert not await tx.triggers.note_run_ends(ends)
+
+
+async def test_an_occasion_is_taken_by_one_process(one: Store, two: Store) -> None:
+    await add(one, trigger("a"))
+    async with one.transaction() as tx:
+        await tx.triggers.set_topics(id_of("a"), ["event/x", "event/y"])
+    await arrive(one, "x", "y")
+    async with one.transaction() as tx:
+        assert len(await tx.triggers.take_occasions(1)) == 1
+        assert await take(two) == [("a", "y\x00")]
+    assert await take(two) == []
+
+
 def test_triggers_move_with_everything_else() -> None:
-    assert {"triggers", "firings"} <= {table.name for table in TABLES}
+    assert {"triggers", "firings", "trigger_topics", "trigger_occasions"} <= {table.name for table in TABLES}

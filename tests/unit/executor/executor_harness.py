@@ -13,6 +13,7 @@ from trunkline.brokers.memory import MemoryBroker
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
 from trunkline.executor.input_sources import Timers, queue_results
+from trunkline.executor.occasions import Occasions
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
 from trunkline.ids import RunId
@@ -37,6 +38,7 @@ class ExecutorHarness:
         self.watchers = RunWatchers()
         self.timers = Timers()
         self.schedules: Schedules | None = None
+        self.occasions: Occasions | None = None
         self.driver = self.another_driver()
         self._runs = 0
 
@@ -52,6 +54,7 @@ class ExecutorHarness:
             self.watchers,
             Metrics(),
             schedules=self.schedules,
+            occasions=self.occasions,
         )
 
     async def _take_tasks(self, _tx: Transaction, messages: Sequence[TaskMessage]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.clock import Instant
+from trunkline.executor.occasions import Occasions
 from trunkline.executor.schedules import Schedules
 from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject, encode
@@ -33,6 +34,7 @@ class TriggerHarness(ExecutorHarness):
         super().__init__(store, clock)
         intake = Intake(CommitLoop(store, clock, Metrics()))
         self.triggers = Triggers(store, self.workflows, self._runs_of_triggers(), intake, clock, Metrics())
+        self.occasion_part = Occasions(self._runs_of_triggers(), Metrics())
         self.part = self.restart()
 
     def _runs_of_triggers(self) -> TriggeredRuns:
@@ -41,6 +43,7 @@ class TriggerHarness(ExecutorHarness):
     def restart(self) -> Schedules:
         """As a process of its own would begin: nothing is known of what was fired before."""
         self.part = self.schedules = Schedules(self._runs_of_triggers(), Metrics())
+        self.occasions = self.occasion_part = Occasions(self._runs_of_triggers(), Metrics())
         self.driver = self.another_driver()
         return self.part
 
@@ -60,6 +63,15 @@ class TriggerHarness(ExecutorHarness):
             await self.part.work(tx)
             await self.driver.work(tx)
         self.part.committed()
+        self.driver.committed()
+
+    async def listen(self) -> None:
+        """Lets the executor look for what has happened since it looked last."""
+        self.occasion_part.look()
+        async with self.store.transaction() as tx:
+            await self.occasion_part.work(tx)
+            await self.driver.work(tx)
+        self.occasion_part.committed()
         self.driver.committed()
 
     async def crash(self) -> None:

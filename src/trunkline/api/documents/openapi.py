@@ -35,7 +35,10 @@ TAGS: list[Json] = [
     {"name": "agents", "description": "The agents that workflows can call."},
     {"name": "migration", "description": "Migrations of agents to another protocol or address."},
     {"name": "workflows", "description": "Workflow definitions, saved as immutable versions."},
-    {"name": "triggers", "description": "Triggers, which start runs by schedule or webhook."},
+    {
+        "name": "triggers",
+        "description": "Triggers, which start runs at certain times, or when something has happened.",
+    },
     {"name": "runs", "description": "Executions of workflows: start, read, watch and control them."},
     {
         "name": "secrets",

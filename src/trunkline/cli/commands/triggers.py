@@ -1,4 +1,4 @@
-"""`trunkline triggers`: triggers start runs by schedule or webhook."""
+"""`trunkline triggers`: triggers start runs by schedule, by webhook, or when something has happened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trunkline.cli.rendering.times import date_time
 from trunkline.cli.trigger_files import read_document, save_trigger
 
 if TYPE_CHECKING:
-    from trunkline.api.resources.automation.triggers import TriggerResource, TriggerSummary
+    from trunkline.api.resources.automation.triggers import TriggerSummary
     from trunkline.jsontypes import JsonObject
 
 NameArgument = Annotated[str, Parameter(name="TRIGGER", help="Name of the trigger.")]
@@ -72,9 +72,7 @@ def list_triggers(*, limit: LimitOrAll = None, cursor: Cursor = None, server: Se
             trigger["name"],
             trigger["workflow"],
             _source_text(trigger),
-            date_time(trigger["next_at"])
-            if trigger["next_at"]
-            else ("-" if trigger["enabled"] else "paused"),
+            _next(trigger) if trigger["enabled"] else "paused",
         ]
         for trigger in page.items
     ]
@@ -99,7 +97,7 @@ def show(trigger: NameArgument, /, *, limit: Limit = 10, cursor: Cursor = None, 
     webhook = found.get("webhook")
     if webhook is not None:
         note(f"Webhook ({webhook['verify']['scheme']}): {webhook['url'] or 'shown only to operators'}")
-    else:
+    elif "schedule" in found:
         print_table(("NEXT",), [[date_time(time)] for time in found["next_firings"]])
     rows = [
         [
@@ -139,13 +137,13 @@ def preview(
 
 @app.command(name="pause")
 def pause(trigger: NameArgument, /, *, server: Server = HERE) -> int:
-    """Pause a trigger. It skips the firings that are scheduled while it is paused."""
+    """Pause a trigger. Whatever would fire it while it is paused starts nothing."""
     return _switch(trigger, "pause", server)
 
 
 @app.command(name="resume")
 def resume(trigger: NameArgument, /, *, server: Server = HERE) -> int:
-    """Resume a paused trigger. It fires at its next scheduled time."""
+    """Resume a paused trigger. It fires at its next scheduled time, or for the next event."""
     return _switch(trigger, "resume", server)
 
 
@@ -245,18 +243,24 @@ def _switch(name: str, action: str, server: Server) -> int:
     if server.json:
         print_json(trigger)
     elif trigger["enabled"]:
-        note(f"Resumed trigger {name}. Next: {_next(trigger)}")
+        following = f" Next: {_next(trigger)}" if trigger["next_at"] else ""
+        note(f"Resumed trigger {name}.{following}")
     else:
         note(f"Paused trigger {name}")
     return Exit.OK
 
 
-def _next(trigger: TriggerResource) -> str:
+def _next(trigger: TriggerSummary) -> str:
     return date_time(trigger["next_at"]) if trigger["next_at"] else "-"
 
 
 def _source_text(trigger: TriggerSummary) -> str:
     schedule = trigger.get("schedule")
+    event, run = trigger.get("event"), trigger.get("run")
+    if event is not None:
+        return f"event {', '.join(event['type'])}"
+    if run is not None:
+        return f"run of {run['workflow']}: {', '.join(run['status'])}"
     if schedule is None:
         return "webhook"
     if "cron" in schedule:

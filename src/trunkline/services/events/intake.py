@@ -32,8 +32,15 @@ class EventIntake:
     same id.
     """
 
-    def __init__(self, loop: CommitLoop, timeout: timedelta = TIMEOUT) -> None:
+    def __init__(
+        self,
+        loop: CommitLoop,
+        on_occasion: Callable[[], object] | None = None,
+        timeout: timedelta = TIMEOUT,
+    ) -> None:
+        """`on_occasion`: called when the transaction has stored an event that a trigger listens to."""
         self._loop = loop
+        self._on_occasion = on_occasion or _take_all
         self._timeout = timeout.total_seconds()
         self._waiting: list[tuple[Sequence[NewEvent], asyncio.Future[None]]] = []
         # How many of them the present turn carries.
@@ -80,6 +87,9 @@ class EventIntake:
         matches: list[EventMatch] = []
         if events:
             matches = await tx.received_events.put(events, MAX_MATCHES_PER_TURN)
+            if await tx.triggers.has_occasions():
+                self._on_occasion()
+                await tx.notify(InputsQueued())
         if len(matches) == MAX_MATCHES_PER_TURN:
             self._more, self._look_at = True, _NOW
         elif self._look_at <= tx.now:

@@ -28,6 +28,8 @@ from trunkline.workflow.validation_report import ValidationReport
 
 # A compiled trigger takes some kilobytes.
 _MAX_COMPILED = 1_000
+# A column holds no more; a longer key is replaced by its digest.
+_LONGEST_KEY = 150
 
 
 class Occasion(NamedTuple):
@@ -42,6 +44,12 @@ class Occasion(NamedTuple):
     trace: TraceContext | None = None
     # Of a webhook.
     request: JsonObject | None = None
+    # That has arrived.
+    event: JsonObject | None = None
+    # That has ended.
+    run: JsonObject | None = None
+    # How many runs led to this one.
+    depth: int = 0
 
     def scope(self, trigger: str) -> Mapping[str, Json]:
         """What the expressions of the trigger can read."""
@@ -50,12 +58,22 @@ class Occasion(NamedTuple):
             "fired_at": rfc3339(self.fired_at),
             "scheduled_at": None if self.scheduled_at is None else rfc3339(self.scheduled_at),
         }
-        return {"trigger": about, "request": self.request}
+        return {"trigger": about, "request": self.request, "event": self.event, "run": self.run}
 
 
 def schedule_key(trigger_id: str, scheduled_at: Instant) -> str:
     """The idempotency key of a scheduled run: the instant is started once, by a schedule or a backfill."""
     return f"trigger/{trigger_id}/{rfc3339(scheduled_at)}"
+
+
+def key_text(value: Json) -> str | None:
+    """What an expression for an idempotency key has made, as text; None: there is no key."""
+    if value is None or value == "":
+        return None
+    text = value if isinstance(value, str) else encode(value).decode()
+    if len(text) > _LONGEST_KEY or not text.isprintable():
+        text = f"sha256:{hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
+    return text
 
 
 class TriggeredRuns:
@@ -120,6 +138,7 @@ class TriggeredRuns:
             trace=occasion.trace,
             started_by=occasion.started_by,
             trigger=record.name,
+            depth=occasion.depth,
             labels=initial_labels(workflow, run_id, content, occasion.correlation_id),
         )
 

@@ -43,6 +43,8 @@ log = structlog.stdlib.get_logger()
 
 PREVIEWED = 10
 MAX_BACKFILLED = 1_000
+# To one type of event, or to the end of runs of one workflow: each of them may start a run.
+MAX_LISTENERS = 100
 # Started at a time: together they are one commit or two.
 _BACKFILL_BATCH = 100
 _LIST_THEM = "List the triggers: trunkline triggers list."
@@ -85,6 +87,7 @@ class Triggers:
         async with self._store.transaction() as tx:
             record = _scheduled(_new_record(compiled, tx.now), compiled, tx.now)
             await tx.triggers.insert(record)
+            await self._listen(tx, record, compiled)
             await tx.audit.put([audit_entry("trigger", "create", record.name)])
         log.info(log_events.TRIGGER_SAVED, trigger=record.name, version=record.version)
         return record
@@ -97,6 +100,7 @@ class Triggers:
             if earlier is None:
                 record = _scheduled(_new_record(compiled, tx.now), compiled, tx.now)
                 await tx.triggers.insert(record)
+                await self._listen(tx, record, compiled)
             elif earlier.definition == canonical_form(compiled.definition):
                 return SavedTrigger(earlier, False)
             else:
@@ -141,7 +145,18 @@ class Triggers:
         if earlier.awaits_runs and not record.awaits_runs:
             await _drop_queued(tx, record)
         await tx.triggers.update([record])
+        if before.topics != compiled.definition.topics:
+            await self._listen(tx, record, compiled)
         return record
+
+    async def _listen(self, tx: Transaction, record: TriggerRecord, compiled: CompiledTrigger) -> None:
+        topics = compiled.definition.topics
+        await tx.triggers.set_topics(record.id, topics)
+        if topics and await tx.triggers.listeners(topics) > MAX_LISTENERS:
+            raise Invalid(
+                f"{MAX_LISTENERS} triggers already listen to the same events or runs as the trigger {record.name}.",
+                fix="Start one workflow, and let it start the others.",
+            )
 
     async def delete(self, name: str) -> None:
         """With its history. Its runs go on."""
@@ -292,6 +307,11 @@ class Triggers:
                 document.error(
                     ("input",), f"does not match the workflow's input schema: {where}{finding.message}"
                 )
+        ends = definition.run
+        if ends is not None and await self._store.workflows.get(ends.workflow, None) is None:
+            document.error(
+                ("run", "workflow"), f"unknown workflow '{ends.workflow}'; save the workflow first"
+            )
         document.check()
         return compiled
 

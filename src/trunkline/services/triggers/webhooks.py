@@ -31,7 +31,7 @@ from trunkline.jsontypes import Json, JsonObject, decode, has_too_many_container
 from trunkline.machine.inputs import RunRequested
 from trunkline.services.runs.intake import Intake
 from trunkline.services.security.secrets import Secrets
-from trunkline.services.triggers.starts import Occasion, TriggeredRuns
+from trunkline.services.triggers.starts import Occasion, TriggeredRuns, key_text
 from trunkline.stores.base import Store
 from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.telemetry import log_events
@@ -50,8 +50,6 @@ _ID_BYTES = 16
 _MAX_BUCKETS = 10_000
 # What authenticates a request is not for expressions, whose values end up in runs.
 _HIDDEN_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
-# A column holds no more; a longer key is replaced by its digest.
-_LONGEST_KEY = 150
 
 
 class WebhookAddresses:
@@ -257,12 +255,8 @@ def _key(hook: Hook, occasion: Occasion, delivery: WebhookDelivery, content: Jso
             given = hook.trigger.idempotency_key.evaluate(occasion.scope(hook.record.name).__getitem__)
         except ExpressionError as exc:
             raise Invalid(f"The idempotency key of the trigger cannot be evaluated: {exc}.") from exc
-    if given is None or given == "":
-        return None
-    text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
-    if len(text) > _LONGEST_KEY or not text.isprintable():
-        text = f"sha256:{sha256(text.encode(errors='replace')).hexdigest()}"
-    return f"trigger/{hook.record.id}/webhook/{text}"
+    text = key_text(given)
+    return None if text is None else f"trigger/{hook.record.id}/webhook/{text}"
 
 
 def _content(headers: Mapping[str, str], body: bytes) -> Json:

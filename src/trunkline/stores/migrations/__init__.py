@@ -45,6 +45,7 @@ REVISIONS = (
     "0016",
     "0017",
     "0018",
+    "0019",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -29,7 +29,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     retry_of: RunId | None = None
     trace: TraceContext | None = None
     parent: ParentStep | None = None
-    # How many runs are above it.
+    # How many runs led to it: the one that started it as a child, or whose end fired its trigger, and so on.
     depth: int = 0
     # The last agent event that was known when it was accepted: it decides the routes to agents.
     routing_version: int = 0

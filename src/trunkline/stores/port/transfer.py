@@ -191,6 +191,20 @@ FIRINGS = TransferTable(
     uuids=frozenset({"id", "trigger_id", "run_id"}),
 )
 
+TRIGGER_TOPICS = TransferTable(
+    name="trigger_topics",
+    columns=("topic", "trigger_id"),
+    order=("topic", "trigger_id"),
+    uuids=frozenset({"trigger_id"}),
+)
+TRIGGER_OCCASIONS = TransferTable(
+    name="trigger_occasions",
+    columns=("number", "trigger_id", "event_number", "run_id", "at"),
+    order=("number",),
+    uuids=frozenset({"trigger_id", "run_id"}),
+    is_numbered=True,
+)
+
 CALLBACK_QUEUES = TransferTable(
     name="callback_queues", columns=("queue", "kind", "failures", "next_attempt_at"), order=("queue",)
 )
@@ -202,7 +216,7 @@ CALLBACKS = TransferTable(
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, RUN_LABELS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, EVENTS, INBOX, TIMERS,
     RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS,
-    COMPARISONS, AUDIT, TRIGGERS, FIRINGS, CALLBACK_QUEUES, CALLBACKS,
+    COMPARISONS, AUDIT, TRIGGERS, FIRINGS, TRIGGER_TOPICS, TRIGGER_OCCASIONS, CALLBACK_QUEUES, CALLBACKS,
 )  # fmt: skip
 
 

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from trunkline.stores.port.automation.triggers import Firing, TriggerRecord
+import msgspec
+
+from trunkline.ids import RunId
+from trunkline.messages import StepError
+from trunkline.stores.port.automation.triggers import EndedRun, Firing, TakenOccasion, TriggerRecord
 from trunkline.stores.rows import Row, Value
+from trunkline.stores.rows.received_events import stored_event
+
+_TRIGGER_COLUMNS = 9
+_EVENT_COLUMNS = 8
+
+_errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 
 
 def trigger_record(row: Row) -> TriggerRecord:
@@ -45,6 +55,31 @@ def changed_trigger_values(trigger: TriggerRecord) -> tuple[Value, ...]:
         trigger.scheduled_at,
         trigger.due,
         int(trigger.awaits_runs),
+    )
+
+
+def taken_occasion(row: Row) -> TakenOccasion | None:
+    """From the columns of the trigger, then of the event, and then of the run: one of these is null."""
+    trigger = trigger_record(row[:_TRIGGER_COLUMNS])
+    event = row[_TRIGGER_COLUMNS : _TRIGGER_COLUMNS + _EVENT_COLUMNS]
+    run = row[_TRIGGER_COLUMNS + _EVENT_COLUMNS :]
+    if event[0] is not None:
+        return TakenOccasion(trigger, stored_event(event))
+    if run[0] is None:
+        return None
+    run_id, workflow, version, status, output, error, correlation_id, depth = run
+    return TakenOccasion(
+        trigger,
+        EndedRun(
+            id=RunId(run_id),
+            workflow=workflow,
+            workflow_version=version,
+            status=status,
+            output=output,
+            error=None if error is None else _errors.decode(error),
+            correlation_id=correlation_id,
+            depth=depth,
+        ),
     )
 
 

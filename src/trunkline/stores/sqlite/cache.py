@@ -52,10 +52,17 @@ class LatestValues(Generic[Key, Value]):
 class CacheChanges:
     """What one transaction has changed of it."""
 
-    def __init__(self, no_poll_before: Instant | None, committed: LatestValues[RunId, int]) -> None:
+    def __init__(
+        self,
+        no_poll_before: Instant | None,
+        committed: LatestValues[RunId, int],
+        run_topics: frozenset[str] | None,
+    ) -> None:
         """`committed`: versions of runs."""
         # No remote task is due before; None: there is none. It may be too early, never too late.
         self.no_poll_before = no_poll_before
+        # The ends of runs that triggers listen to; None: they must be read.
+        self.run_topics = run_topics
         self.statuses: dict[RunId, tuple[RunStatus, int]] = {}
         self.versions: dict[RunId, int] = {}
         self.workflows = False
@@ -68,13 +75,13 @@ class CacheChanges:
         return self._committed.get(run_id) if version is None and not self.deletions else version
 
     def copy(self) -> CacheChanges:
-        copied = CacheChanges(self.no_poll_before, self._committed)
+        copied = CacheChanges(self.no_poll_before, self._committed, self.run_topics)
         copied.restore(self)
         return copied
 
     def restore(self, earlier: CacheChanges) -> None:
         """Back to what `copy` returned."""
-        self.no_poll_before = earlier.no_poll_before
+        self.no_poll_before, self.run_topics = earlier.no_poll_before, earlier.run_topics
         self.statuses, self.versions = earlier.statuses.copy(), earlier.versions.copy()
         self.workflows, self.deletions = earlier.workflows, earlier.deletions
 
@@ -88,13 +95,14 @@ class CommittedCache:
         self.versions: LatestValues[RunId, int] = LatestValues(_MOST_STATUSES)
         self.workflows: LatestValues[tuple[str, int | None], WorkflowVersion] = LatestValues(_MOST_WORKFLOWS)
         self.no_poll_before: Instant | None = NOT_KNOWN
+        self.run_topics: frozenset[str] | None = None
 
     def begin(self) -> CacheChanges:
-        return CacheChanges(self.no_poll_before, self.versions)
+        return CacheChanges(self.no_poll_before, self.versions, self.run_topics)
 
     def take(self, changes: CacheChanges) -> None:
         """Called when the changes are durable, before any other read."""
-        self.no_poll_before = changes.no_poll_before
+        self.no_poll_before, self.run_topics = changes.no_poll_before, changes.run_topics
         if changes.deletions:
             self.statuses.clear()
             self.versions.clear()

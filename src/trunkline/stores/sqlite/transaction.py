@@ -130,7 +130,7 @@ class SqliteTransaction:
 
     @property
     def triggers(self) -> SqliteTriggerWrites:
-        return SqliteTriggerWrites(self._db, self.now)
+        return SqliteTriggerWrites(self._db, self.now, self.changes)
 
     @property
     def transfer(self) -> SqliteTransferWrites:

@@ -8,6 +8,7 @@ from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _EXECUTOR = "tests/unit/executor/test_schedules.py"
+_LISTENING = "tests/unit/executor/test_occasions.py"
 _DUE = "tests/unit/triggers/test_due.py"
 _CRON = "tests/unit/triggers/test_cron.py"
 _SIGNATURES = "tests/unit/triggers/test_signatures.py"
@@ -53,8 +54,8 @@ TRIGGERS: Sequence[Rule] = (
     Rule(
         name="end-of-a-run-starts-what-is-queued",
         breaks="A queued firing waits until the trigger fires again, perhaps for ever.",
-        symbol="trunkline.executor.driver:RunDriver.work",
-        change=Change("condition", 8, of=11, becomes="False"),
+        symbol="trunkline.executor.driver:RunDriver._note_ends",
+        change=Change("condition", 1, of=3, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_queued_firings_start_one_after_the_other_when_runs_end",),
     ),
     Rule(
@@ -105,5 +106,56 @@ TRIGGERS: Sequence[Rule] = (
         symbol="trunkline.stores.postgres.tables.automation.triggers:PostgresTriggerWrites.claim_due",
         change=Change("f-string", becomes="f'{_TRIGGERS} WHERE due <= $1 ORDER BY due LIMIT $2'"),
         caught_by=(f"{_STORE}::test_a_trigger_is_claimed_by_one_process_at_a_time",),
+    ),
+    Rule(
+        name="event-is-an-occasion",
+        breaks="An event is stored, and the triggers that listen to it never fire.",
+        symbol="trunkline.stores.sqlite.tables.automation.received_events:SqliteReceivedEventWrites.put",
+        change=Drop("call statement", 2, of=2),
+        caught_by=(f"{_LISTENING}::test_an_event_of_the_type_starts_a_run_with_what_it_carries",),
+    ),
+    Rule(
+        name="occasion-is-taken-once",
+        breaks="An occasion stays, and its trigger looks at it again for ever.",
+        symbol="trunkline.stores.sqlite.tables.automation.triggers:SqliteTriggerWrites.take_occasions",
+        change=Drop("call statement", 1, of=1),
+        caught_by=(
+            f"{_STORE}::test_an_event_is_an_occasion_for_the_triggers_that_listen_to_its_type[sqlite]",
+        ),
+    ),
+    Rule(
+        name="event-waits-for-its-occasion",
+        breaks="An event is deleted before the trigger that listens to it has taken it.",
+        symbol="trunkline.stores.sqlite.tables.automation.received_events:_DELETE",
+        change=ReplaceText("event_number = received_events.number", "0"),
+        caught_by=(f"{_LISTENING}::test_an_event_is_kept_until_its_occasion_is_taken",),
+    ),
+    Rule(
+        name="occasion-is-taken-by-one-process",
+        breaks="Executors wait for one another to take occasions.",
+        symbol="trunkline.stores.postgres.tables.automation.triggers:_TAKE_OCCASIONS",
+        change=ReplaceText(" FOR UPDATE SKIP LOCKED", " FOR UPDATE"),
+        caught_by=(f"{_STORE}::test_an_occasion_is_taken_by_one_process[postgres]",),
+    ),
+    Rule(
+        name="end-of-a-run-is-an-occasion",
+        breaks="A run ends, and the triggers that listen to it never fire.",
+        symbol="trunkline.executor.driver:RunDriver._note_ends",
+        change=Change("condition", 3, of=3, becomes="False"),
+        caught_by=(f"{_LISTENING}::test_the_end_of_a_run_starts_another",),
+    ),
+    Rule(
+        name="chain-of-runs-ends",
+        breaks="Runs that start one another go on for ever.",
+        symbol="trunkline.executor.occasions:Occasions._run_or_reason",
+        change=Change("condition", 2, of=6, becomes="False"),
+        caught_by=(f"{_LISTENING}::test_a_chain_of_runs_that_start_one_another_ends",),
+    ),
+    Rule(
+        name="occasions-left-over-are-taken",
+        breaks="Occasions that one turn leaves over wait for a second.",
+        symbol="trunkline.executor.occasions:Occasions.work",
+        change=Change("ternary", becomes="after(tx.now, _LOOK_EVERY)"),
+        caught_by=(f"{_LISTENING}::test_more_occasions_than_a_turn_takes_are_all_taken",),
     ),
 )

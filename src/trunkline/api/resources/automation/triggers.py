@@ -16,7 +16,10 @@ from trunkline.services.triggers.triggers import MAX_BACKFILLED, BackfilledRun
 from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.triggers import (
     CatchUp,
+    EndStatus,
+    EventDefinition,
     Overlap,
+    RunEndDefinition,
     ScheduleDefinition,
     WebhookDefinition,
     definition_from_canonical,
@@ -25,6 +28,7 @@ from trunkline.triggers.cron import MAX_CHARACTERS
 from trunkline.triggers.definition import DEFAULT_BODY_BYTES, Respond
 from trunkline.triggers.signatures import Scheme
 from trunkline.triggers.validate import MAX_TIMES, NAME_PATTERN
+from trunkline.triggers.validate_listening import MAX_TYPES
 from trunkline.triggers.validate_webhook import MAX_BODY_BYTES
 
 _Duration = Annotated[str, Meta(examples=["15m"], extra_json_schema={"pattern": DURATION_PATTERN})]
@@ -118,11 +122,52 @@ class WebhookRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     max_body_bytes: Annotated[int, Meta(ge=1, le=MAX_BODY_BYTES)] = DEFAULT_BODY_BYTES
 
 
+_EVENT_TYPES = Meta(
+    description=f"Type of the events that start a run, or a list of up to {MAX_TYPES} types.",
+    examples=["payment.received"],
+)
+_STATUSES = Meta(description="Statuses with which the run can end. Defaults to `COMPLETED`.")
+
+
+class EventTriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    type: Annotated[str | list[str], _EVENT_TYPES]
+    filter: (
+        Annotated[str, Meta(description="A CEL expression over `event`. If it is false, no run starts.")]
+        | UnsetType
+    ) = UNSET
+    idempotency_key: (
+        Annotated[
+            str,
+            Meta(description="A template over `event`. Events with the same key start one run."),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class RunTriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    workflow: Annotated[str, Meta(description="Name of the workflow whose runs are meant.")]
+    status: Annotated[EndStatus | list[EndStatus], _STATUSES] | UnsetType = UNSET
+    filter: (
+        Annotated[str, Meta(description="A CEL expression over `run`. If it is false, no run starts.")]
+        | UnsetType
+    ) = UNSET
+
+
 class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(extra_json_schema={"pattern": NAME_PATTERN})]
     workflow: Annotated[str, Meta(description="Name of the workflow that it starts.")]
-    schedule: Annotated[ScheduleRequest, Meta(description="Either this or `webhook`.")] | UnsetType = UNSET
-    webhook: Annotated[WebhookRequest, Meta(description="Either this or `schedule`.")] | UnsetType = UNSET
+    schedule: Annotated[ScheduleRequest, Meta(description="Starts runs at certain times.")] | UnsetType = (
+        UNSET
+    )
+    webhook: Annotated[WebhookRequest, Meta(description="Starts runs by HTTP requests.")] | UnsetType = UNSET
+    event: (
+        Annotated[EventTriggerRequest, Meta(description="Starts a run for each event that arrives.")]
+        | UnsetType
+    ) = UNSET
+    run: (
+        Annotated[RunTriggerRequest, Meta(description="Starts a run when a run of a workflow ends.")]
+        | UnsetType
+    ) = UNSET
     kind: (
         Annotated[Literal["trigger"], Meta(description="Marks a file as a trigger for `trunkline apply`.")]
         | UnsetType
@@ -136,7 +181,9 @@ class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             JsonValue,
             Meta(
                 description="Template of the run input. Expressions read `trigger.name`, `trigger.scheduled_at` and "
-                "`trigger.fired_at`, and for a webhook `request` (`headers`, `query`, `body`). Defaults to `{}`."
+                "`trigger.fired_at`, and what fired it: `request` (`headers`, `query`, `body`), `event` (`type`, "
+                "`key`, `data`, `id`, `at`, `source`) or `run` (`id`, `workflow`, `version`, `status`, `output`, "
+                "`error`, `correlation_id`). Defaults to `{}`."
             ),
         ]
         | UnsetType
@@ -202,6 +249,18 @@ class WebhookResource(TypedDict):
     max_body_bytes: int
 
 
+class EventTriggerResource(TypedDict):
+    type: Annotated[Sequence[str], Meta(description="Types of the events that start a run.")]
+    filter: NotRequired[str]
+    idempotency_key: NotRequired[str]
+
+
+class RunTriggerResource(TypedDict):
+    workflow: str
+    status: Annotated[Sequence[EndStatus], Meta(description="Statuses with which the run can end.")]
+    filter: NotRequired[str]
+
+
 class WebhookAnswer(TypedDict):
     id: Annotated[str | None, Meta(description="The run. Null if the filter is false.")]
     status: str
@@ -219,6 +278,8 @@ class TriggerSummary(TypedDict):
     enabled: bool
     schedule: NotRequired[ScheduleResource]
     webhook: NotRequired[WebhookResource]
+    event: NotRequired[EventTriggerResource]
+    run: NotRequired[RunTriggerResource]
     next_at: Annotated[
         Timestamp | None,
         Meta(
@@ -242,9 +303,7 @@ class FiringResource(TypedDict):
     """An entry of the history of a trigger."""
 
     at: Timestamp
-    scheduled_at: Annotated[
-        Timestamp | None, Meta(description="Null if a person or a webhook fired the trigger.")
-    ]
+    scheduled_at: Annotated[Timestamp | None, Meta(description="Null unless the schedule fired the trigger.")]
     outcome: FiringOutcome
     run_id: Annotated[str | None, Meta(description="The run that the firing started.")]
     reason: Annotated[str | None, Meta(description="Why the firing started no run.")]
@@ -289,7 +348,27 @@ def trigger_summary(record: TriggerRecord, url: str | None) -> TriggerSummary:
         summary["schedule"] = schedule_resource(definition.schedule)
     if definition.webhook is not None:
         summary["webhook"] = webhook_resource(definition.webhook, url)
+    if definition.event is not None:
+        summary["event"] = _event_resource(definition.event)
+    if definition.run is not None:
+        summary["run"] = _run_resource(definition.run)
     return summary
+
+
+def _event_resource(event: EventDefinition) -> EventTriggerResource:
+    resource: EventTriggerResource = {"type": event.types}
+    if event.filter is not None:
+        resource["filter"] = event.filter
+    if event.idempotency_key is not None:
+        resource["idempotency_key"] = event.idempotency_key
+    return resource
+
+
+def _run_resource(run: RunEndDefinition) -> RunTriggerResource:
+    resource: RunTriggerResource = {"workflow": run.workflow, "status": run.statuses}
+    if run.filter is not None:
+        resource["filter"] = run.filter
+    return resource
 
 
 def trigger_resource(record: TriggerRecord, following: Sequence[Instant], url: str | None) -> TriggerResource:

@@ -67,7 +67,8 @@ class TriggerRoutes:
         """
         Create a trigger, as YAML or JSON.
 
-        A trigger starts runs of a workflow by schedule or webhook. The workflow must exist.
+        A trigger starts runs of a workflow: by schedule, by webhook, when an event arrives, or when another run ends.
+        The workflow must exist.
         """
         record = await self._triggers.create(await self._definition(request))
         return self._shown(request, record, 201, {"Location": f"{TRIGGERS}/{quote(record.name, safe='')}"})
@@ -125,11 +126,11 @@ class TriggerRoutes:
         return Response(status_code=204)
 
     async def pause(self, request: Request, given: TriggerParameters) -> Response:
-        """Pause a trigger. It skips the firings that are scheduled while it is paused."""
+        """Pause a trigger. Whatever would fire it while it is paused starts nothing."""
         return self._shown(request, await self._triggers.set_enabled(given.trigger, enabled=False))
 
     async def resume(self, request: Request, given: TriggerParameters) -> Response:
-        """Resume a paused trigger. It fires at its next scheduled time."""
+        """Resume a paused trigger. It fires at its next scheduled time, or for the next event."""
         return self._shown(request, await self._triggers.set_enabled(given.trigger, enabled=True))
 
     async def fire(self, request: Request, given: FireParameters) -> Response:

@@ -91,7 +91,8 @@ class ReceivedEventWrites(Protocol):
 
     async def put(self, events: Sequence[NewEvent], limit: int) -> list[EventMatch]:
         """
-        Store those that are new, and find up to `limit` steps that wait for them.
+        Store those that are new, and find up to `limit` steps that wait for them. Each trigger that listens to the type
+        of an event gets an occasion (`TriggerWrites.take_occasions`).
 
         Where more wait, the events are left over, for `find_more`.
         """
@@ -114,5 +115,5 @@ class ReceivedEventWrites(Protocol):
         ...
 
     async def delete(self, before: Instant, limit: int) -> int:
-        """Delete events that had arrived by then; returns how many."""
+        """Delete events that had arrived by then, unless a trigger still has to take them; returns how many."""
         ...

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
+from trunkline.machine.state import RunStatus
+from trunkline.messages import StepError
+from trunkline.stores.port.automation.received_events import StoredEvent
 
 # started     it started a run
 # queued      it starts a run when the run of an earlier firing has ended
 # skipped     the run of an earlier firing went on
 # missed      no executor ran when it was due
-# filtered    the filter of its webhook did not let it through
+# filtered    its filter did not let the delivery, the event or the run through
 # failed      no run could be started
 FiringOutcome = Literal["started", "queued", "skipped", "missed", "filtered", "failed"]
 
@@ -50,6 +53,34 @@ class Firing(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class RunEnd(NamedTuple):
+    """A run that ends in a transaction, and what listens to it."""
+
+    run_id: RunId
+    topic: str
+
+
+class EndedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run whose end fires a trigger."""
+
+    id: RunId
+    workflow: str
+    workflow_version: int
+    status: RunStatus
+    # JSON text.
+    output: bytes | None
+    error: StepError | None
+    correlation_id: str
+    depth: int
+
+
+class TakenOccasion(NamedTuple):
+    """A reason for a trigger to fire: an event that it listens to has arrived, or a run has ended."""
+
+    trigger: TriggerRecord
+    cause: StoredEvent | EndedRun
+
+
 class TriggerReads(Protocol):
     async def get(self, name: str) -> TriggerRecord | None: ...
 
@@ -79,6 +110,28 @@ class TriggerWrites(Protocol):
 
     async def delete(self, name: str) -> bool:
         """With its firings; False when there is no such trigger."""
+        ...
+
+    async def set_topics(self, trigger_id: str, topics: Collection[str]) -> None:
+        """What it listens to from now on."""
+        ...
+
+    async def listeners(self, topics: Collection[str]) -> int:
+        """How many triggers listen to the topic that most of them listen to."""
+        ...
+
+    async def note_run_ends(self, ends: Sequence[RunEnd]) -> bool:
+        """Note an occasion for each trigger that listens; False: none does."""
+        ...
+
+    async def has_occasions(self) -> bool: ...
+
+    async def take_occasions(self, limit: int) -> list[TakenOccasion]:
+        """
+        The oldest ones, which are deleted. Other transactions leave them out until this one ends.
+
+        An occasion whose run has been deleted meanwhile is left out.
+        """
         ...
 
     async def claim_due(self, limit: int) -> list[TriggerRecord]:

@@ -99,11 +99,12 @@ _EXISTING = """
     FROM unnest($1::uuid[], $2::text[]) AS asked(workflow_id, idempotency_key)
         JOIN runs ON runs.workflow_id = asked.workflow_id AND runs.idempotency_key = asked.idempotency_key
 """
-# While the run that has begun it goes on, a run can be looked at from there.
+# While the run that has begun it goes on, a run can be looked at from there. A trigger may still have to read its end.
 _OLD = """
     SELECT id::text FROM runs WHERE finished_at < $1 AND NOT EXISTS (
         SELECT 1 FROM runs AS parent WHERE parent.id = runs.parent_id AND parent.finished_at IS NULL
-    ) ORDER BY finished_at LIMIT $2 FOR UPDATE OF runs SKIP LOCKED
+    ) AND NOT EXISTS (SELECT 1 FROM trigger_occasions WHERE trigger_occasions.run_id = runs.id)
+    ORDER BY finished_at LIMIT $2 FOR UPDATE OF runs SKIP LOCKED
 """
 # A task's id begins with its run's id and a slash; '0' is the character after the slash.
 _TASKS_OF = "USING unnest($1::uuid[]) AS old(id) WHERE task_id >= old.id || '/' AND task_id < old.id || '0'"

@@ -118,11 +118,12 @@ _EVENTS = """
     SELECT seq, type, at, data FROM events WHERE run_id = ?1 AND seq > ?2
         AND (?3 IS NULL OR substr(data, 1, length(?3)) = ?3) ORDER BY seq LIMIT ?4
 """
-# While the run that has begun it goes on, a run can be looked at from there.
+# While the run that has begun it goes on, a run can be looked at from there. A trigger may still have to read its end.
 _OLD = """
     SELECT id FROM runs WHERE finished_at < ? AND NOT EXISTS (
         SELECT 1 FROM runs AS parent WHERE parent.id = runs.parent_id AND parent.finished_at IS NULL
-    ) ORDER BY finished_at LIMIT ?
+    ) AND NOT EXISTS (SELECT 1 FROM trigger_occasions WHERE trigger_occasions.run_id = runs.id)
+    ORDER BY finished_at LIMIT ?
 """
 _DELETE_RUN = (
     # A task's id begins with its run's id and a slash; '0' is the character after the slash.

@@ -71,6 +71,14 @@ _WAITING = """
         ) AS waiting
     ORDER BY events.number, waiting.id LIMIT $6
 """
+# For the triggers that listen to their types.
+_NOTE_EVENTS = """
+    INSERT INTO trigger_occasions(trigger_id, event_number, at)
+    SELECT topic.trigger_id, event.number, $3
+    FROM unnest($1::bigint[], $2::text[]) AS event(number, topic)
+        JOIN trigger_topics AS topic ON topic.topic = event.topic
+    ORDER BY event.number, topic.trigger_id
+"""
 _LEAVE_OVER = """
     UPDATE received_events SET left_over = new.left_over
     FROM unnest($1::bigint[], $2::bigint[]) AS new(number, left_over)
@@ -115,7 +123,9 @@ _STOP = """
 """
 _DELETE = """
     DELETE FROM received_events WHERE number = ANY(ARRAY(
-        SELECT number FROM received_events WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))
+        SELECT number FROM received_events WHERE at < $1
+            AND NOT EXISTS (SELECT 1 FROM trigger_occasions WHERE event_number = received_events.number)
+        ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED))
 """
 # Events that are left over at the same time are few: each has hundreds of waiting steps.
 _LEFT_OVER_AT_ONCE = 16
@@ -156,6 +166,9 @@ class PostgresReceivedEventWrites(PostgresWrites):
         ]
         written = await self._db.rows(_INSERT, *columns(values, 7))
         stored = sorted((stored_event(restored_row(row)) for row in written), key=lambda event: event.number)
+        heard = [(event.number, f"event/{event.type}") for event in stored if event.run_id is None]
+        if heard:
+            await self._db.execute(_NOTE_EVENTS, *columns(heard, 2), self._now)
         return await self._match([(event, 0) for event in stored], limit, are_left_over=False)
 
     async def _match(

@@ -9,7 +9,7 @@ import asyncpg
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.ids import RunId
-from trunkline.stores.port.automation.triggers import Firing, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, RunEnd, TakenOccasion, TriggerRecord
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import columns
 from trunkline.stores.postgres.database.text_encoding import HIGHEST_UUID, as_uuid, restored, restored_row
@@ -17,6 +17,7 @@ from trunkline.stores.rows.triggers import (
     changed_trigger_values,
     firing_record,
     firing_values,
+    taken_occasion,
     trigger_record,
     trigger_values,
 )
@@ -69,6 +70,37 @@ _FORGET = """
 """
 
 
+# In one order everywhere, so that two transactions do not wait for each other.
+_NOTE_RUN_ENDS = """
+    INSERT INTO trigger_occasions(trigger_id, run_id, at)
+    SELECT topic.trigger_id, ended.run_id, $3
+    FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS ended(run_id, topic, place)
+        JOIN trigger_topics AS topic ON topic.topic = ended.topic
+    ORDER BY ended.place, topic.trigger_id
+"""
+_LISTENERS = """
+    SELECT count(*) FROM trigger_topics WHERE topic = ANY($1::text[]) GROUP BY topic ORDER BY 1 DESC LIMIT 1
+"""
+_TAKE_OCCASIONS = """
+    WITH oldest AS MATERIALIZED (
+        SELECT number FROM trigger_occasions ORDER BY number LIMIT $1 FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        DELETE FROM trigger_occasions USING oldest WHERE trigger_occasions.number = oldest.number
+        RETURNING trigger_occasions.*
+    )
+    SELECT trigger.id::text, trigger.name, trigger.definition, trigger.version, trigger.created_at,
+        trigger.updated_at, trigger.scheduled_at, trigger.due, trigger.awaits_runs,
+        event.number, event.id, event.source, event.type, event.key, event.data, event.at, event.run_id::text,
+        run.id::text, run.workflow_name, run.workflow_version, run.status, run.output, run.error, run.correlation_id,
+        run.depth
+    FROM taken
+        JOIN triggers AS trigger ON trigger.id = taken.trigger_id
+        LEFT JOIN received_events AS event ON event.number = taken.event_number
+        LEFT JOIN runs AS run ON run.id = taken.run_id
+    ORDER BY taken.number
+"""
+
+
 class PostgresTriggerReads(PostgresReads):
     async def get(self, name: str) -> TriggerRecord | None:
         row = await self._first(f"{_TRIGGERS} WHERE name = $1", name)
@@ -109,10 +141,30 @@ class PostgresTriggerWrites(PostgresWrites):
         )
 
     async def delete(self, name: str) -> bool:
-        await self._db.execute(
-            "DELETE FROM firings WHERE trigger_id = (SELECT id FROM triggers WHERE name = $1)", name
-        )
+        for table in ("firings", "trigger_topics", "trigger_occasions"):
+            sql = f"DELETE FROM {table} WHERE trigger_id = (SELECT id FROM triggers WHERE name = $1)"  # noqa: S608 - constants only
+            await self._db.execute(sql, name)
         return await self._db.execute("DELETE FROM triggers WHERE name = $1", name) > 0
+
+    async def set_topics(self, trigger_id: str, topics: Collection[str]) -> None:
+        await self._db.execute("DELETE FROM trigger_topics WHERE trigger_id = $1", trigger_id)
+        if topics:
+            sql = "INSERT INTO trigger_topics(topic, trigger_id) SELECT topic, $2 FROM unnest($1::text[]) AS new(topic)"
+            await self._db.execute(sql, sorted(set(topics)), trigger_id)
+
+    async def listeners(self, topics: Collection[str]) -> int:
+        row = await self._db.first(_LISTENERS, list(topics))
+        return 0 if row is None else row[0]
+
+    async def note_run_ends(self, ends: Sequence[RunEnd]) -> bool:
+        return await self._db.execute(_NOTE_RUN_ENDS, *columns(ends, 2), self._now) > 0
+
+    async def has_occasions(self) -> bool:
+        return await self._db.first("SELECT 1 FROM trigger_occasions LIMIT 1") is not None
+
+    async def take_occasions(self, limit: int) -> list[TakenOccasion]:
+        found = [taken_occasion(restored_row(row)) for row in await self._db.rows(_TAKE_OCCASIONS, limit)]
+        return [occasion for occasion in found if occasion is not None]
 
     async def claim_due(self, limit: int) -> list[TriggerRecord]:
         sql = f"{_TRIGGERS} WHERE due <= $1 ORDER BY due LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED"

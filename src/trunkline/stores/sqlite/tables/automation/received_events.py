@@ -39,6 +39,11 @@ _WAITING_FOR_SIGNAL = """
     SELECT id, run_id, step, attempt FROM event_waits
     WHERE run_id = ?1 AND type = ?2 AND is_signal = 1 AND id > ?3 ORDER BY id LIMIT ?4
 """
+# For the triggers that listen to its type.
+_NOTE_EVENT = """
+    INSERT INTO trigger_occasions(trigger_id, event_number, at)
+    SELECT trigger_id, ?2, ?3 FROM trigger_topics WHERE topic = 'event/' || ?1 ORDER BY trigger_id
+"""
 _LEAVE_OVER = "UPDATE received_events SET left_over = ? WHERE number = ?"
 _LEFT_OVER = f"""
     SELECT left_over, {EVENT_COLUMNS} FROM received_events WHERE left_over IS NOT NULL ORDER BY number LIMIT ?
@@ -62,7 +67,11 @@ _ARRIVED_SIGNALS = f"""
     WHERE run_id = ?2 AND type = ?4 AND {_SINCE_ACCEPTED} ORDER BY number LIMIT ?3
 """  # noqa: S608 - as above
 _DELETE = """
-    DELETE FROM received_events WHERE number IN (SELECT number FROM received_events WHERE at < ? ORDER BY at LIMIT ?)
+    DELETE FROM received_events WHERE number IN (
+        SELECT number FROM received_events WHERE at < ? AND NOT EXISTS (
+            SELECT 1 FROM trigger_occasions WHERE event_number = received_events.number
+        ) ORDER BY at LIMIT ?
+    )
 """
 # Events that are left over at the same time are few: each has hundreds of waiting steps.
 _LEFT_OVER_AT_ONCE = 16
@@ -118,6 +127,15 @@ class SqliteReceivedEventWrites(SqliteWrites):
         for number, event in zip(numbers, stored, strict=True):
             if number is not None:
                 self._match(event, number, -1, limit, matches)
+        execute_many(
+            self._db,
+            _NOTE_EVENT,
+            [
+                (event.type, number, self._now)
+                for number, event in zip(numbers, stored, strict=True)
+                if number is not None and event.run_id is None
+            ],
+        )
         return matches
 
     def _match(

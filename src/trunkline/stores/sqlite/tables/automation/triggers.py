@@ -9,14 +9,16 @@ import apsw
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.ids import RunId
-from trunkline.stores.port.automation.triggers import Firing, TriggerRecord
+from trunkline.stores.port.automation.triggers import Firing, RunEnd, TakenOccasion, TriggerRecord
 from trunkline.stores.rows.triggers import (
     changed_trigger_values,
     firing_record,
     firing_values,
+    taken_occasion,
     trigger_record,
     trigger_values,
 )
+from trunkline.stores.sqlite.cache import CacheChanges
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import (
     changes_of_many,
@@ -45,6 +47,25 @@ _FORGET = """
 """
 
 
+_NOTE_RUN_END = """
+    INSERT INTO trigger_occasions(trigger_id, run_id, at)
+    SELECT trigger_id, ?2, ?3 FROM trigger_topics WHERE topic = ?1 ORDER BY trigger_id
+"""
+_RUN_TOPICS = "SELECT DISTINCT topic FROM trigger_topics WHERE topic >= 'run/' AND topic < 'run0'"
+_OCCASIONS = """
+    SELECT occasion.number, trigger.id, trigger.name, trigger.definition, trigger.version, trigger.created_at,
+        trigger.updated_at, trigger.scheduled_at, trigger.due, trigger.awaits_runs,
+        event.number, event.id, event.source, event.type, event.key, event.data, event.at, event.run_id,
+        run.id, run.workflow_name, run.workflow_version, run.status, run.output, run.error, run.correlation_id,
+        run.depth
+    FROM trigger_occasions AS occasion
+        JOIN triggers AS trigger ON trigger.id = occasion.trigger_id
+        LEFT JOIN received_events AS event ON event.number = occasion.event_number
+        LEFT JOIN runs AS run ON run.id = occasion.run_id
+    ORDER BY occasion.number LIMIT ?
+"""
+
+
 class SqliteTriggerReads(SqliteReads):
     async def get(self, name: str) -> TriggerRecord | None:
         return _get(self._db, name)
@@ -63,7 +84,11 @@ class SqliteTriggerReads(SqliteReads):
 
 
 class SqliteTriggerWrites(SqliteWrites):
-    __slots__ = ()
+    __slots__ = ("_changes",)
+
+    def __init__(self, db: apsw.Connection, now: Instant, changes: CacheChanges) -> None:
+        super().__init__(db, now)
+        self._changes = changes
 
     async def get(self, name: str) -> TriggerRecord | None:
         return _get(self._db, name)
@@ -80,12 +105,41 @@ class SqliteTriggerWrites(SqliteWrites):
         execute_many(self._db, _UPDATE, [changed_trigger_values(trigger) for trigger in triggers])
 
     async def delete(self, name: str) -> bool:
-        execute(
-            self._db,
-            "DELETE FROM firings WHERE trigger_id = (SELECT id FROM triggers WHERE name = ?)",
-            (name,),
-        )
+        self._changes.run_topics = None
+        for table in ("firings", "trigger_topics", "trigger_occasions"):
+            sql = f"DELETE FROM {table} WHERE trigger_id = (SELECT id FROM triggers WHERE name = ?)"  # noqa: S608 - as above
+            execute(self._db, sql, (name,))
         return execute(self._db, "DELETE FROM triggers WHERE name = ?", (name,)) > 0
+
+    async def set_topics(self, trigger_id: str, topics: Collection[str]) -> None:
+        self._changes.run_topics = None
+        execute(self._db, "DELETE FROM trigger_topics WHERE trigger_id = ?", (trigger_id,))
+        sql = "INSERT INTO trigger_topics(topic, trigger_id) VALUES (?, ?)"
+        execute_many(self._db, sql, [(topic, trigger_id) for topic in set(topics)])
+
+    async def listeners(self, topics: Collection[str]) -> int:
+        sql = "SELECT count(*) FROM trigger_topics WHERE topic = ?"
+        return max((row[0] for topic in topics for row in rows(self._db, sql, (topic,))), default=0)
+
+    async def note_run_ends(self, ends: Sequence[RunEnd]) -> bool:
+        if self._changes.run_topics is None:
+            self._changes.run_topics = frozenset(topic for (topic,) in rows(self._db, _RUN_TOPICS))
+        if not self._changes.run_topics:
+            return False
+        values = [(end.topic, end.run_id, self._now) for end in ends if end.topic in self._changes.run_topics]
+        execute_many(self._db, _NOTE_RUN_END, values)
+        return bool(values)
+
+    async def has_occasions(self) -> bool:
+        return first(self._db, "SELECT 1 FROM trigger_occasions LIMIT 1") is not None
+
+    async def take_occasions(self, limit: int) -> list[TakenOccasion]:
+        found = list(rows(self._db, _OCCASIONS, (limit,)))
+        execute_many(
+            self._db, "DELETE FROM trigger_occasions WHERE number = ?", [(number,) for number, *_ in found]
+        )
+        taken = [taken_occasion(row) for _, *row in found]
+        return [occasion for occasion in taken if occasion is not None]
 
     async def claim_due(self, limit: int) -> list[TriggerRecord]:
         # The writer's transaction is the claim: nothing else can write meanwhile.

@@ -1,0 +1,213 @@
+"""
+Triggers that listen to events and to the ends of runs: starts their runs, one for each occasion.
+
+An occasion is noted in the transaction that stores the event or ends the run, so none is lost. The transaction that
+takes it also inserts the run, its first queued input and the firing, so none counts twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import structlog
+
+from trunkline.clock import Instant, after, rfc3339
+from trunkline.errors import Invalid, NotFound, Unavailable
+from trunkline.id_generation import new_id
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.machine.inputs import RunRequested, encode_input
+from trunkline.machine.state import RunState
+from trunkline.services.runs.intake import START
+from trunkline.services.triggers.starts import Occasion, TriggeredRuns, key_text
+from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction
+from trunkline.stores.port.automation.received_events import StoredEvent
+from trunkline.stores.port.automation.triggers import EndedRun, Firing, FiringOutcome, RunEnd, TakenOccasion
+from trunkline.telemetry import log_events
+from trunkline.telemetry.metrics import Metrics
+from trunkline.triggers import run_end_topic
+from trunkline.workflow import ExpressionError
+
+log = structlog.stdlib.get_logger()
+
+# Each may bring the output of a run, which can be long.
+MAX_OCCASIONS_PER_TURN = 32
+# A chain of runs that start one another ends here.
+MAX_DEPTH = 10
+# Occasions that other processes note are found by this poll.
+_LOOK_EVERY = timedelta(seconds=1)
+_NOW = Instant(0)
+
+
+class Occasions:
+    """A part of the commit loop, before the driver: what it starts takes its first turn in the same commit."""
+
+    def __init__(self, runs: TriggeredRuns, metrics: Metrics) -> None:
+        self._runs = runs
+        self._metrics = metrics
+        self._look_at = _NOW
+        self._started: list[NewRun] = []
+
+    def look(self) -> None:
+        """An occasion is noted in this turn, or was noted in an earlier one."""
+        self._look_at = _NOW
+
+    async def runs_ended(self, tx: Transaction, states: Iterable[RunState]) -> None:
+        """The driver ends these runs: triggers that listen to them are looked at in the next turn."""
+        ends = [
+            RunEnd(state.id, run_end_topic(state.workflow.definition.name, state.status)) for state in states
+        ]
+        if await tx.triggers.note_run_ends(ends):
+            await tx.notify(InputsQueued())
+            self.look()
+
+    async def work(self, tx: Transaction) -> None:
+        self._started = []
+        if self._look_at > tx.now:
+            return
+        taken = await tx.triggers.take_occasions(MAX_OCCASIONS_PER_TURN)
+        self._look_at = _NOW if len(taken) == MAX_OCCASIONS_PER_TURN else after(tx.now, _LOOK_EVERY)
+        if not taken:
+            return
+        firings: list[Firing] = []
+        starts: list[tuple[NewRun, TakenOccasion]] = []
+        for occasion in taken:
+            prepared = await self._prepare(occasion, tx.now)
+            if isinstance(prepared, Firing):
+                firings.append(prepared)
+            else:
+                starts.append((prepared, occasion))
+        existing = await tx.runs.insert([run for run, _ in starts])
+        inputs: list[QueuedInput] = []
+        for (run, occasion), earlier in zip(starts, existing, strict=True):
+            if earlier is None:
+                self._started.append(run)
+                inputs.append(QueuedInput(run.id, START, encode_input(RunRequested())))
+                firings.append(_firing(occasion, tx.now, "started", run_id=run.id))
+            else:
+                reason = f"Run {earlier.id} was started for the same key before."
+                firings.append(_firing(occasion, tx.now, "skipped", reason=reason))
+        await tx.triggers.put_firings(firings)
+        if inputs:
+            await tx.input_queue.put(inputs)
+            await tx.notify(InputsQueued())
+
+    async def _prepare(self, taken: TakenOccasion, now: Instant) -> NewRun | Firing:
+        """The run to start, or the firing that says why there is none."""
+        name = taken.trigger.name
+        try:
+            return await self._run_or_reason(taken, now)
+        except (Invalid, NotFound) as exc:
+            log.warning(log_events.TRIGGER_FAILED, trigger=name, error=exc.message)
+            return _firing(taken, now, "failed", reason=exc.message)
+        except Unavailable:
+            raise
+        except Exception as exc:
+            # It would fail again, and keep the runs of everyone else from going on.
+            log.exception(log_events.TRIGGER_FAILED, trigger=name)
+            return _firing(taken, now, "failed", reason=f"{type(exc).__name__}; see the log")
+
+    async def _run_or_reason(self, taken: TakenOccasion, now: Instant) -> NewRun | Firing:
+        compiled = self._runs.compiled(taken.trigger)
+        if not compiled.definition.enabled:
+            return _firing(taken, now, "skipped", reason="The trigger was paused.")
+        if isinstance(taken.cause, EndedRun) and taken.cause.depth >= MAX_DEPTH:
+            reason = f"Run {taken.cause.id} is the last of {MAX_DEPTH} runs that started one another."
+            log.warning(log_events.TRIGGER_FAILED, trigger=taken.trigger.name, error=reason)
+            return _firing(taken, now, "failed", reason=reason)
+        occasion = _occasion(taken, now)
+        scope = occasion.scope(taken.trigger.name).__getitem__
+        if compiled.filter is not None:
+            try:
+                holds = compiled.filter.holds(scope)
+            except ExpressionError as exc:
+                return _firing(taken, now, "filtered", reason=f"The filter cannot be evaluated: {exc}")
+            if not holds:
+                return _firing(taken, now, "filtered", reason="The filter is false.")
+        if compiled.idempotency_key is not None:
+            try:
+                text = key_text(compiled.idempotency_key.evaluate(scope))
+            except ExpressionError as exc:
+                raise Invalid(f"The idempotency key of the trigger cannot be evaluated: {exc}.") from exc
+            if text is not None:
+                occasion = occasion._replace(key=f"trigger/{taken.trigger.id}/key/{text}")
+        return await self._runs.prepare(taken.trigger, occasion)
+
+    def committed(self) -> None:
+        for run in self._started:
+            self._metrics.runs_started.inc()
+            log.info(
+                log_events.RUN_STARTED,
+                run_id=run.id,
+                workflow=run.workflow_name,
+                correlation_id=run.correlation_id,
+                trigger=run.trigger,
+            )
+        self._started = []
+
+    def rolled_back(self) -> None:
+        self._started = []
+        self.look()
+
+    def next_wake(self) -> Instant | None:
+        return self._look_at
+
+
+def _occasion(taken: TakenOccasion, now: Instant) -> Occasion:
+    trigger, cause = taken
+    started_by = f"trigger:{trigger.name}"
+    match cause:
+        case StoredEvent():
+            key = f"trigger/{trigger.id}/event/{cause.number}"
+            return Occasion(now, None, key, new_id(), started_by, event=_event(cause))
+        case EndedRun():
+            key = f"trigger/{trigger.id}/run/{cause.id}"
+            depth = cause.depth + 1
+            return Occasion(now, None, key, cause.correlation_id, started_by, run=_run(cause), depth=depth)
+
+
+def _event(event: StoredEvent) -> JsonObject:
+    """As `wait_for` shows it."""
+    return {
+        "type": event.type,
+        "key": event.key,
+        "data": decode(event.data),
+        "id": event.id,
+        "at": rfc3339(event.at),
+        "source": event.source,
+    }
+
+
+def _run(run: EndedRun) -> JsonObject:
+    output: Json = None if run.output is None else decode(run.output)
+    error: JsonObject | None = None
+    if run.error is not None:
+        error = {"code": run.error.code, "message": run.error.message, "step": run.error.step}
+    return {
+        "id": run.id,
+        "workflow": run.workflow,
+        "version": run.workflow_version,
+        "status": run.status,
+        "output": output,
+        "error": error,
+        "correlation_id": run.correlation_id,
+    }
+
+
+def _firing(
+    taken: TakenOccasion,
+    now: Instant,
+    outcome: FiringOutcome,
+    *,
+    run_id: RunId | None = None,
+    reason: str | None = None,
+) -> Firing:
+    return Firing(
+        id=new_id(),
+        trigger_id=taken.trigger.id,
+        at=now,
+        outcome=outcome,
+        run_id=run_id,
+        reason=None if reason is None else reason[:1_000],
+    )
