@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("runs:app", "Find, inspect and control runs."),
     "inbox": ("inbox:app", "List and answer steps that wait for a person."),
     "apply": ("apply:apply", "Apply agents, workflows and triggers from files and folders."),
-    "events": ("events:app", "Send events to waiting steps, and list events."),
+    "events": ("events:app", "Send events to steps that wait for them, and list events."),
     "workflows": ("workflows:app", "Save, validate and show workflows."),
     "triggers": ("triggers:app", "Save, show, pause and fire triggers, which start runs automatically."),
     "agents": ("agents:app", "Register, check and migrate agents."),
@@ -83,7 +83,8 @@ def app_for(arguments: Sequence[str]) -> App:
     app = build_app()
     group = app
     for word in arguments:
-        if word not in group:
+        # Flags of help and version are in a group, too.
+        if word.startswith("-") or word not in group:
             break
         group = group[word]
     if group is not app and (group.default_command is None or not HELP_FLAGS.isdisjoint(arguments)):

@@ -96,6 +96,9 @@ DataAnswer = Annotated[
     str | None, Parameter(metavar="JSON", help="Answer as JSON. @FILE reads it from a file.")
 ]
 JsonText = Annotated[str | None, Parameter(metavar="JSON")]
+FileText = Annotated[str | None, Parameter(metavar="FILE")]
+FolderText = Annotated[str | None, Parameter(metavar="FOLDER")]
+Variable = Annotated[str | None, Parameter(metavar="VARIABLE")]
 PartsAnswer = Annotated[
     str | None,
     Parameter(

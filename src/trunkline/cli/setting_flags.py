@@ -69,7 +69,7 @@ class SettingFlags:
     commands_topic
         Topic whose messages start runs, such as trunkline.commands. Default: none.
     topic_partitions
-        Number of partitions that `topics create` creates and `topics check` expects. Default: 4.
+        Number of partitions of each topic, for `topics create` and `topics check`. Default: 4.
     topic_replication
         Number of replicas of new topics. -1 uses the default of the brokers. Default: -1.
     topic_retention

@@ -440,6 +440,16 @@ def test_a_reply_needs_an_answer(server: ScriptedServer, capsys: pytest.CaptureF
     assert server.seen[0].json == {"text": "Formal", "data": {"tone": 1}}
 
 
+def test_an_approval_is_written_as_the_waiting_step_expects_it(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.on("GET /api/v1/inbox/r1.write", {"id": "r1.write.1.0", "kind": "person", "data": None})
+    server.on("POST /api/v1/runs/r1/steps/write/reply", a_run(), status=202)
+    code, _, _ = run(capsys, server, "runs", "reply", "r1", "write", "--approve", "--comment", "fine")
+    assert code == 0
+    assert server.seen[-1].json == {"answer": "approve", "comment": "fine"}
+
+
 def test_broken_data_is_not_sent_as_a_reply(
     server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,26 @@ def by_name() -> dict[str, App]:
     return dict(commands(app))
 
 
+def test_the_overview_of_a_group_says_what_each_command_does(
+    by_name: dict[str, App], capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = {name for name, command in by_name.items() if command.default_command is None}
+    assert groups >= {"agents", "agents migrate", "runs", "inbox"}
+    for group in groups:
+        assert run_command_line([*group.split(), "--help"]) == 0
+        rows = capsys.readouterr().out.split("Commands")[1].splitlines()
+        names = {
+            name.rpartition(" ")[2]
+            for name in by_name
+            if name.rpartition(" ")[0] == group and by_name[name].show
+        }
+        summaries = {
+            words[1]: words[2:-1] for row in rows if len(words := row.split()) > 2 and words[1] in names
+        }
+        assert summaries.keys() == names
+        assert all(summaries.values()), (group, summaries)
+
+
 def test_an_older_verb_is_the_same_command_and_not_in_the_help(by_name: dict[str, App]) -> None:
     for older, verb in OLDER_VERBS.items():
         assert by_name[older].default_command is by_name[verb].default_command
@@ -76,7 +96,9 @@ def test_an_answer_has_the_same_options_in_both_places(by_name: dict[str, App]) 
     for name in ("inbox answer", "runs reply"):
         arguments = by_name[name].assemble_argument_collection(parse_docstring=True)
         shown = {argument.name: argument.parameter.help for argument in arguments if argument.show}
-        assert shown.keys() >= {"--text", "--data", "--parts"}
+        assert shown.keys() >= {
+            "--answer", "--comment", "--text", "--data", "--parts", "--function-response", "--approve", "--reject"
+        }  # fmt: skip
         assert str(shown["--parts"]).startswith("JSON file with a list of message parts")
 
 
@@ -125,7 +147,9 @@ def test_another_word_is_refused_with_the_choices(
 ) -> None:
     code, _, err = run(capsys, server, "inbox", "list", "--kind", "all")
     assert (code, server.seen) == (2, [])
-    assert err.startswith('error: Invalid value for --kind: "all" is not one of: "input", "auth", "outcome".')
+    assert err.startswith(
+        'error: Invalid value for --kind: "all" is not one of: "input", "auth", "outcome", "person".'
+    )
     code, _, err = run(capsys, server, "runs", "list", "--status", "failed", "--status", "ended")
     assert code == 2
     assert err.startswith('error: Invalid value for --status: "ended" is not one of: "PENDING", ')

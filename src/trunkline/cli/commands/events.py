@@ -22,7 +22,7 @@ from trunkline.cli.rendering.output import (
 if TYPE_CHECKING:
     from trunkline.jsontypes import JsonObject
 
-app = App(name="events", help="Send events to waiting steps, and list events.", version_flags=[])
+app = App(name="events", help="Send events to steps that wait for them, and list events.", version_flags=[])
 
 
 @app.command(name="send")

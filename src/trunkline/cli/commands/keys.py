@@ -73,7 +73,7 @@ def create(
 @app.command(name="list")
 def list_keys(*, place: StorePlace = STORE_HERE) -> int:
     """
-    List keys, including revoked ones, with the time of their last use.
+    List API keys, including revoked ones, with the time of their last use.
 
     The keys themselves are never shown.
     """
@@ -100,7 +100,7 @@ def revoke(
     place: StorePlace = STORE_HERE,
 ) -> int:
     """
-    Revoke a key.
+    Revoke an API key.
 
     It is rejected within two seconds, and stays in the list. You can use its name again.
     """

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.inputs import run_input
-from trunkline.cli.options import HERE, Duration, Flag, InputPairs, Labels, Server
+from trunkline.cli.options import HERE, Duration, FileText, Flag, InputPairs, Labels, Server
 from trunkline.cli.rendering.output import note, print_json, print_text, print_value
 from trunkline.cli.rendering.run import error_lines, question_lines
 from trunkline.cli.rest.client import Client
@@ -21,7 +21,7 @@ def run(
     /,
     *,
     input_: InputPairs = (),
-    input_file: str | None = None,
+    input_file: FileText = None,
     version: int | None = None,
     follow: Annotated[Flag, Parameter(name=("--follow", "-f"))] = False,
     wait: Duration = None,

@@ -15,7 +15,7 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import STDIN, secret_from_env, secret_from_file
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import HERE, STORE_HERE, Cursor, LimitOrAll, Server, StorePlace
+from trunkline.cli.options import HERE, STORE_HERE, Cursor, FileText, LimitOrAll, Server, StorePlace, Variable
 from trunkline.cli.rendering.output import note, note_next_page, print_json, print_table
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def set_secret(
     name: NameArgument,
     /,
     *,
-    from_env: str | None = None,
-    from_file: str | None = None,
+    from_env: Variable = None,
+    from_file: FileText = None,
     server: Server = HERE,
 ) -> int:
     """

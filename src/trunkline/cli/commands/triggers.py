@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import run_input
-from trunkline.cli.options import HERE, Cursor, Hidden, InputPairs, Limit, LimitOrAll, Server, Time
+from trunkline.cli.options import HERE, Cursor, FileText, Hidden, InputPairs, Limit, LimitOrAll, Server, Time
 from trunkline.cli.rendering.output import (
     note,
     note_next_page,
@@ -153,7 +153,7 @@ def fire(
     /,
     *,
     input_: InputPairs = (),
-    input_file: str | None = None,
+    input_file: FileText = None,
     idempotency_key: str | None = None,
     server: Server = HERE,
 ) -> int:

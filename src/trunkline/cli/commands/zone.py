@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import Flag, JsonFlag, Limit
+from trunkline.cli.options import FileText, Flag, FolderText, JsonFlag, Limit
 from trunkline.cli.rendering.output import note, print_json, print_table
 from trunkline.cli.rendering.times import date_time
 from trunkline.cli.setting_flags import LogFormat, LogLevel
@@ -55,11 +55,11 @@ def serve(
     *,
     host: str | None = None,
     port: int | None = None,
-    data: str | None = None,
-    policy: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_POLICY")] = None,
-    tls_cert: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_TLS_CERT")] = None,
-    tls_key: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_TLS_KEY")] = None,
-    client_ca: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_CLIENT_CA")] = None,
+    data: FolderText = None,
+    policy: Annotated[FileText, Parameter(env_var="TRUNKLINE_ZONE_POLICY")] = None,
+    tls_cert: Annotated[FileText, Parameter(env_var="TRUNKLINE_ZONE_TLS_CERT")] = None,
+    tls_key: Annotated[FileText, Parameter(env_var="TRUNKLINE_ZONE_TLS_KEY")] = None,
+    client_ca: Annotated[FileText, Parameter(env_var="TRUNKLINE_ZONE_CLIENT_CA")] = None,
     open_: Annotated[Flag, Parameter(name="--open")] = False,
     stdio: Flag = False,
     log_level: LogLevel = None,
@@ -68,8 +68,8 @@ def serve(
     """
     Serve a zone.
 
-    Prints its URL, alone on one line of stdout, when it is ready to accept calls. POST requests to that URL. SIGTERM
-    and Ctrl-C stop it gracefully. Work in progress is stored in the data folder and continues after a restart.
+    Prints its URL, alone on one line of stdout, when it is ready to accept calls. Callers send POST requests to it.
+    SIGTERM and Ctrl-C stop it gracefully. Work in progress is stored in the data folder and continues after a restart.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def find_zone(name: str) -> Zone:
 @app.command(name="audit")
 def audit(
     *,
-    data: str | None = None,
+    data: FolderText = None,
     limit: Limit = DEFAULT_LIMIT,
     json: JsonFlag = False,
 ) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,15 +12,28 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import parse_pairs
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import HERE, Duration, Flag, InputPairs, Pairs, Server, check_at_most
+from trunkline.cli.options import (
+    HERE,
+    Duration,
+    FileText,
+    Flag,
+    InputPairs,
+    Pairs,
+    Server,
+    Variable,
+    check_at_most,
+)
 from trunkline.cli.rendering.check_report import Form, print_report
 from trunkline.cli.rendering.output import note
 
 if TYPE_CHECKING:
+    import asyncio
+
     from trunkline.agents.check_reports import AgentCheckReport
     from trunkline.cli.commands.agents import local_check
     from trunkline.jsontypes import JsonObject
 else:
+    asyncio = lazy_module("asyncio")
     local_check = lazy_module("trunkline.cli.commands.agents.local_check")
 
 DEFAULT_TIMEOUT = timedelta(seconds=10)
@@ -43,8 +55,8 @@ def check(
     md: Flag = False,
     timeout: Duration = None,
     auth_type: AuthType = "none",
-    auth_env: str | None = None,
-    auth_file: str | None = None,
+    auth_env: Variable = None,
+    auth_file: FileText = None,
     server: Server = HERE,
 ) -> int:
     """
@@ -52,7 +64,7 @@ def check(
 
     A URL is checked from here, without a server. A registered agent is checked by the server, with the agent's
     credentials, and the report is stored. Without --active, the agent receives no work. Exits with 7 if a check fails,
-    and with 8 if only --active can tell. docs/reference/checks.md describes the checks and how to fix them.
+    and with 8 if the result needs --active. docs/reference/checks.md describes the checks and how to fix them.
 
     Parameters
     ----------

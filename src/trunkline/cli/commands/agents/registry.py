@@ -11,7 +11,17 @@ from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import Choice, parse_pairs
-from trunkline.cli.options import HERE, AgentArgument, Cursor, Duration, LimitOrAll, Pairs, Server
+from trunkline.cli.options import (
+    HERE,
+    AgentArgument,
+    Cursor,
+    Duration,
+    FileText,
+    LimitOrAll,
+    Pairs,
+    Server,
+    Variable,
+)
 from trunkline.cli.rendering.agent import print_agent
 from trunkline.cli.rendering.output import note, note_next_page, print_fields, print_json, print_table
 
@@ -71,8 +81,8 @@ class AgentFlags:
     config: Pairs = ()
     description: str | None = None
     auth_type: AuthType | None = None
-    auth_env: str | None = None
-    auth_file: str | None = None
+    auth_env: Variable = None
+    auth_file: FileText = None
     timeout: Duration = None
     max_concurrency: int | None = None
     pool: str | None = None
@@ -208,7 +218,7 @@ def health(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """
     Check whether an agent is reachable.
 
-    Exits with 6 if it is not, and with 0 if that is unknown without sending it work.
+    Exits with 6 if the agent is unreachable, and with 0 if only sending it work could tell.
     """
     answer = server.client().agent_health(agent)
     if server.json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import given_json, given_text
-from trunkline.cli.options import HERE, AgentArgument, Duration, Flag, Server, check_at_most
+from trunkline.cli.options import HERE, AgentArgument, Duration, Flag, JsonText, Server, check_at_most
 from trunkline.cli.rendering.exchanges import print_exchanges
 from trunkline.cli.rendering.output import harmless, note, print_json, print_text, print_value
 
@@ -26,7 +26,7 @@ def try_(
     /,
     *,
     text: str | None = None,
-    data: str | None = None,
+    data: JsonText = None,
     timeout: Duration = None,
     wire: Flag = False,
     server: Server = HERE,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import HERE, Server
+from trunkline.cli.options import HERE, FolderText, Server
 from trunkline.cli.rendering.output import Cell, print_json, print_table
 from trunkline.cli.rest.client import Client
 
@@ -33,7 +33,7 @@ MINIMUM_SQLITE = (3, 51, 3)
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def doctor(*, data: str | None = None, server: Server = HERE) -> int:
+def doctor(*, data: FolderText = None, server: Server = HERE) -> int:
     """
     Check this machine and the server.
 

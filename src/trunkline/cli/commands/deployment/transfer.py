@@ -91,7 +91,7 @@ def import_(
     /,
     *,
     from_: Annotated[SourceSystem | None, Parameter(name="--from", show_default=False)] = None,
-    out: Annotated[Path | None, Parameter(show_default=False)] = None,
+    out: Annotated[Path | None, Parameter(show_default=False, metavar="FOLDER")] = None,
     apply: Flag = False,
     url: Annotated[str, Parameter(env_var="TRUNKLINE_URL")] = DEFAULT_URL,
     place: StorePlace = STORE_HERE,

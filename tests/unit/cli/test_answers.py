@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trunkline.api.resources.inbox import InboxItemResource
-from trunkline.cli.commands.inbox import function_response, verdict
+from trunkline.cli.answers import function_response, verdict
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.jsontypes import Json, JsonObject
