@@ -9,12 +9,12 @@ import pytest
 from tests.interop.agents import Agent
 from tests.interop.workflows import (
     begin,
-    impatient,
     message,
     name_of,
     one,
     output_of,
     parts_of,
+    quick_client,
     run_workflow,
     two_turns,
 )
@@ -105,7 +105,7 @@ CRASHES = {
 
 
 async def test_an_agent_that_crashes_fails_the_step(system: RunningSystem, agent: Agent) -> None:
-    run = await system.run(name_of(impatient, agent), message("crash no ink left"))
+    run = await system.run(name_of(quick_client, agent), message("crash no ink left"))
     assert run["status"] == "FAILED"
     assert error_of(run)["code"] == CRASHES.get(agent.name, "agent_task_failed")
 

@@ -31,7 +31,8 @@ steps:
 #   404, 409, 412  what was made up does not exist, or the state does not allow it, however well-formed
 #   422            where more is asked of a body than a schema can say: an expression compiles, a step exists,
 #                  max_delay is not below first_delay, auth_config goes with auth_type, the input fits the workflow,
-#                  a key expires in the future, an event's key comes with its type, names have no control characters
+#                  a key expires in the future, an event's key comes with its type, names and labels have no control
+#                  characters, a comment answers a human task
 CONFIG = """
 [parameters]
 "path.workflow" = "probe"
@@ -56,7 +57,7 @@ include-operation-id = [
   "create_agent", "replace_agent", "patch_agent", "save_workflow", "execute_workflow", "retry_run",
   "migration_ready", "migration_shadow", "migration_canary", "migration_cutover", "migration_cutover_all",
   "check_migration", "check_agent", "create_trigger", "save_trigger", "fire_trigger", "backfill_trigger",
-  "preview_schedule", "list_events", "send_event", "signal_run", "create_key"
+  "preview_schedule", "list_events", "send_event", "signal_run", "create_key", "change_run", "reply_to_step"
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 412, 422]
 

@@ -79,6 +79,7 @@ OF_RUNS = {
     "deadline_exceeded",
     "reply_timed_out",
     "wait_timeout",
+    "ask_timeout",
     "join_failed",
     "workflow_unknown",
     "child_input_invalid",
