@@ -357,6 +357,9 @@ DEFECTS: Mapping[str, Defect] = {
     "error-says-nothing": Defect(
         "error-message", on_error(lambda answer: _object(answer["error"]).update({"message": ""}))
     ),
+    "every-request-crashes-it": Defect(
+        "answers-whole", when(lambda asked: asked.method == "POST", ClosesConnection()), active=True
+    ),
     "odd-input-crashes-it": Defect("answers-whole", when(is_odd, ClosesConnection()), active=True),
     "page-for-odd-input": Defect("internal-error", when(is_odd, FAILED), active=True),
     "own-error-codes": Defect("internal-error", _own_code, active=True),

@@ -64,6 +64,15 @@ async def test_a_defect_fails_by_the_finding_that_names_it(
         assert f"#issue-{defect.issue}-" in found.guide
 
 
+async def test_nothing_that_needs_an_answer_passes_without_one(checker: Checker, server: AgentServer) -> None:
+    name = "every-request-crashes-it"
+    report = await check(checker, server, name, DEFECTS[name])
+    passed = {found.id for found in report.findings if found.verdict == "passed"}
+    groups = {CHECKS[id_].group for id_ in passed - {"json-plain"}}
+    assert groups == {"Transport"}
+    assert [found.seen for found in report.findings if "--active" in found.seen] == []
+
+
 async def test_an_agent_that_hangs_is_found_out_and_left_alone(
     transport: Transport, server: AgentServer
 ) -> None:

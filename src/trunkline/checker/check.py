@@ -182,7 +182,7 @@ async def _send(
                 "accepts-json": reads(answers),
             }
         if all_sent and _failed_gate(results) is None:
-            results["speaks-protocol"] = _speaks(dialect, plan, asked)
+            results["speaks-protocol"] = _speaks(dialect, plan, asked, active=active)
         return results
 
     probes = [probe for probe in plan.probes if active or not probe.active]
@@ -206,13 +206,16 @@ async def _send(
     return found
 
 
-def _speaks(dialect: ChosenDialect, plan: CheckPlan, asked: Sequence[ProbeExchange]) -> RuleResult:
+def _speaks(
+    dialect: ChosenDialect, plan: CheckPlan, asked: Sequence[ProbeExchange], *, active: bool
+) -> RuleResult:
     posts = [
         exchange for exchange in asked if exchange.answer is not None and exchange.probe.body is not None
     ]
     # A GET is not a request of the protocol, so its response proves nothing.
     if not posts:
-        return not_applicable("Not enough evidence: the agent answered no request. Run with --active.")
+        advice = "" if active else " Run with --active."
+        return not_applicable(f"Not enough evidence: the agent answered no request.{advice}")
     spoke = next((exchange for exchange in posts if plan.speaks(exchange)), None)
     if spoke is not None:
         return met(f"The agent speaks {dialect.protocol}.", spoke)

@@ -166,6 +166,9 @@ def _input_found(message_format: MessageFormat) -> Rule:
         tried = [exchanges[name] for name in ("json-input", "text-input") if name in exchanges]
         if not tried:
             return not_applicable("Not checked.")
+        tried = [exchange for exchange in tried if exchange.answer is not None]
+        if not tried:
+            return not_applicable("No answer: see answers-whole.")
         if all(_is_refused(exchange) for exchange in tried):
             return violated(
                 f"Agent receives request but can't parse input data: {_describe_error(tried[0])}", *tried
