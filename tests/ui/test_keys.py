@@ -120,9 +120,9 @@ def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guard
     (letter,) = guarded.agents.portal.call(put, guarded.data, b"a")
     page.goto(f"/system?tab=letters&letter={letter}")
     enter(page, guarded.keys["viewer"])
-    discard = page.get_by_test_id("discard")
-    expect(discard).to_have_attribute("aria-disabled", "true")
-    discard.hover()
+    delete = page.get_by_test_id("delete")
+    expect(delete).to_have_attribute("aria-disabled", "true")
+    delete.hover()
     expect(
         page.get_by_text("Requires the role operator. The API key vera has the role viewer.")
     ).to_be_visible()
@@ -130,11 +130,11 @@ def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guard
     page.get_by_test_id("account").click()
     page.get_by_test_id("sign-out").click()
     enter(page, guarded.keys["operator"])
-    discard.click()
-    page.get_by_test_id("confirm-discard").click()
+    delete.click()
+    page.get_by_test_id("confirm-delete").click()
     expect(page.get_by_test_id("no-letters")).to_be_visible()
     page.get_by_test_id("tab-audit").click()
-    entry = page.get_by_test_id("audit-entry").filter(has_text="Discarded dead letter")
+    entry = page.get_by_test_id("audit-entry").filter(has_text="Deleted dead letter")
     expect(entry).to_contain_text("otto")
 
 

@@ -3,7 +3,7 @@ The minimum role of an API key for each operation.
 
     viewer    read everything
     operator  start and control runs; send events; fire, pause and resume triggers; test, check, reset and roll back
-              agents; replay and discard dead letters
+              agents; replay and delete dead letters
     admin     everything
 
 A test compares the table with the OpenAPI document. An operation that is missing in the table requires admin.

@@ -157,7 +157,7 @@ def _type_of(headers: dict[str, bytes]) -> str:
     if TYPE_HEADER not in headers:
         raise UnreadableMessage(
             "type",
-            f"The record has no header {TYPE_HEADER}, so Trunkline did not send it. Discard it, and do not let other"
+            f"The record has no header {TYPE_HEADER}, so Trunkline did not send it. Delete it, and do not let other"
             " systems write to this topic.",
         )
     version = headers.get(VERSION_HEADER, b"none").decode(errors="replace")
@@ -174,31 +174,31 @@ def _wrong_type(found: str, expected: str) -> UnreadableMessage:
     return UnreadableMessage(
         "type",
         f"The message has the type {found[:50]!r}, but this topic is for {expected}."
-        " Check that all processes use the same topic names, then discard it.",
+        " Check that all processes use the same topic names, then delete it.",
     )
 
 
 def _read(decoder: msgspec.json.Decoder[AnyMessage], record: BrokerRecord) -> AnyMessage:
     value = record.value
     if value is None:
-        raise UnreadableMessage("empty", "The record has no value, so Trunkline did not send it. Discard it.")
+        raise UnreadableMessage("empty", "The record has no value, so Trunkline did not send it. Delete it.")
     try:
         # The decoder does not validate raw JSON and skipped fields.
         value.decode()
         message = decoder.decode(value)
     except UnicodeDecodeError as exc:
         raise UnreadableMessage(
-            "malformed", f"The value is not valid UTF-8 at byte {exc.start}. Discard it."
+            "malformed", f"The value is not valid UTF-8 at byte {exc.start}. Delete it."
         ) from exc
     except (msgspec.MsgspecError, RecursionError) as exc:
-        raise UnreadableMessage("malformed", f"The value is not a valid message: {exc}. Discard it.") from exc
+        raise UnreadableMessage("malformed", f"The value is not a valid message: {exc}. Delete it.") from exc
     _require(task_id=message.task_id, run_id=message.run_id)
     if message.attempt < 1:
-        raise UnreadableMessage("malformed", "The attempt of the message is less than 1. Discard it.")
+        raise UnreadableMessage("malformed", "The attempt of the message is less than 1. Delete it.")
     return message
 
 
 def _require(**fields: str) -> None:
     for name, value in fields.items():
         if not value:
-            raise UnreadableMessage("malformed", f"The message has no {name}. Discard it.")
+            raise UnreadableMessage("malformed", f"The message has no {name}. Delete it.")

@@ -53,7 +53,7 @@ def read_command(record: BrokerRecord) -> StartRun:
             f"{VERSION}. Send it in that version, or replay it after an upgrade.",
         )
     if record.value is None:
-        raise UnreadableMessage("empty", "The record has no value, so there is nothing to start. Discard it.")
+        raise UnreadableMessage("empty", "The record has no value, so there is nothing to start. Delete it.")
     try:
         command = _commands.decode(record.value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as exc:
@@ -90,4 +90,4 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _malformed(what: str) -> UnreadableMessage:
-    return UnreadableMessage("malformed", f"{what}. Send a corrected command, and discard this one.")
+    return UnreadableMessage("malformed", f"{what}. Send a corrected command, and delete this one.")

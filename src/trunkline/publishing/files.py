@@ -41,7 +41,7 @@ class StoredFiles:
             content = await self._content(run_id, *found, left)
             if content is None:
                 part.clear()
-                part["text"] = "The file is too large, or does not exist any more."
+                part["text"] = "The file is too large, or no longer exists."
                 continue
             left -= len(content)
             del holder[_REFERENCE]

@@ -37,7 +37,7 @@ async def put(data: Path, *values: bytes | None, key: bytes | None = b"run-1") -
             key=key,
             value=value,
             headers=(("trunkline-type", b"agent-task"), ("Authorization", b"canary-4711"), ("odd", b"\xff")),
-            reason="It is no task. Discard it.",
+            reason="It is no task. Delete it.",
             at=Instant(1_767_225_600_000_000),
         )
         for number, value in enumerate(values)
@@ -63,7 +63,7 @@ async def test_a_letter_is_shown_with_its_origin_and_its_reason(
         "key": "run-1",
         "key_encoding": "utf-8",
         "size": 14,
-        "reason": "It is no task. Discard it.",
+        "reason": "It is no task. Delete it.",
         "at": "2026-01-01T00:00:00.000000Z",
         "value": '{"task": "ü"}',
         "encoding": "utf-8",
@@ -104,7 +104,7 @@ async def test_letters_are_listed_page_by_page_and_counted(system: RunningSystem
     assert await system.metric("trunkline_queue_depth", queue="dead_letters") == 3
 
 
-async def test_a_letter_is_discarded_for_good(system: RunningSystem, tmp_path: Path) -> None:
+async def test_a_deleted_letter_is_gone_for_good(system: RunningSystem, tmp_path: Path) -> None:
     (letter_id,) = await put(tmp_path / "data", b"a")
     assert (await system.call("DELETE", f"/dead-letters/{letter_id}")).status == 204
     for method in ("DELETE", "GET"):
@@ -147,7 +147,7 @@ async def test_with_a_broker_a_letter_leaves_through_the_outbox(
 
 # As the first of these.
 @pytest.mark.embedded_only
-async def test_the_command_line_shows_and_discards_letters(
+async def test_the_command_line_shows_and_deletes_letters(
     system: RunningSystem, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def trunkline(*arguments: str) -> tuple[int, str]:

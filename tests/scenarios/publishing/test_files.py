@@ -59,4 +59,4 @@ async def test_a_caller_cannot_read_the_files_of_other_runs(storing: RunningSyst
         )
         stolen: JsonObject = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": output}]}
         task = await A2ACaller(storing, "workflows/front").send(stolen)
-    assert parts_of(task) == [{"text": "The file is too large, or does not exist any more."}]
+    assert parts_of(task) == [{"text": "The file is too large, or no longer exists."}]

@@ -60,7 +60,7 @@ def test_an_invalid_command_is_unreadable(value: bytes) -> None:
     with pytest.raises(UnreadableMessage) as caught:
         read_command(record(value))
     assert caught.value.category == "malformed"
-    assert "discard" in caught.value.reason
+    assert "delete" in caught.value.reason
 
 
 def test_nothing_and_another_version_are_no_commands_either() -> None:

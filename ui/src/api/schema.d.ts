@@ -349,8 +349,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Discard a dead letter permanently
-         * @description Discard a dead letter permanently.
+         * Delete a dead letter permanently
+         * @description Delete a dead letter permanently.
          */
         delete: operations["discard_dead_letter"];
         options?: never;
@@ -1295,7 +1295,8 @@ export interface paths {
          * Create a trigger, as YAML or JSON
          * @description Create a trigger, as YAML or JSON.
          *
-         *     A trigger starts runs of a workflow by schedule or webhook. The workflow must exist.
+         *     A trigger starts runs of a workflow: by schedule, by webhook, when an event arrives, or when another run ends.
+         *     The workflow must exist.
          */
         post: operations["create_trigger"];
         delete?: never;
@@ -1409,7 +1410,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a trigger
-         * @description Pause a trigger. It skips the firings that are scheduled while it is paused.
+         * @description Pause a trigger. Whatever would fire it while it is paused starts nothing.
          */
         post: operations["pause_trigger"];
         delete?: never;
@@ -1429,7 +1430,7 @@ export interface paths {
         put?: never;
         /**
          * Resume a paused trigger
-         * @description Resume a paused trigger. It fires at its next scheduled time.
+         * @description Resume a paused trigger. It fires at its next scheduled time, or for the next event.
          */
         post: operations["resume_trigger"];
         delete?: never;
@@ -2775,6 +2776,25 @@ export interface components {
              */
             type: string;
         };
+        /** EventTrigger */
+        EventTrigger: {
+            filter?: string;
+            idempotency_key?: string;
+            /** @description Types of the events that start a run. */
+            type: string[];
+        };
+        /** EventTriggerRequest */
+        EventTriggerRequest: {
+            /** @description A CEL expression over `event`. If it is false, no run starts. */
+            filter?: string;
+            /** @description A template over `event`. Events with the same key start one run. */
+            idempotency_key?: string;
+            /**
+             * @description Type of the events that start a run, or a list of up to 16 types.
+             * @example payment.received
+             */
+            type: string | string[];
+        };
         /**
          * Exchange
          * @description One HTTP exchange with an agent, redacted and truncated.
@@ -2844,7 +2864,7 @@ export interface components {
             reason: string | null;
             /** @description The run that the firing started. */
             run_id: string | null;
-            /** @description Null if a person or a webhook fired the trigger. */
+            /** @description Null unless the schedule fired the trigger. */
             scheduled_at: string | null;
         };
         /** FiringPage */
@@ -3708,6 +3728,22 @@ export interface components {
             trigger: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
+        /** RunTrigger */
+        RunTrigger: {
+            filter?: string;
+            /** @description Statuses with which the run can end. */
+            status: ("CANCELLED" | "COMPLETED" | "FAILED")[];
+            workflow: string;
+        };
+        /** RunTriggerRequest */
+        RunTriggerRequest: {
+            /** @description A CEL expression over `run`. If it is false, no run starts. */
+            filter?: string;
+            /** @description Statuses with which the run can end. Defaults to `COMPLETED`. */
+            status?: ("CANCELLED" | "COMPLETED" | "FAILED") | ("CANCELLED" | "COMPLETED" | "FAILED")[];
+            /** @description Name of the workflow whose runs are meant. */
+            workflow: string;
+        };
         /**
          * SavedWorkflow
          * @description The result of saving a definition.
@@ -3996,6 +4032,7 @@ export interface components {
             created_at: string;
             description?: string;
             enabled: boolean;
+            event?: components["schemas"]["EventTrigger"];
             id: string;
             /** @description Template of the run input. */
             input: components["schemas"]["JsonValue"];
@@ -4004,6 +4041,7 @@ export interface components {
             next_at: string | null;
             /** @description Up to ten of the next scheduled times. */
             next_firings: string[];
+            run?: components["schemas"]["RunTrigger"];
             schedule?: components["schemas"]["Schedule"];
             /**
              * Format: date-time
@@ -4030,7 +4068,9 @@ export interface components {
              * @default true
              */
             enabled: boolean;
-            /** @description Template of the run input. Expressions read `trigger.name`, `trigger.scheduled_at` and `trigger.fired_at`, and for a webhook `request` (`headers`, `query`, `body`). Defaults to `{}`. */
+            /** @description Starts a run for each event that arrives. */
+            event?: components["schemas"]["EventTriggerRequest"];
+            /** @description Template of the run input. Expressions read `trigger.name`, `trigger.scheduled_at` and `trigger.fired_at`, and what fired it: `request` (`headers`, `query`, `body`), `event` (`type`, `key`, `data`, `id`, `at`, `source`) or `run` (`id`, `workflow`, `version`, `status`, `output`, `error`, `correlation_id`). Defaults to `{}`. */
             input?: components["schemas"]["JsonValue"];
             /**
              * @description Marks a file as a trigger for `trunkline apply`.
@@ -4038,11 +4078,13 @@ export interface components {
              */
             kind?: "trigger";
             name: string;
-            /** @description Either this or `webhook`. */
+            /** @description Starts a run when a run of a workflow ends. */
+            run?: components["schemas"]["RunTriggerRequest"];
+            /** @description Starts runs at certain times. */
             schedule?: components["schemas"]["ScheduleRequest"];
             /** @description Version of the workflow. Defaults to the latest. */
             version?: number;
-            /** @description Either this or `schedule`. */
+            /** @description Starts runs by HTTP requests. */
             webhook?: components["schemas"]["WebhookRequest"];
             /** @description Name of the workflow that it starts. */
             workflow: string;
@@ -4060,12 +4102,14 @@ export interface components {
             created_at: string;
             description?: string;
             enabled: boolean;
+            event?: components["schemas"]["EventTrigger"];
             id: string;
             /** @description Template of the run input. */
             input: components["schemas"]["JsonValue"];
             name: string;
             /** @description Scheduled time of the next firing. Null if the trigger is paused, or its schedule has ended. */
             next_at: string | null;
+            run?: components["schemas"]["RunTrigger"];
             schedule?: components["schemas"]["Schedule"];
             /**
              * Format: date-time
@@ -6686,7 +6730,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The dead letter was discarded. */
+            /** @description The dead letter was deleted. */
             204: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */

@@ -1,4 +1,4 @@
-/** One dead letter, with the actions replay and discard. */
+/** One dead letter, with the actions replay and delete. */
 
 import { Button, CloseButton, Group, Modal, Paper, Stack, Table, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -85,7 +85,7 @@ function Missing({ error }: { error: Error }) {
   if (error instanceof Problem && error.status === 404) {
     return (
       <Text size="sm" data-testid="letter-gone">
-        This dead letter no longer exists. It was replayed or discarded.
+        This dead letter no longer exists. It was replayed or deleted.
       </Text>
     );
   }
@@ -107,7 +107,7 @@ function Decisions({
 }) {
   const may = usePermission("operator");
   const [replaying, replay] = useDisclosure();
-  const [discarding, discard] = useDisclosure();
+  const [deleting, deletion] = useDisclosure();
   const refused = may.allowed ? null : may.reason;
   const withoutBroker =
     system?.broker === "memory" ? "This server does not use a broker, so there is no topic to replay to." : null;
@@ -117,8 +117,8 @@ function Decisions({
       <ActionButton icon={Send} refused={refused ?? withoutBroker ?? empty} onPress={replay.open} testId="replay">
         Replay
       </ActionButton>
-      <ActionButton icon={Trash2} refused={refused} onPress={discard.open} testId="discard">
-        Discard
+      <ActionButton icon={Trash2} refused={refused} onPress={deletion.open} testId="delete">
+        Delete
       </ActionButton>
       <Confirm
         id={id}
@@ -133,14 +133,14 @@ function Decisions({
       />
       <Confirm
         id={id}
-        decision="discard"
-        opened={discarding}
-        onClose={discard.close}
+        decision="delete"
+        opened={deleting}
+        onClose={deletion.close}
         onDone={onDone}
-        title="Discard this dead letter?"
+        title="Delete this dead letter?"
         text="The message is permanently deleted. Trunkline resends a lost task or result automatically. A lost request to start a run is not repeated, so that run does not start."
-        act="Discard"
-        done="Dead letter discarded."
+        act="Delete"
+        done="Dead letter deleted."
       />
     </Group>
   );
@@ -186,7 +186,7 @@ function Confirm({
             Cancel
           </Button>
           <Button
-            {...(decision === "discard" ? { color: "red.9" } : {})}
+            {...(decision === "delete" ? { color: "red.9" } : {})}
             loading={deciding.isPending}
             onClick={go}
             data-testid={`confirm-${decision}`}

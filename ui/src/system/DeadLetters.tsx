@@ -41,7 +41,7 @@ function NoLetters() {
       <div>
         <Text fw={600}>No dead letters.</Text>
         <Text size="sm" c="dimmed">
-          Messages that cannot be read or applied are kept here until you replay or discard them.
+          Messages that cannot be read or applied are kept here until you replay or delete them.
         </Text>
       </div>
     </div>

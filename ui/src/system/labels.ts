@@ -85,7 +85,7 @@ const ACTION_LABELS: Record<string, string> = {
   "secret.set": "Set secret",
   "secret.remove": "Removed secret",
   "dead_letter.replay": "Replayed dead letter",
-  "dead_letter.discard": "Discarded dead letter",
+  "dead_letter.discard": "Deleted dead letter",
 };
 
 export function actionLabel({ kind, action }: AuditEntry): string {

@@ -88,7 +88,7 @@ export function useRevokeKey() {
   });
 }
 
-export type Decision = "replay" | "discard";
+export type Decision = "replay" | "delete";
 
 export function useDecision(letter: string) {
   const queries = useQueryClient();

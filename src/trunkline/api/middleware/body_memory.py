@@ -81,11 +81,13 @@ class BodyMemory:
         """Raises `Overloaded`, or `TooManyRequests` if it is only this client that has too much."""
         if self._by_client[client] + size > self._limit // 2:
             raise TooManyRequests(
-                "The large request bodies of this client take half of the memory that there is for all "
-                f"({self._limit} bytes, max_body_memory)."
+                "The large request bodies of this client would take more than half of the memory for all "
+                f"clients ({self._limit} bytes, max_body_memory)."
             )
         if self._taken + size > self._limit:
-            raise Overloaded(f"Large request bodies take {self._limit} bytes of memory (max_body_memory).")
+            raise Overloaded(
+                f"The memory for large request bodies is in use ({self._limit} bytes, max_body_memory)."
+            )
         self._taken += size
         self._by_client[client] += size
 

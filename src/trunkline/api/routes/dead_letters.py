@@ -1,4 +1,4 @@
-"""Dead letters: list, read, replay and discard them."""
+"""Dead letters: list, read, replay and delete them."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class DeadLetterRoutes:
         """
         return json_response(dead_letter_resource(await self._letters.replay(given.letter)), 202)
 
-    async def discard(self, _request: Request, given: DeadLetterParameters) -> Response:
-        """Discard a dead letter permanently."""
-        await self._letters.discard(given.letter)
+    async def delete(self, _request: Request, given: DeadLetterParameters) -> Response:
+        """Delete a dead letter permanently."""
+        await self._letters.delete(given.letter)
         return Response(status_code=204)
 
 
@@ -79,7 +79,7 @@ def dead_letter_operations(services: Services) -> list[Operation]:
             responses={202: ResponseSpec("The dead letter that is replayed.", DeadLetterResource)}, problems=(404, 409),
         ),
         operation(
-            f"DELETE {one}", routes.discard, DeadLetterParameters, name="discard_dead_letter", tag="dead letters",
-            responses={204: ResponseSpec("The dead letter was discarded.")}, problems=(404,),
+            f"DELETE {one}", routes.delete, DeadLetterParameters, name="discard_dead_letter", tag="dead letters",
+            responses={204: ResponseSpec("The dead letter was deleted.")}, problems=(404,),
         ),
     ]  # fmt: skip

@@ -147,7 +147,7 @@ class Attachments:
         if content is None:
             raise AttachmentsNotSent(
                 "blob_missing",
-                f"The file {reference.digest} of run {reference.run_id} does not exist any more.",
+                f"The file {reference.digest} of run {reference.run_id} no longer exists.",
             )
         return content
 

@@ -55,7 +55,7 @@ class CallbackReceiver(Protocol):
 
 class CallbackSource(Protocol):
     async def receiver(self, queue: str) -> CallbackReceiver | None:
-        """None: it does not exist any more, and its callbacks are dropped."""
+        """None: it no longer exists, and its callbacks are dropped."""
         ...
 
     async def note(self, tx: Transaction, queue: str, report: CallbackReport) -> bool:

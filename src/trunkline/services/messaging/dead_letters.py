@@ -39,7 +39,7 @@ class DeadLetters:
         if not self._can_replay:
             raise Conflict(
                 "The dead letter cannot be replayed, because this system has no message broker.",
-                fix="Replay it on a system with TRUNKLINE_BROKER=kafka://…, or discard it.",
+                fix="Replay it on a system with TRUNKLINE_BROKER=kafka://…, or delete it.",
             )
         async with self._store.transaction() as tx:
             letter = _found(await tx.dead_letters.take(letter_id), letter_id)
@@ -48,7 +48,7 @@ class DeadLetters:
         log.info(log_events.DEAD_LETTER_REPLAYED, letter_id=letter.id, topic=letter.topic)
         return letter
 
-    async def discard(self, letter_id: str) -> None:
+    async def delete(self, letter_id: str) -> None:
         async with self._store.transaction() as tx:
             letter = _found(await tx.dead_letters.take(letter_id), letter_id)
             await tx.audit.put([_audited("discard", letter)])
@@ -80,7 +80,7 @@ def dead_letter(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
 def replayed_record(letter: DeadLetter) -> OutgoingMessage:
     """The record as it came: with its key, whatever its bytes are, and its headers."""
     if letter.value is None:
-        raise Conflict("The dead letter has no value, so there is nothing to replay.", fix="Discard it.")
+        raise Conflict("The dead letter has no value, so there is nothing to replay.", fix="Delete it.")
     key = letter.key or b""
     try:
         return OutgoingMessage(letter.topic, key.decode(), letter.value, letter.headers)

@@ -148,7 +148,7 @@ class Deliveries(Generic[AnyMessage]):
             elif message.run_id in orphans:
                 reason = (
                     f"There is no run {message.run_id[:100]}. The message may be for another "
-                    "system. If so, discard it here."
+                    "system. If so, delete it here."
                 )
                 self._dead.append(_DeadRecord(record, "no_run", reason))
         return [delivery for delivery in deliveries if delivery.message.run_id not in orphans]
@@ -192,7 +192,7 @@ def _refusal(exc: Exception) -> str:
     words = (str(exc).splitlines() or [""])[0]
     return (
         f"The store rejected it: {type(exc).__name__}: {words}. Replay it after you have fixed the "
-        "cause, or discard it."
+        "cause, or delete it."
     )
 
 

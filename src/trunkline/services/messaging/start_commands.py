@@ -117,7 +117,7 @@ class StartCommandConsumer:
             return "kept"
         except TrunklineError as exc:
             return _RejectedCommand(
-                "refused", f"{exc.message} {exc.fix} Then replay the message, or discard it."
+                "refused", f"{exc.message} {exc.fix} Then replay the message, or delete it."
             )
         except Exception as exc:
             # Whatever it is about this record, the others go on; it is kept for a person to see.

@@ -124,7 +124,7 @@ def _waiting(queues: Queues) -> Iterator[str]:
     if queues.dead_letters:
         yield (
             f"{_number(queues.dead_letters)} messages could not be read or applied. Replay or "
-            "discard these dead letters."
+            "delete these dead letters."
         )
     if queues.tasks_without_secret:
         yield (

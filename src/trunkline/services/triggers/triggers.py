@@ -367,4 +367,4 @@ def _firing(record: TriggerRecord, run: NewRun, scheduled_at: Instant | None) ->
 
 
 def _unknown(name: str) -> NotFound:
-    return NotFound(f"Unknown trigger {name!r}.", fix=_LIST_THEM)
+    return NotFound(f"There is no trigger {name!r}.", fix=_LIST_THEM)

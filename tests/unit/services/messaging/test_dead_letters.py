@@ -73,14 +73,14 @@ async def test_a_record_without_a_value_stays_a_letter(store: Store) -> None:
     assert await letters.get(letter.id) == letter
 
 
-async def test_what_is_discarded_is_gone(store: Store) -> None:
+async def test_what_is_deleted_is_gone(store: Store) -> None:
     letters = DeadLetters(store, can_replay=True)
     letter = await put(store)
-    await letters.discard(letter.id)
+    await letters.delete(letter.id)
     with pytest.raises(NotFound):
         await letters.get(letter.id)
     with pytest.raises(NotFound):
-        await letters.discard(letter.id)
+        await letters.delete(letter.id)
     assert await outbox(store) == []
 
 
