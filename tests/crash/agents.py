@@ -108,6 +108,7 @@ class CrashTestAgents:
             "lasting": self._lasting,
             "cutting": self._cutting,
             "streaming": self._streaming,
+            "careless": self._careless,
         }
 
     async def __aenter__(self) -> Self:
@@ -273,6 +274,11 @@ class CrashTestAgents:
             return [_task(request, "working", "It begins"), whole]
         known = self._said[request.remote_task]
         return [known] if request.body["method"] == "tasks/resubscribe" else known
+
+    async def _careless(self, request: Request) -> JsonObject:
+        """Answers in the required format when it is asked to: the suffix of a task's id counts the corrections."""
+        corrected = "." in request.call.task_id.rpartition("/")[2]
+        return _task(request, "completed", '{"text": "corrected"}' if corrected else "I have no idea.")
 
     async def _cutting(self, request: Request) -> JsonObject | None:
         """Loses the answer to the first call."""

@@ -210,9 +210,16 @@ def _tasks(run: RunHistory) -> Iterable[str]:
             tasks[step].append(event.data["task_id"])
         elif event.type == "StepChildStarted":
             tasks[step].append(event.data["run_id"])
-        elif event.type in {"StepRetryScheduled", "StepReplied", "StepOutcomeResolved"}:
+        elif event.type in {
+            "StepRetryScheduled",
+            "StepReplied",
+            "StepRepairRequested",
+            "StepOutcomeResolved",
+        }:
             causes[step] += 1
-            renewals[step] += event.type == "StepReplied" or event.data.get("answered") is True
+            renewals[step] += (
+                event.type in {"StepReplied", "StepRepairRequested"} or event.data.get("answered") is True
+            )
     for step, ids in tasks.items():
         if len(ids) > 1 + causes[step]:
             yield f"step {step} started {len(ids)} times with {causes[step]} causes to start again"

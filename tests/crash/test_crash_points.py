@@ -39,6 +39,8 @@ TIMED = {"retry", "cutting"}
 SLEEPING = {"sleeping"}
 AWAITING = {"awaiting"}
 ASKING_PEOPLE = {"approved"}
+# Those whose agent is asked to correct an output.
+REPAIRED = {"repaired"}
 FAILING = {"retry"}
 STREAMED = {"streamed"}
 STOPPED = {"cancel_call", "cancel_remote"}
@@ -69,7 +71,9 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
     )
     for kind in MORE_KINDS:
         points = ("commit.before", "commit.after", "runs.write_transitions")
-        yield from ((kind, point) for point in points if kind.name in SLEEPING | AWAITING | ASKING_PEOPLE)
+        waiting = SLEEPING | AWAITING | ASKING_PEOPLE
+        yield from ((kind, point) for point in points if kind.name in waiting | REPAIRED)
+        yield from ((kind, point) for point in AGENT_POINTS if kind.name in REPAIRED)
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in SLEEPING)
         yield from ((kind, point) for point in EVENT_POINTS if kind.name in AWAITING)
         yield from ((kind, point) for point in ("input_queue.put",) if kind.name in ASKING_PEOPLE)

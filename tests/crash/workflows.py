@@ -24,6 +24,7 @@ AGENTS = {
     "cutting": "simple-a2a",
     "gated": "simple-a2a",
     "streaming": "a2a-0.3",
+    "careless": "jsonrpc-2.0",
 }
 # Asked once, it is done: a poll takes a fifth of a second, and there are many cases.
 AGENT_QUERIES = {"polled": "polls=1"}
@@ -257,6 +258,13 @@ _APPROVED = """
       timeout: 10m
   after: {agent: rpc, input: {text: "${ steps.before.output.text } ${ steps.ok.output.data.text }"}}
 """
+_REPAIRED = """
+  answer:
+    agent: careless
+    input: {text: "${ input.key }"}
+    output_schema: {type: object, required: [text], properties: {text: {type: string}}}
+  after: {agent: plain, input: {text: "${ steps.answer.output.data.text }"}}
+"""
 _RACE = """
   quick: {agent: plain, input: {text: "${ input.key }"}}
   hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
@@ -421,6 +429,13 @@ MORE_KINDS = (
         output="steps.after.output.text",
         react=_answer_task,
         ends=_completed("rpc(plain(KEY) by a person)"),
+    ),
+    WorkflowKind(
+        name="repaired",
+        steps=_REPAIRED,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("plain(corrected)"),
     ),
     WorkflowKind(
         name="hurried",

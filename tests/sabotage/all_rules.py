@@ -24,6 +24,7 @@ from tests.sabotage.rules_by_area.runs.actions import ACTIONS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
 from tests.sabotage.rules_by_area.runs.human_tasks import HUMAN_TASKS
+from tests.sabotage.rules_by_area.runs.output_schemas import OUTPUT_SCHEMAS
 from tests.sabotage.rules_by_area.runs.published_tasks import PUBLISHED_TASKS
 from tests.sabotage.rules_by_area.runs.received_events import RECEIVED_EVENTS
 from tests.sabotage.rules_by_area.runs.run_labels import RUN_LABELS
@@ -51,6 +52,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Human tasks": HUMAN_TASKS,
         "Received events": RECEIVED_EVENTS,
         "Labels": RUN_LABELS,
+        "Output schemas": OUTPUT_SCHEMAS,
         "Claims and results": CLAIMS,
         "Agent limits": AGENT_LIMITS,
         "Messages can be lost, doubled and late": MESSAGING,

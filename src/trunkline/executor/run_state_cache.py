@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from trunkline.errors import Invalid, NotFound
 from trunkline.ids import RunId
 from trunkline.machine.evolve import restore
-from trunkline.machine.state import RunState, StepState
+from trunkline.machine.state import RunState, StepState, WorkflowKey
 from trunkline.messages import StepError
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import RunRecord, Transaction, WokenRun
@@ -80,6 +80,7 @@ class RunStateCache:
             routing_version=record.routing_version,
             started_by=record.started_by,
             trigger=record.trigger,
+            workflow_key=WorkflowKey(record.workflow_id, record.workflow_version),
             message=record.message,
             failure=failure,
         )

@@ -181,6 +181,19 @@ class StepReplied(StepEventBase, frozen=True):
     reply: Payload
 
 
+class StepRepairRequested(StepEventBase, frozen=True):
+    """The output does not match the step's schema: the same agent is asked to correct it, in the same conversation."""
+
+    attempt: int
+    # How often it has been asked, this time included.
+    repair: int
+    errors: tuple[str, ...]
+    # The request, in the form of a reply.
+    reply: Payload
+    protocol: str | None = None
+    context_id: str | None = None
+
+
 class StepOutcomeUnknown(StepEventBase, frozen=True):
     attempt: int
     error: StepError
@@ -259,6 +272,7 @@ AnyStepEvent = (
     | StepAnswered
     | StepEscalated
     | StepReplied
+    | StepRepairRequested
     | StepOutcomeUnknown
     | StepOutcomeResolved
     | StepCancelled

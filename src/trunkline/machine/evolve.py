@@ -42,6 +42,7 @@ from trunkline.machine.events import (
     StepOutcomeResolved,
     StepOutcomeUnknown,
     StepProgress,
+    StepRepairRequested,
     StepReplied,
     StepRequeued,
     StepRetryScheduled,
@@ -384,6 +385,14 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             step.change_human_task(lambda task: task.with_assignees(to))
         case StepReplied(_, reply):
             step.reply = reply.text
+            _set_status(state, step, "PENDING")
+            state.ready.append(step.name)
+        case StepRepairRequested(_, _, repair, _, reply, protocol, context):
+            _record_agent_ids(state, step, protocol=protocol, context_id=context)
+            step.call_details = msgspec.structs.replace(step.call_details, repairs=repair)
+            step.reply = reply.text
+            # The task with the wrong output is over: the request begins one of its own.
+            step.error = step.remote_task_id = None
             _set_status(state, step, "PENDING")
             state.ready.append(step.name)
         case StepOutcomeUnknown(_, _, error):

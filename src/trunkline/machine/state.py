@@ -108,6 +108,16 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.is_question or self.kind in {"outcome", "person"}
 
 
+class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What few steps have to remember of their calls."""
+
+    # How often the agent was asked to correct its output.
+    repairs: int = 0
+
+
+NO_DETAILS = CallDetails()
+
+
 class StepState(msgspec.Struct, kw_only=True):
     """One step of one run. Every field but the last three is a column of the steps table."""
 
@@ -117,12 +127,13 @@ class StepState(msgspec.Struct, kw_only=True):
     attempts: int = 0
     # Failures that the agent itself answered: each gives the next attempt a new task id.
     answered_failures: int = 0
-    # Replies sent to the agent's questions: each has a task id of its own.
+    # Replies sent to the agent's questions, and requests to correct its output: each has a task id of its own.
     replies: int = 0
     protocol: str | None = None
     context_id: str | None = None
     remote_task_id: str | None = None
-    # The reply that the present call, or the next one, carries in place of the input.
+    # What the present call, or the next one, carries in place of the input: a person's reply, or the request to correct
+    # an output.
     reply: bytes | None = None
     # JSON texts, decoded only by the expression that reads them.
     input: bytes | None = None
@@ -133,6 +144,7 @@ class StepState(msgspec.Struct, kw_only=True):
     waiting_for: WaitingFor | None = None
     started_at: Instant | None = None
     finished_at: Instant | None = None
+    call_details: CallDetails = NO_DETAILS
     # What the step still waits for: needs that are not final yet, and a join as a whole; counted, never stored.
     remaining: int = 0
     # Of the branches that it joins: how many have completed, and how many have ended otherwise. Also never stored.
@@ -183,6 +195,13 @@ class ForEachState(msgspec.Struct):
     failed: int = 0
 
 
+class WorkflowKey(NamedTuple):
+    """A saved version of a workflow."""
+
+    workflow_id: str
+    version: int
+
+
 class ParentStep(NamedTuple):
     """The step of another run that has begun a run."""
 
@@ -219,6 +238,8 @@ class RunState(msgspec.Struct, kw_only=True):
     depth: int = 0
     # The last agent event that was known when the run was accepted: it decides the routes to agents.
     routing_version: int = 0
+    # None: of no saved version, as in tests of the machine.
+    workflow_key: WorkflowKey | None = None
     # For the runs that it starts.
     started_by: str | None = None
     # The trigger that started it, which may wait for its end.

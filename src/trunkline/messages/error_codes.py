@@ -145,6 +145,12 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
         advice="The agent reported a failure. Fix the cause that its message names, then retry the run",
         command="trunkline runs retry RUN",
     ),
+    "output_invalid": ErrorCodeInfo(
+        *_ANSWERED,
+        advice="Change the agent so that its output matches output_schema, or correct the schema in the workflow. "
+        "See what the agent returned",
+        command="trunkline runs wire RUN STEP",
+    ),
     "agent_task_failed": ErrorCodeInfo(
         *_ANSWERED,
         advice="The agent's task did not succeed. Fix the cause that its message names, then retry the run.",

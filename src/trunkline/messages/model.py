@@ -55,6 +55,9 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     polls: int = 0
     # The A2A message that the agent gets, unchanged, in place of one made of the input.
     message: CallerMessage | None = None
+    # The saved version of the workflow, by its id and number, in which the step has a schema for its output: the bridge
+    # checks the output. None: it is not checked.
+    schema_of: tuple[str, int] | None = None
     # Of the topic of results: there the executor listens that has the run in its memory.
     reply_partition: int | None = None
 
@@ -143,6 +146,8 @@ class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     context_id: str | None = None
     remote_task_id: str | None = None
     warnings: list[str] = []
+    # Of a success: how the output violates the step's schema.
+    output_errors: list[str] = []
     # The agent's own policy, for a step that has none: the executor alone decides on retries.
     retry: RetryPolicy | None = None
     # Of `progress`: what is new, and its number among the task's news.

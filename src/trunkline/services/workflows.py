@@ -232,6 +232,7 @@ def _load(
         known_error_codes=ERROR_CODES,
         known_workflows=known_workflows,
         cycles=cycles,
+        known_schemas={},
     )
 
 

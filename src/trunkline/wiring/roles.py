@@ -23,6 +23,7 @@ from trunkline.bridge.calls.active_calls import ActiveCalls
 from trunkline.bridge.calls.agent_call import AgentCaller
 from trunkline.bridge.calls.attachments import Attachments
 from trunkline.bridge.calls.detached import DetachedCaller
+from trunkline.bridge.calls.output_check import OutputChecks
 from trunkline.bridge.lease_heartbeat import Heartbeat
 from trunkline.bridge.migration.dialect_changes import DialectChanges
 from trunkline.bridge.migration.rollback import RollbackWatch
@@ -75,7 +76,14 @@ class BridgeRole:
             max_request_bytes=context.settings.max_request_bytes,
         )
         self._calls = calls = ActiveCalls(
-            AgentCaller(client, context.agent_routes, context.agent_cache, attachments), context.answer_memory
+            AgentCaller(
+                client,
+                context.agent_routes,
+                context.agent_cache,
+                attachments,
+                OutputChecks(context.workflows),
+            ),
+            context.answer_memory,
         )
         calls.on_update(loop.wake)
         context.push_notifications.on_push(loop.wake)

@@ -31,6 +31,7 @@ from trunkline.workflow.definition import (
 )
 from trunkline.workflow.document.yaml_writer import write_yaml
 from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
+from trunkline.workflow.input_schema import InputSchema
 from trunkline.workflow.labels import (
     LABEL_KEY_PATTERN,
     LABEL_PATTERN,
@@ -67,6 +68,7 @@ __all__ = [
     "ExpressionError",
     "ForEach",
     "Goto",
+    "InputSchema",
     "Join",
     "LoadedWorkflow",
     "OutputRead",

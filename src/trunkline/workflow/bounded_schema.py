@@ -23,6 +23,7 @@ from trunkline.workflow.schema_cost import ReferenceNotFollowed, SchemaGraph, Sc
 
 # With every reference replaced by what it refers to.
 MAX_SCHEMA_PARTS = 10_000
+_SMALL_PARTS = 200
 # A schema's parts times a value's nodes; one second at the very worst.
 _MAX_WORK = 10_000_000
 # A schema without recursion takes a tenth of that for each visit.
@@ -69,6 +70,8 @@ class BoundedSchema:
             # Invalid, or with a pattern that only backtracking can match; this tells which.
             self._validator = _compiled(schema, mask, _BACKTRACKING)
             parts += _BACKTRACKING_PARTS
+        # Checking a few kilobytes with it takes a few milliseconds.
+        self.is_small = parts <= _SMALL_PARTS and not is_recursive
         self._max_nodes = (_MAX_WORK if is_recursive else _MAX_STRAIGHT_WORK) // parts
 
     def is_valid(self, value: Json) -> bool:

@@ -32,6 +32,7 @@ from trunkline.workflow.expressions import (
 )
 from trunkline.workflow.input_schema import InputSchema, compile_form, compile_input_schema
 from trunkline.workflow.labels import compile_labels, evaluate_labels
+from trunkline.workflow.output_schema import compile_output_schema
 from trunkline.workflow.secret_references import secret_references
 from trunkline.workflow.step_graph.joins import CompiledJoin, compile_joins, steps_inside_joins
 from trunkline.workflow.step_graph.links import StepLinks, link_steps
@@ -71,6 +72,8 @@ class CompiledStep:
     match: Condition | None
     # Of a step that asks people: checks the data of their answers.
     form: InputSchema | None
+    # Of a step that calls an agent: checks the data of its output.
+    output_schema: InputSchema | None
     # Of a step with an action: what it says of it.
     input: Template
     # The steps whose failure leads here (`on_error: {goto: …}`).
@@ -196,6 +199,7 @@ class _CompiledExpressions(NamedTuple):
     when: Condition | None
     match: Condition | None
     form: InputSchema | None
+    output_schema: InputSchema | None
     input: Template
     loop: CompiledForEach | None
     sites: ReadSites
@@ -231,7 +235,8 @@ def _parts(
         loop = CompiledForEach(
             items, step.for_each, when is not None and not when.reads.isdisjoint(FOR_EACH_VARIABLES)
         )
-    return _CompiledExpressions(when, match, form, template, loop, sites)
+    output_schema = compile_output_schema(step.output_schema, (*path, "output_schema"), report)
+    return _CompiledExpressions(when, match, form, output_schema, template, loop, sites)
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:
@@ -261,6 +266,7 @@ def _step(
         when=parts.when,
         match=parts.match,
         form=parts.form,
+        output_schema=parts.output_schema,
         input=parts.input,
         catches=tuple(links.catches),
         secrets=_secrets(definition),

@@ -60,6 +60,8 @@ class Join(Struct, frozen=True, omit_defaults=True):
 
 ALL = Join()
 
+# How often an agent is asked to correct its output, where nothing is said.
+DEFAULT_REPAIRS = 1
 # Of one step at a time, where nothing is said.
 DEFAULT_ITEMS_AT_ONCE = 100
 
@@ -111,6 +113,16 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     context: Context = "run"
     # `caller`: the agent gets the A2A message that started the run, unchanged.
     message: MessageSource = "new"
+    # A JSON Schema that the data of the output must satisfy.
+    output_schema: JsonObject | None = None
+    # How often the agent is asked to correct an output that does not; left out: as the delivery says.
+    repair: int | None = None
+
+    @property
+    def max_repairs(self) -> int:
+        if self.repair is not None:
+            return self.repair
+        return DEFAULT_REPAIRS if self.delivery == "at_least_once" else 0
 
     @property
     def kind(self) -> StepKind:
@@ -200,6 +212,8 @@ class _StepForm(Struct, omit_defaults=True):
     delivery: Delivery = "at_least_once"
     context: Context = "run"
     message: MessageSource = "new"
+    output_schema: JsonObject | None = None
+    repair: int | None = None
 
 
 class _WorkflowForm(Struct, omit_defaults=True):
@@ -282,6 +296,8 @@ def _step_form(step: StepDefinition) -> _StepForm:
             delivery=step.delivery,
             context=step.context,
             message=step.message,
+            output_schema=step.output_schema,
+            repair=step.repair,
         )
     )
 
@@ -331,6 +347,8 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         delivery=form.delivery,
         context=form.context,
         message=form.message,
+        output_schema=form.output_schema,
+        repair=form.repair,
     )
 
 

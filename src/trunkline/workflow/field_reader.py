@@ -33,6 +33,9 @@ class FieldReader:
     def error(self, key: str, message: str) -> None:
         self._report.error((*self.path, key), message)
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._value
+
     def any(self, key: str) -> Json | UnsetType:
         return self._value.get(key, UNSET)
 

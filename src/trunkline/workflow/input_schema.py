@@ -1,4 +1,4 @@
-"""The JSON Schemas that a workflow has for its input, and for the answers of people."""
+"""The JSON Schemas that a workflow has for its input, for the answers of people and for the outputs of agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class InputSchema:
         """
         Raises `ValueError` if it is not a valid JSON Schema.
 
-        `subject`: what the values are called in findings.
+        `subject`: what the values are called in findings, as a dotted path.
         """
         self._subject = subject
         self.too_complex: str | None = None
@@ -30,6 +30,18 @@ class InputSchema:
             self._schema = BoundedSchema(schema)
         except SchemaTooComplex as exc:
             self.too_complex = f"the {subject} schema is too complex: {exc}"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a few kilobytes are checked within a few milliseconds."""
+        return self._schema is None or self._schema.is_small
+
+    def accepts(self, value: Json) -> bool:
+        """Whether a value is right; False as well if that cannot be found out within limits."""
+        try:
+            return self._schema is not None and self._schema.is_valid(value)
+        except ValueTooComplex:
+            return False
 
     def check(self, value: Json) -> list[Finding]:
         """What is wrong with an input; empty when it is right."""
@@ -48,7 +60,7 @@ class InputSchema:
         # A message quotes the value that is wrong, whatever its size.
         return [
             Finding(
-                path=path_text((self._subject, *error.instance_path)),
+                path=path_text((*self._subject.split("."), *error.instance_path)),
                 message=error.message[:_LONGEST_MESSAGE],
                 missing=_missing(error),
             )
@@ -80,20 +92,25 @@ def compile_input_schema(schema: JsonObject | None, report: ValidationReport) ->
 
 def compile_form(schema: JsonObject | None, path: Path, report: ValidationReport) -> InputSchema | None:
     """The form of a step that asks people, at its place in the definition."""
-    if schema is None:
-        return None
+    return None if schema is None else compile_schema(schema, "data", "the form", path, report)
+
+
+def compile_schema(
+    schema: JsonObject, subject: str, what: str, path: Path, report: ValidationReport
+) -> InputSchema | None:
+    """A schema at its place in the definition; `subject` and `what`: how findings call its values, and itself."""
     try:
-        form = InputSchema(schema, "data")
+        compiled = InputSchema(schema, subject)
     except SchemaError as exc:
         report.error(
             (*path, *exc.instance_path),
-            f"the form is not valid JSON Schema: {exc.message[:_LONGEST_MESSAGE]}",
+            f"{what} is not valid JSON Schema: {exc.message[:_LONGEST_MESSAGE]}",
         )
         return None
     except ValueError as exc:
-        report.error(path, f"the form is not valid JSON Schema: {str(exc)[:_LONGEST_MESSAGE]}")
+        report.error(path, f"{what} is not valid JSON Schema: {str(exc)[:_LONGEST_MESSAGE]}")
         return None
-    if form.too_complex is not None:
-        report.error(path, form.too_complex.replace("data schema", "form"))
+    if compiled.too_complex is not None:
+        report.error(path, compiled.too_complex.replace(f"the {subject} schema", what))
         return None
-    return form
+    return compiled

@@ -19,6 +19,7 @@ from trunkline.workflow.definition import (
     BACKOFFS,
     CONTEXTS,
     DEFAULT_ITEMS_AT_ONCE,
+    DEFAULT_REPAIRS,
     DELIVERIES,
     EACH_MODES,
     JOIN_POLICIES,
@@ -26,6 +27,7 @@ from trunkline.workflow.definition import (
 )
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.labels import LABEL_KEY_PATTERN, MAX_LABEL_EXPRESSION, MAX_LABELS
+from trunkline.workflow.output_schema import MAX_REPAIRS
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
     AGENT_ONLY_KEYS,
@@ -223,7 +225,25 @@ def _step() -> JsonObject:
                 "caller: the agent receives the A2A message that started the run, unchanged, instead of an input. "
                 "Without such a message, it receives the run input.",
             ),
+            **_output_check(),
         },
+    }
+
+
+def _output_check() -> JsonObject:
+    return {
+        "output_schema": {
+            "type": "object",
+            "description": "A JSON Schema that output.data must match, or {$ref: schemas/NAME} for a saved schema. "
+            "The agent is asked to correct an output that does not match.",
+            "examples": [{"type": "object", "required": ["score"]}],
+        },
+        "repair": _integer(
+            0,
+            MAX_REPAIRS,
+            "How many times the agent is asked to correct its output. "
+            f"Default: {DEFAULT_REPAIRS}, or 0 with delivery: at_most_once.",
+        ),
     }
 
 

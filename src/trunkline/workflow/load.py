@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from trunkline.errors import Finding
+from trunkline.jsontypes import JsonObject
 from trunkline.workflow.compile import CompiledWorkflow, compile_definition
 from trunkline.workflow.definition import WorkflowDefinition, WorkflowReference, canonical_form
 from trunkline.workflow.document.parsing import locate_values, read_document
@@ -29,18 +30,22 @@ def load_workflow(
     known_error_codes: Collection[str] | None = None,
     known_workflows: Collection[WorkflowReference] | None = None,
     cycles: Mapping[WorkflowReference, str] = MappingProxyType({}),
+    known_schemas: Mapping[str, JsonObject] | None = None,
 ) -> LoadedWorkflow:
     """
     The definition in a text of YAML or JSON, checked as a whole; raises `Invalid` with all findings.
 
     `source` is the name that messages give the text. Agents that are not among `known_agents`, and workflows
     not among `known_workflows`, are warnings: they may come later. `cycles`: the workflows that lead back to this one,
-    and how.
+    and how. `known_schemas`: the saved JSON Schemas that steps may refer to; a reference becomes the schema. None: a
+    reference stays one.
     """
     document = read_document(text, source)
     report = ValidationReport()
     definition = read_definition(
-        document.value, KnownNames(known_agents, known_error_codes, known_workflows, cycles), report
+        document.value,
+        KnownNames(known_agents, known_error_codes, known_workflows, cycles, known_schemas),
+        report,
     )
     if definition is not None:
         problem = compile_definition(definition, report).input_schema_problem

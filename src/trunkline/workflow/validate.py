@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from trunkline.jsontypes import Json
+from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import PublishMistake, PublishOptions, read_publish_options
 from trunkline.retry_policy import MAX_ATTEMPTS, RetryPolicy
 from trunkline.workflow.actions.definitions import ACTION_KEYS
@@ -45,6 +45,7 @@ from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import KEYWORDS, strip_delimiters
 from trunkline.workflow.field_reader import FieldReader, describe_value
 from trunkline.workflow.labels import read_labels
+from trunkline.workflow.output_schema import read_output_schema, read_repair
 from trunkline.workflow.secret_references import check_secret_references, refuse_secret_references
 from trunkline.workflow.validation_report import ValidationReport
 
@@ -64,7 +65,8 @@ WORKFLOW_KEYS = (
 LITECONE_KEY = "start_step"
 STEP_KEYS = (
     "agent", "workflow", "version", *ACTION_KEYS, "needs", "join", "for_each", "when", "input", "retry", "timeout",
-    "deadline", "reply_timeout", "on_error", "delivery", "context", "message",
+    "deadline", "reply_timeout", "on_error", "delivery", "context", "message", "output_schema",
+    "repair",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
@@ -73,6 +75,8 @@ AGENT_ONLY_KEYS = {
     "delivery": "set it in the steps of that workflow",
     "context": "set it in the steps of that workflow",
     "message": "set it in the steps of that workflow",
+    "output_schema": "set it in the steps of that workflow",
+    "repair": "set it in the steps of that workflow",
 }
 EACH_KEYS = ("items", "mode", "limit", "on_error")
 JOIN_KEYS = ("policy", "at_least", "cancel_rest")
@@ -108,6 +112,8 @@ class KnownNames(NamedTuple):
     workflows: Collection[WorkflowReference] | None = None
     # Those that lead back to this one, each with the path.
     cycles: Mapping[WorkflowReference, str] = MappingProxyType({})
+    # Saved JSON Schemas by name.
+    schemas: Mapping[str, JsonObject] | None = None
 
 
 def read_definition(value: Json, known: KnownNames, report: ValidationReport) -> WorkflowDefinition | None:
@@ -232,6 +238,8 @@ def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -
         delivery=fields.choice("delivery", DELIVERIES, "at_least_once"),
         context=fields.choice("context", CONTEXTS, "run"),
         message=_message(fields),
+        output_schema=read_output_schema(fields, known.schemas, report),
+        repair=read_repair(fields),
     )
 
 

@@ -80,6 +80,7 @@ OF_RUNS = {
     "reply_timed_out",
     "wait_timeout",
     "ask_timeout",
+    "output_invalid",
     "join_failed",
     "workflow_unknown",
     "child_input_invalid",

@@ -29,6 +29,7 @@ from trunkline.machine.events import (
     StepBegan,
     StepChildStarted,
     StepOutcomeResolved,
+    StepRepairRequested,
     StepReplied,
     StepRetryScheduled,
     StepStarted,
@@ -345,7 +346,7 @@ class RunSimulation:
             assert (start.attempt, start.task_id.rpartition("/")[2]) == (1, "0")
             return
         between = before[before.index(starts[-1]) + 1 :]
-        replied = any(isinstance(event, StepReplied) for event in between)
+        replied = any(isinstance(event, StepReplied | StepRepairRequested) for event in between)
         retries = [event for event in between if isinstance(event, StepRetryScheduled)]
         is_new = replied or any(retry.answered for retry in retries)
         assert (start.task_id != starts[-1].task_id) == is_new, "the task id breaks the rule"

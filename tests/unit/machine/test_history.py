@@ -38,6 +38,8 @@ SAMPLES: dict[str, object] = {
     "by": "ada",
     "answer": "approve",
     "to": ("boss",),
+    "repair": 1,
+    "errors": ("output.data: is wrong",),
 }
 OF_STEPS = [kind for kind in get_args(Event) if "step" in kind.__struct_fields__]
 

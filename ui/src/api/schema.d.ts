@@ -3909,6 +3909,8 @@ export interface components {
             output?: components["schemas"]["JsonValue"];
             /** @description The dialect of the call. */
             protocol: string | null;
+            /** @description How many times the agent was asked to correct its output. */
+            repairs: number;
             started_at: string | null;
             /** @enum {string} */
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "OUTCOME_UNKNOWN" | "PENDING" | "RUNNING" | "SKIPPED" | "WAITING";
@@ -4490,6 +4492,18 @@ export interface components {
             on_error: ("fail" | "continue") | {
                 goto: string;
             };
+            /**
+             * @description A JSON Schema that output.data must match, or {$ref: schemas/NAME} for a saved schema. The agent is asked to correct an output that does not match.
+             * @example {
+             *       "required": [
+             *         "score"
+             *       ],
+             *       "type": "object"
+             *     }
+             */
+            output_schema?: Record<string, never>;
+            /** @description How many times the agent is asked to correct its output. Default: 1, or 0 with delivery: at_most_once. */
+            repair?: number;
             /** @description How long a question of the agent waits for a reply before the step fails. Default: the server's setting. */
             reply_timeout?: components["schemas"]["Workflow-duration"];
             retry?: components["schemas"]["Workflow-retry"];

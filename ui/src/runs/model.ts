@@ -68,6 +68,8 @@ export interface StepModel {
   readonly name: string;
   readonly status: StepStatus;
   readonly attempts: number;
+  /** How many times its agent was asked to correct its output. */
+  readonly repairs: number;
   readonly agent: string | null;
   readonly protocol: string | null;
   /** Why it was skipped or cancelled, or that its output was reused. */
@@ -138,6 +140,7 @@ export function freshStep(name: string): StepModel {
     name,
     status: "PENDING",
     attempts: 0,
+    repairs: 0,
     agent: null,
     protocol: null,
     reason: null,
@@ -300,6 +303,15 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
       const spans = next(isForTheWorld(waitingFor.kind) ? "dormant" : "person");
       return { ...step, status: "WAITING", protocol, waitingFor, spans };
     }
+    case "StepRepairRequested":
+      return {
+        ...step,
+        status: "PENDING",
+        protocol,
+        waitingFor: null,
+        repairs: typeof data["repair"] === "number" ? data["repair"] : step.repairs + 1,
+        spans: next("queued"),
+      };
     case "StepReplied":
       return { ...step, status: "PENDING", waitingFor: null, spans: next("queued") };
     case "StepRequeued":

@@ -161,6 +161,7 @@ class StepResource(TypedDict):
     agent: Annotated[str, Meta(description="Empty if the step does not call an agent.")]
     protocol: Annotated[str | None, Meta(description="The dialect of the call.")]
     attempts: int
+    repairs: Annotated[int, Meta(description="How many times the agent was asked to correct its output.")]
     input: NotRequired[Annotated[JsonValue, _STEP_PAYLOAD]]
     output: NotRequired[Annotated[JsonValue, _STEP_PAYLOAD]]
     error: StepFailure | None
@@ -347,6 +348,7 @@ def step_resource(view: StepView, *, payloads: bool = True) -> StepResource:
         "agent": view.agent,
         "protocol": state.protocol,
         "attempts": state.attempts,
+        "repairs": state.call_details.repairs,
         "error": None if state.error is None else step_failure(state.error),
         "warnings": state.warnings,
         "waiting_for": None if state.waiting_for is None else _waiting_for(state.waiting_for, view.form),

@@ -21,6 +21,7 @@ from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.agents.routes import AgentRouter, Route
 from trunkline.bridge.calls.attachments import Attachments, AttachmentsNotSent, lists_parts
 from trunkline.bridge.calls.context import CallContext, retry_while_unavailable
+from trunkline.bridge.calls.output_check import OutputChecks
 from trunkline.bridge.calls.recording import ExchangeRecorder
 from trunkline.bridge.calls.results import (
     CallExchanges,
@@ -55,10 +56,16 @@ class _OutOfResources(Exception):
 
 class AgentCaller:
     def __init__(
-        self, context: CallContext, routes: AgentRouter, agent_cache: AgentCache, attachments: Attachments
+        self,
+        context: CallContext,
+        routes: AgentRouter,
+        agent_cache: AgentCache,
+        attachments: Attachments,
+        output_checks: OutputChecks,
     ) -> None:
         self.context = context
         self.attachments = attachments
+        self.output_checks = output_checks
         self._routes = routes
         self._agent_cache = agent_cache
 
@@ -264,10 +271,23 @@ class AgentCall:
             outcome = await retry_while_unavailable(
                 lambda: attachments.store_files(claim.task.run_id, answered)
             )
+        errors: list[str] = []
+        if isinstance(outcome, Succeeded) and claim.task.schema_of is not None:
+            outcome, errors = await self._check_output(session, outcome)
         result = result_of(claim, outcome, self._clock.now(), session.agent)
+        result.output_errors = errors
         status = result.status if result.error is None else result.error.code
         self._context.metrics.attempts.labels(status).inc()
         return ended_with(claim, session.exchanges, result)
+
+    async def _check_output(self, session: AgentSession, outcome: Succeeded) -> tuple[Succeeded, list[str]]:
+        """With the data that was found in it, and what is wrong with the data."""
+        is_data = (session.agent.agent.protocol_config or {}).get("output_mode") == "data"
+        checked = await retry_while_unavailable(
+            lambda: self._caller.output_checks.check(self._claim.task, outcome.output, is_data=is_data)
+        )
+        warnings = (*outcome.warnings, *checked.warnings)
+        return msgspec.structs.replace(outcome, output=checked.output, warnings=warnings), checked.errors
 
     def _still_working(self, session: AgentSession, outcome: Working) -> CallResult:
         claim, now = self._claim, self._clock.now()

@@ -283,6 +283,13 @@ def _replied(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str
     return "received its reply"
 
 
+def _repair_requested(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
+    _note_protocol(step, data)
+    errors = "; ".join(map(str, _list(data.get("errors"))))
+    step.status, step.reason = "PENDING", f"asked to correct its output: {errors}"
+    return f"is asked to correct its output (repair {_number(data.get('repair'), 1)}): {errors}"
+
+
 def _outcome_unknown(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "OUTCOME_UNKNOWN", _message(data)
     return f"{_with('has an unknown outcome', _attempt(step))}: {step.reason}"
@@ -353,6 +360,7 @@ _STEP_EVENTS: dict[str, StepEventText] = {
     "StepAnswered": _answered,
     "StepEscalated": _escalated,
     "StepReplied": _replied,
+    "StepRepairRequested": _repair_requested,
     "StepOutcomeUnknown": _outcome_unknown,
     "StepOutcomeResolved": _outcome_resolved,
     "StepCancelled": _cancelled,

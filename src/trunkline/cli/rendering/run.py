@@ -155,7 +155,11 @@ def _why(step: StepResource) -> str:
     if child is not None:
         return " ".join(["run", child["run_id"], *([f"is {child['status']}"] if "status" in child else [])])
     items = step.get("items")
-    return "; ".join(step["warnings"]) if items is None else _items(items)
+    if items is not None:
+        return _items(items)
+    repairs = step["repairs"]
+    corrected = [f"corrected its output {repairs} time{'s' * (repairs > 1)}"] if repairs else []
+    return "; ".join([*corrected, *step["warnings"]])
 
 
 def _items(items: ItemsResource) -> str:

@@ -30,6 +30,7 @@ from trunkline.machine.evolve import has_item_contexts
 from trunkline.machine.inputs import ReplyOverdue, StepDeadlinePassed
 from trunkline.machine.retry import is_answered
 from trunkline.machine.state import StepState, WaitingFor
+from trunkline.machine.steps import repair
 from trunkline.machine.steps.failure import fail, fail_attempt, outcome_unknown
 from trunkline.machine.steps.step_input import read_input
 from trunkline.machine.steps.timers import cancel_wait_timer, reply_timer
@@ -77,6 +78,7 @@ def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
         trace=turn.state.trace,
         routes=turn.state.routing_version,
         message=message,
+        schema_of=turn.state.workflow_key if plan.output_schema is not None else None,
     )
     if plan.told_secrets:
         _add_secret_names(task, plan, step)
@@ -134,6 +136,8 @@ def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentR
     if not _is_current(turn, step, result):
         return
     match result.status:
+        case "success" if result.output_errors:
+            repair.refuse_output(turn, plan, step, result)
         case "success":
             # A late answer ends the wait for the next attempt, or for a person.
             cancel_wait_timer(turn, step)

@@ -50,6 +50,7 @@ _TEXTS: dict[str, str] = {
     "StepAnswered": "A person answered the task.",
     "StepEscalated": "The task was escalated: it was not answered in time.",
     "StepReplied": "A person replied.",
+    "StepRepairRequested": "The agent was asked to correct its output, which does not match the schema.",
     "StepOutcomeUnknown": "The outcome of the call is unknown.",
     "StepOutcomeResolved": "A person decided to call the agent again.",
     "StepCancelled": "The step was cancelled: {reason}",

@@ -46,6 +46,7 @@ REVISIONS = (
     "0017",
     "0018",
     "0019",
+    "0020",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -78,7 +78,7 @@ STEPS = TransferTable(
     columns=(
         "run_id", "name", "status", "attempts", "answered_failures", "replies", "protocol", "context_id",
         "remote_task_id", "reply", "input", "output", "error", "warnings", "waiting_for", "waiting_kind",
-        "waiting_since", "waiting_workflow", "started_at", "finished_at",
+        "waiting_since", "waiting_workflow", "started_at", "finished_at", "call_details",
     ),
     order=("run_id", "name"),
     uuids=frozenset({"run_id"}),

@@ -7,7 +7,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.machine.state import ParentStep, StepState, WaitingFor
+from trunkline.machine.state import NO_DETAILS, CallDetails, ParentStep, StepState, WaitingFor
 from trunkline.messages import StepError, TraceContext
 from trunkline.stores.port.runs import NewRun, RunRecord, Transition, WaitingStep, WaitPosition
 from trunkline.stores.port.workflows import WorkflowVersion
@@ -15,6 +15,7 @@ from trunkline.stores.rows import Row, Value
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
+_call_details: msgspec.json.Decoder[CallDetails] = msgspec.json.Decoder(CallDetails)
 _warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
 _texts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
 
@@ -189,6 +190,7 @@ def step_values(run_id: RunId, step: StepState, workflow: str) -> tuple[Value, .
         None if waiting is None else encode(waiting),
         step.started_at,
         step.finished_at,
+        None if step.call_details is NO_DETAILS else encode(step.call_details),
         *wait,
     )
 
@@ -196,7 +198,7 @@ def step_values(run_id: RunId, step: StepState, workflow: str) -> tuple[Value, .
 def step_state(row: Row) -> StepState:
     (
         name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
-        output, error, warnings, waiting_for, started_at, finished_at,
+        output, error, warnings, waiting_for, started_at, finished_at, call_details,
     ) = row  # fmt: skip
     return StepState(
         name=name,
@@ -215,6 +217,7 @@ def step_state(row: Row) -> StepState:
         waiting_for=None if waiting_for is None else _waits.decode(waiting_for),
         started_at=started_at,
         finished_at=finished_at,
+        call_details=NO_DETAILS if call_details is None else _call_details.decode(call_details),
     )
 
 

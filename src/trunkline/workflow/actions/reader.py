@@ -37,6 +37,8 @@ CALL_ONLY_KEYS: Mapping[str, str] = MappingProxyType(
         "delivery": "remove it",
         "context": "remove it",
         "message": "remove it",
+        "output_schema": "remove it",
+        "repair": "remove it",
     }
 )
 MAX_VALUES = 1_000

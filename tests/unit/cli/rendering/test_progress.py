@@ -144,6 +144,7 @@ def test_an_event_of_an_unknown_kind_is_shown_by_its_name() -> None:
     [
         "StepStarted", "StepWorking", "StepProgress", "StepCompleted", "StepKept", "StepInputGiven",
         "StepRetryScheduled", "StepRequeued", "StepFailed", "StepSkipped", "StepWaiting", "StepReplied",
+        "StepRepairRequested",
         "StepOutcomeUnknown", "StepOutcomeResolved", "StepCancelled",
     ],
 )  # fmt: skip

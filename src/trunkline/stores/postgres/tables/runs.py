@@ -41,7 +41,7 @@ _RUN_WIDTH = 28
 _STEP_COLUMNS = """
     steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
     steps.remote_task_id, steps.reply, steps.input, steps.output, steps.error, steps.warnings, steps.waiting_for,
-    steps.started_at, steps.finished_at
+    steps.started_at, steps.finished_at, steps.call_details
 """
 # Runs and steps in one statement, so from one snapshot: first rows with a run and no step, then rows with a step alone.
 # The steps of a run are in the order in which they were begun.

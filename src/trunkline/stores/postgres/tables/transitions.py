@@ -29,11 +29,11 @@ _OF_CHANGED_RUN = "run_id IN (SELECT id FROM part_1)) IS TRUE"
 # `place` counts up as rows are inserted: a step keeps the one it began with.
 _UPSERT_STEPS = f"""
     INSERT INTO steps(run_id, name, status, attempts, answered_failures, replies, protocol, context_id,
-        remote_task_id, reply, input, output, error, warnings, waiting_for, started_at, finished_at, waiting_kind,
-        waiting_since, waiting_workflow)
+        remote_task_id, reply, input, output, error, warnings, waiting_for, started_at, finished_at,
+        call_details, waiting_kind, waiting_since, waiting_workflow)
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::int[], $6::int[], $7::text[], $8::text[],
         $9::text[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[], $16::bigint[],
-        $17::bigint[], $18::text[], $19::bigint[], $20::text[]) AS new(run_id)
+        $17::bigint[], $18::bytea[], $19::text[], $20::bigint[], $21::text[]) AS new(run_id)
     WHERE ({_OF_CHANGED_RUN}
     ON CONFLICT (run_id, name) DO UPDATE SET
         status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
@@ -41,8 +41,8 @@ _UPSERT_STEPS = f"""
         remote_task_id = excluded.remote_task_id, reply = excluded.reply, input = excluded.input,
         output = excluded.output, error = excluded.error, warnings = excluded.warnings,
         waiting_for = excluded.waiting_for, started_at = excluded.started_at, finished_at = excluded.finished_at,
-        waiting_kind = excluded.waiting_kind, waiting_since = excluded.waiting_since,
-        waiting_workflow = excluded.waiting_workflow
+        call_details = excluded.call_details, waiting_kind = excluded.waiting_kind,
+        waiting_since = excluded.waiting_since, waiting_workflow = excluded.waiting_workflow
 """  # noqa: S608 - constants of this module
 _INSERT_EVENTS = f"""
     INSERT INTO events(run_id, seq, type, at, data)
@@ -115,7 +115,7 @@ def _parts(transitions: Sequence[Transition], now: Instant) -> list[StatementPar
     }
     tasks = [values for each in transitions if (values := task_change_values(each.state, now)) is not None]
     kinds = (
-        (_UPSERT_STEPS, steps, 20),
+        (_UPSERT_STEPS, steps, 21),
         (_INSERT_EVENTS, events, 5),
         (_UPSERT_TIMERS, list(timers.values()), 4),
         (_DROP_TIMERS, sorted(dropped), 2),

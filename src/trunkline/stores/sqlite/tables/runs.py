@@ -56,16 +56,16 @@ from trunkline.stores.sqlite.tables.run_lists import (
 
 _STEP_COLUMNS = (
     "name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input, output,"
-    " error, warnings, waiting_for, started_at, finished_at"
+    " error, warnings, waiting_for, started_at, finished_at, call_details"
 )
 
 # Behind the number of the row.
-_STEP_END = 17
+_STEP_END = 18
 # A run and its steps in one statement, so from one snapshot. The run comes first by its number, then the steps in the
 # order in which they were begun; not sorted here, since SQLite's sorting costs more than reading the few rows.
 _SELECT_RUN_WITH_STEPS = f"""
     SELECT 0, {RUN_COLUMNS} FROM runs WHERE id = ?1
-    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM steps
     WHERE run_id = ?1
 """  # noqa: S608 - as above
@@ -83,7 +83,7 @@ _COUNT_ITEMS = """
 """
 _UPSERT_STEP = f"""
     INSERT INTO steps(run_id, {_STEP_COLUMNS}, waiting_kind, waiting_since, waiting_workflow)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT(run_id, name) DO UPDATE SET
         status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
         replies = excluded.replies, protocol = excluded.protocol, context_id = excluded.context_id,
@@ -91,7 +91,7 @@ _UPSERT_STEP = f"""
         output = excluded.output, error = excluded.error, warnings = excluded.warnings,
         waiting_for = excluded.waiting_for, waiting_kind = excluded.waiting_kind,
         waiting_since = excluded.waiting_since, waiting_workflow = excluded.waiting_workflow,
-        started_at = excluded.started_at, finished_at = excluded.finished_at
+        started_at = excluded.started_at, finished_at = excluded.finished_at, call_details = excluded.call_details
 """  # noqa: S608 - as above
 _UPDATE_RUN = """
     UPDATE runs SET status = ?3, version = ?4, seq = ?5, output = ?6, error = ?7, paused = ?8, contexts = ?9,
