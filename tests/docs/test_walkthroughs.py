@@ -83,6 +83,7 @@ def test_the_tutorials_and_the_guides_to_do_things_by_are_followed() -> None:
         "tutorials/first-agent-node",
         "tutorials/first-agent-go",
         "guides/backing-up",
+        "guides/front-door",
         "guides/importing",
         "guides/moving-to-kafka",
         "guides/rolling-out",

@@ -8,6 +8,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
+from trunkline.publish_options import PublishOptions
 from trunkline.retry_policy import RetryPolicy
 
 AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "signed", "mtls"]
@@ -113,6 +114,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     pool: str | None = None
     dialect: Dialect | None = None
     options: AgentOptions = NO_OPTIONS
+    # How it appears to callers over A2A; None: it is not published.
+    publish: PublishOptions | None = None
 
 
 # The public name of the model.

@@ -36,6 +36,11 @@ class CallerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return "\n".join(text for part in self.parts if isinstance(text := part.get("text"), str))
 
     @property
+    def is_for_agent(self) -> bool:
+        """The caller has called a published agent, not a workflow."""
+        return self.publication.startswith("agents/")
+
+    @property
     def has_files(self) -> bool:
         return any("raw" in part or "url" in part for part in self.parts)
 

@@ -61,6 +61,11 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     # Of the topic of results: there the executor listens that has the run in its memory.
     reply_partition: int | None = None
 
+    @property
+    def is_passed_on(self) -> bool:
+        """The agent is published, and its caller gets its answer."""
+        return self.message is not None and self.message.is_for_agent
+
 
 class CancelTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     task_id: str

@@ -15,6 +15,9 @@ The text of an object is its string `text`, `result` or `response`. The text as 
 `response` and `history`. `usage` is what a model has cost in tokens, in the agent's own words: the object
 `adk_usage_metadata` or `usage` in some metadata of the answer. `protocol_config.output_mode: data` makes `data`
 itself the output, or `text` where data is missing.
+
+The answer of a published agent is passed on to its caller, so its output has the full form, and in addition what an
+agent of A2A said in messages, as it was sent: `message`, an answer without a task, and `status_message`.
 """
 
 from __future__ import annotations
@@ -26,9 +29,11 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from trunkline.jsontypes import decode, encode
+from trunkline.messages import AgentTask
 from trunkline.protocols.answer_json import NotJson, check_json
 
-OutputMode = Literal["full", "data"]
+# `whole`: full, with messages. Users choose among the others.
+OutputMode = Literal["full", "data", "whole"]
 
 # What a JSON text can begin with.
 _JSON_BEGINNINGS = frozenset('{["-0123456789tfn')
@@ -50,6 +55,8 @@ class StepOutput(msgspec.Struct, kw_only=True, omit_defaults=True):
     metadata: object = UNSET
     context_id: str | UnsetType = UNSET
     usage: object = UNSET
+    message: object = UNSET
+    status_message: object = UNSET
 
     def is_empty(self) -> bool:
         """True when nothing that an agent produced is in it."""
@@ -150,6 +157,10 @@ def _first_byte(value: Raw) -> bytes:
     # White space before it is not part of a value that was taken out of a larger one, but of a text that is JSON.
     head = bytes(memoryview(value)[:1])
     return head if head not in _WHITE_SPACE else bytes(value).lstrip()[:1]
+
+
+def output_mode_for(task: AgentTask, configured: OutputMode) -> OutputMode:
+    return "whole" if task.is_passed_on else configured
 
 
 def encode_output(output: StepOutput, mode: OutputMode, warnings: list[str]) -> bytes:

@@ -23,7 +23,7 @@ from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, pars
 from trunkline.protocols.base import Failed, Outcome, ProtocolAdapter, ProtocolTranslationError, Succeeded
 from trunkline.protocols.config import TextOption, check_config
 from trunkline.protocols.outcomes import step_error, to_internal_format
-from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
+from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value, output_mode_for
 
 PROTOCOL = "simple-a2a"
 OPTIONS = {"output_mode": TextOption(default="full", choices=("full", "data"))}
@@ -70,7 +70,7 @@ class SimpleA2AAdapter(ProtocolAdapter):
         status = decode(answer.status)
         match status:
             case "success":
-                return self._succeeded(answer, warnings)
+                return self._succeeded(answer, task, warnings)
             case "error":
                 return _failed(answer, warnings)
             case other:
@@ -82,12 +82,13 @@ class SimpleA2AAdapter(ProtocolAdapter):
                     fix="Change the agent to respond with status 'success' or 'error'.",
                 )
 
-    def _succeeded(self, answer: SimpleAnswer, warnings: list[str]) -> Outcome:
+    def _succeeded(self, answer: SimpleAnswer, task: AgentTask, warnings: list[str]) -> Outcome:
         error = decode(answer.error)
         if error:
             warnings.append(f"The status is success, but 'error' is set: {_words(error)}")
         shaped = output_from_value(answer.output)
-        output = bytes(_NULL) if shaped is None else encode_output(shaped, self.output_mode, warnings)
+        mode = output_mode_for(task, self.output_mode)
+        output = bytes(_NULL) if shaped is None else encode_output(shaped, mode, warnings)
         return Succeeded(output=output, warnings=tuple(warnings))
 
 

@@ -4,6 +4,7 @@ The ASGI application of published workflows and agents.
     POST /a2a/workflows/{name}                                 JSON-RPC, with and without a slash at the end
     …    /a2a/workflows/{name}/message:send, /tasks, …         HTTP+JSON
     GET  /a2a/workflows/{name}/.well-known/agent-card.json     the card
+    …    /a2a/agents/{name}                                    the same for an agent
     GET  /a2a/catalog                                          the cards of everything that is published
 """
 
@@ -35,6 +36,7 @@ from trunkline.publishing.operations import Caller, PublishedOperations
 from trunkline.publishing.publications import Publication, Publications
 from trunkline.publishing.streams import OpenStreams
 from trunkline.publishing.tasks import TaskReader
+from trunkline.services.agents.published import AgentWorkflows
 from trunkline.stores.base import Store
 from trunkline.telemetry.metrics import Metrics
 
@@ -65,12 +67,13 @@ class PublishingApp:
         *,
         public_url: str | None,
     ) -> None:
-        self._publications = Publications(services.workflows)
-        self._catalog = Catalog(services.workflows, self._publications)
+        self._publications = Publications(services.workflows, services.registry, AgentWorkflows(store))
+        self._catalog = Catalog(services.workflows, services.registry, self._publications)
         files = StoredFiles(services.blobs, store.runs)
         operations = PublishedOperations(
             services.runs,
             services.run_queries,
+            services.workflows,
             TaskReader(store, services.run_queries, files),
             files,
             services.stopping,
@@ -100,7 +103,7 @@ class PublishingApp:
         if address is None or publication is None:
             raise NotFound(
                 "Nothing is published under this address.",
-                fix="See /a2a/catalog for what is published, or publish the workflow: publish: true.",
+                fix="See /a2a/catalog for what is published, or publish the workflow or the agent: publish: true.",
             )
         if address.rest in (CARD_PATH, OLD_CARD_PATH):
             return self._card(request, publication, address)

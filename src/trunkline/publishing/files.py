@@ -31,9 +31,8 @@ class StoredFiles:
 
     async def load(self, run_id: RunId, output: Json) -> Json:
         """The output with its files; changes it. A file that is gone, or too much, is replaced by a text."""
-        artifacts = output.get("artifacts") if isinstance(output, dict) else None
         left = self._most_bytes
-        for part in _objects(artifacts):
+        for part in _parts_in(output):
             holder = part.get("file") if isinstance(part.get("file"), dict) else part
             found = _reference(holder)
             if found is None or not isinstance(holder, dict):
@@ -70,10 +69,14 @@ def _reference(holder: Json) -> tuple[RunId, str] | None:
             return None
 
 
-def _objects(artifacts: Json) -> Iterator[JsonObject]:
-    """The parts of all artifacts."""
-    for artifact in artifacts if isinstance(artifacts, list) else []:
-        parts = artifact.get("parts") if isinstance(artifact, dict) else None
+def _parts_in(output: Json) -> Iterator[JsonObject]:
+    """The parts of all artifacts, and of an agent's messages."""
+    if not isinstance(output, dict):
+        return
+    artifacts = output.get("artifacts")
+    messages = (output.get("message"), output.get("status_message"))
+    for holder in [*(artifacts if isinstance(artifacts, list) else []), *messages]:
+        parts = holder.get("parts") if isinstance(holder, dict) else None
         for part in parts if isinstance(parts, list) else []:
             if isinstance(part, dict):
                 yield part

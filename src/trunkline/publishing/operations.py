@@ -18,12 +18,14 @@ from trunkline.messages import CallerMessage, ReplyMessage, TraceContext
 from trunkline.publishing.errors import A2AError, ErrorKind, task_not_found
 from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.messages import ReceivedMessage, continued
-from trunkline.publishing.publications import Publication, run_input_of
-from trunkline.publishing.tasks import CallerTask, TaskReader, status_message
+from trunkline.publishing.publications import Publication
+from trunkline.publishing.run_inputs import agent_input, workflow_input
+from trunkline.publishing.tasks import CallerTask, TaskReader, said_message, status_message
 from trunkline.publishing.updates import TaskUpdates
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
+from trunkline.services.workflows import Workflows
 from trunkline.stores.base import PublishedTask, TaskFilter, TaskPlace
 
 # A notification may be lost or arrive in another process; reading once a second is the guarantee.
@@ -68,12 +70,14 @@ class PublishedOperations:
         self,
         runs: Runs,
         queries: RunQueries,
+        workflows: Workflows,
         tasks: TaskReader,
         files: StoredFiles,
         stopping: asyncio.Event,
     ) -> None:
         self._runs = runs
         self._queries = queries
+        self._workflows = workflows
         self._tasks = tasks
         self._files = files
         self._stopping = stopping
@@ -97,7 +101,9 @@ class PublishedOperations:
         try:
             started = await self._runs.execute_message(
                 publication.saved,
-                run_input_of(message, publication.workflow),
+                agent_input(message)
+                if publication.kind == "agents"
+                else workflow_input(message, publication.workflow),
                 message,
                 contexts=await self._tasks.conversations(message) if message.chose_context else {},
                 correlation_id=caller.correlation_id,
@@ -190,8 +196,23 @@ class PublishedOperations:
         """None: it was deleted in the meantime."""
         return await self._tasks.of(stored)
 
-    def updates(self, publication: Publication, task: CallerTask) -> TaskUpdates:
-        return TaskUpdates(self._queries, self._files, task.record.id, task.message, publication.workflow)
+    async def updates(self, task: CallerTask) -> TaskUpdates:
+        # The version that the task runs, which may not be the published one any more.
+        record = task.record
+        workflow = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        return TaskUpdates(self._queries, self._files, record.id, task.message, workflow)
+
+    async def bare_message(self, task: CallerTask) -> JsonObject | None:
+        """What an agent has answered in place of a task."""
+        if not task.message.is_for_agent:
+            return None
+        said = (await self._tasks.answer(task)).message
+        if said is None:
+            return None
+        message = said_message(task.record.id, task.message, said)
+        # The task exists, but the agent does not know of any: a client would send its next message there.
+        del message["taskId"]
+        return message
 
     async def shown(
         self,

@@ -1,12 +1,5 @@
 """
-Publications: the workflows that callers can reach over A2A, found by the names in their addresses.
-
-What of a message becomes the run input:
-
-    a data part that fits the input schema        its value; without a schema, the first data part
-    otherwise the text                            {"text": …}, or the one required string property of the schema
-
-The first of these that fits is taken. Expressions can read the whole message as `run.message` in any case.
+Publications: the workflows and agents that callers can reach over A2A, found by the names in their addresses.
 
 A publication is read for every request. The store and the compiled workflows are what is kept of it.
 """
@@ -14,16 +7,16 @@ A publication is read for every request. The store and the compiled workflows ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 from typing import Literal
 
 import msgspec
 
+from trunkline.agents import Agent
 from trunkline.errors import NotFound
-from trunkline.jsontypes import Json, encode
-from trunkline.messages import CallerMessage
+from trunkline.jsontypes import encode
 from trunkline.publish_options import PublishOptions, SkillOptions
+from trunkline.services.agents.published import AgentWorkflows
+from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import WorkflowVersion
 from trunkline.workflow import CompiledWorkflow
@@ -33,8 +26,6 @@ PublicationKind = Literal["workflows", "agents"]
 _DEFAULT_MODES = ("text/plain", "application/json")
 _MAX_EXAMPLES = 5
 _MAX_EXAMPLE_BYTES = 2_000
-# Each is checked against the schema: a caller could otherwise keep the process busy with one message.
-MAX_DATA_PARTS = 20
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +34,10 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     kind: PublicationKind
     name: str
     options: PublishOptions
-    # The version that a new task is a run of.
+    # What the card says where the options do not.
+    about: str
+    default_version: str
+    # The version that a new task is a run of; of an agent, the workflow that passes messages on to it.
     saved: WorkflowVersion
     workflow: CompiledWorkflow
 
@@ -58,12 +52,11 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def description(self) -> str:
-        said = self.options.description or self.workflow.definition.description
-        return said or f"The workflow {self.name}."
+        return self.options.description or self.about
 
     @property
     def version(self) -> str:
-        return self.options.version or str(self.saved.version)
+        return self.options.version or self.default_version
 
     @property
     def input_modes(self) -> tuple[str, ...]:
@@ -98,52 +91,60 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Publications:
-    def __init__(self, workflows: Workflows) -> None:
+    def __init__(self, workflows: Workflows, agents: AgentRegistry, agent_workflows: AgentWorkflows) -> None:
         self._workflows = workflows
+        self._agents = agents
+        self._agent_workflows = agent_workflows
 
     async def find(self, kind: str, name: str) -> Publication | None:
         """None: nothing is published under that name."""
-        if kind != "workflows":
+        match kind:
+            case "workflows":
+                return await self._workflow(name)
+            case "agents":
+                return await self._agent(name)
+            case _:
+                return None
+
+    async def of_agent(self, agent: Agent) -> Publication | None:
+        if agent.publish is None:
             return None
+        saved = await self._agent_workflows.of(agent.name)
+        return Publication(
+            kind="agents",
+            name=agent.name,
+            options=agent.publish,
+            about=agent.description or f"The agent {agent.name}.",
+            default_version=str(agent.version),
+            saved=saved,
+            workflow=await self._workflows.compiled(saved.workflow_id, saved.version),
+        )
+
+    async def _agent(self, name: str) -> Publication | None:
+        try:
+            agent = await self._agents.get(name)
+        except NotFound:
+            return None
+        return await self.of_agent(agent) if agent.name == name else None
+
+    async def _workflow(self, name: str) -> Publication | None:
         try:
             saved = await self._workflows.get(name)
         except NotFound:
             return None
         # An id finds a workflow as well, but is not part of an address.
-        if saved.name != name:
+        if saved.name != name or "/" in name:
             return None
         workflow = await self._workflows.compiled(saved.workflow_id, saved.version)
         options = workflow.definition.publish
         if options is None:
             return None
-        return Publication(kind="workflows", name=name, options=options, saved=saved, workflow=workflow)
-
-
-def run_input_of(message: CallerMessage, workflow: CompiledWorkflow) -> Json:
-    """The run input. If nothing fits, the first candidate, for the error that says why."""
-    candidates = list(_candidates(message, workflow))
-    return next((value for value in candidates if not workflow.check_input(value)), candidates[0])
-
-
-def _candidates(message: CallerMessage, workflow: CompiledWorkflow) -> Iterator[Json]:
-    data = (part["data"] for part in message.parts if "data" in part)
-    yield from islice(data, MAX_DATA_PARTS)
-    name = _only_required_text(workflow.definition.input)
-    if name is not None:
-        yield {name: message.text}
-    yield {"text": message.text}
-
-
-def _only_required_text(schema: Json) -> str | None:
-    """The property that a text is for: required, a string, and no other is required."""
-    if not isinstance(schema, dict):
-        return None
-    required, properties = schema.get("required"), schema.get("properties")
-    if not isinstance(required, list) or len(required) != 1 or not isinstance(properties, dict):
-        return None
-    name = required[0]
-    if not isinstance(name, str):
-        return None
-    declared = properties.get(name)
-    is_text = isinstance(declared, dict) and declared.get("type") == "string"
-    return name if is_text else None
+        return Publication(
+            kind="workflows",
+            name=name,
+            options=options,
+            about=workflow.definition.description or f"The workflow {name}.",
+            default_version=str(saved.version),
+            saved=saved,
+            workflow=workflow,
+        )

@@ -26,7 +26,7 @@ from trunkline.machine.state import (
     task_state,
 )
 from trunkline.messages import CallerMessage, decode_caller_message
-from trunkline.publishing.artifacts import artifacts_of
+from trunkline.publishing.answers import PublishedAnswer, answer_of
 from trunkline.publishing.errors import A2AError, task_not_found
 from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.messages import message_json
@@ -78,9 +78,13 @@ class TaskReader:
         self._store = store
         self._queries = queries
 
-    async def artifacts(self, run_id: RunId, output: Json) -> list[JsonObject]:
-        """A run's output as artifacts, with their files."""
-        return artifacts_of(await self._files.load(run_id, output))
+    async def answer(self, task: CallerTask) -> PublishedAnswer:
+        """What became of the task, with all files. Empty as long as it is not completed."""
+        output = task.record.output
+        if output is None:
+            return PublishedAnswer()
+        loaded = await self._files.load(task.record.id, decode(output))
+        return answer_of(loaded, of_agent=task.message.is_for_agent)
 
     async def find(self, task_id: str, publication: str, caller: str) -> CallerTask:
         """Raises `A2AError` where there is no such task for this caller."""
@@ -135,10 +139,12 @@ class TaskReader:
             "contextId": task.message.context_id,
             "status": status_of(task),
         }
-        if artifacts:
-            output = task.record.output
-            found = partial if output is None else await self.artifacts(task.record.id, decode(output))
-            if found:
+        # An agent may say more in its status than that it is done; a workflow does not.
+        if artifacts or task.message.is_for_agent:
+            answer = await self.answer(task)
+            _add_answer(shown, task, answer)
+            found = partial if task.record.output is None else answer.artifacts
+            if found and artifacts:
                 shown["artifacts"] = list(found)
         if history != 0:
             messages = await self._history(task)
@@ -156,6 +162,20 @@ class TaskReader:
                     message_json(decode_caller_message(follow_up.answer), run_id),
                 ]
         return messages
+
+
+def _add_answer(shown: JsonObject, task: CallerTask, answer: PublishedAnswer) -> None:
+    """What an agent has said of its task beyond the artifacts."""
+    said = answer.status_message or answer.message
+    if said is not None:
+        shown["status"] = {**status_of(task), "message": said_message(task.record.id, task.message, said)}
+    if answer.metadata is not None:
+        shown["metadata"] = answer.metadata
+
+
+def said_message(run_id: RunId, message: CallerMessage, said: JsonObject) -> JsonObject:
+    """A message of an agent as a part of its caller's task."""
+    return {"messageId": f"{run_id}/answer", **said, "taskId": run_id, "contextId": message.context_id}
 
 
 def submitted(task: CallerTask) -> JsonObject:

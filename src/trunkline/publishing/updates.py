@@ -25,9 +25,10 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.machine.state import FINAL_RUN_STATUSES, TaskState
 from trunkline.messages import CallerMessage
-from trunkline.publishing.artifacts import artifacts_of, part_v1
+from trunkline.publishing.answers import PublishedAnswer, answer_of
+from trunkline.publishing.artifacts import part_v1
 from trunkline.publishing.files import StoredFiles
-from trunkline.publishing.tasks import TERMINAL_STATES, failure_text, state_v1, timestamp
+from trunkline.publishing.tasks import TERMINAL_STATES, failure_text, said_message, state_v1, timestamp
 from trunkline.services.runs.queries import RunQueries
 from trunkline.stores.base import EventRecord
 from trunkline.workflow import CompiledWorkflow
@@ -133,6 +134,7 @@ class TaskUpdates:
         self._queries = queries
         self._files = files
         self._run_id = run_id
+        self._message_of_caller = message
         self._about: JsonObject = {"taskId": run_id, "contextId": message.context_id}
         self._speaking = speaking_step(workflow)
         # What was passed on up to the event before the next one that is read; None: it is not known yet.
@@ -177,7 +179,7 @@ class TaskUpdates:
             case "RunWaiting":
                 return await self._question(event)
             case "RunCompleted":
-                return [*await self._output(event), self._status("completed", event.at)]
+                return await self._completed(event)
             case "RunFailed":
                 return [await self._failure(event)]
             case "RunCancelled":
@@ -230,20 +232,32 @@ class TaskUpdates:
         update: JsonObject = {**self._about, "artifact": artifact, "append": append, "lastChunk": last}
         return {"artifactUpdate": update}
 
-    async def _output(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
-        """The artifacts that callers do not have yet as they are."""
+    async def _completed(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
+        """The artifacts that callers do not have yet as they are, and the end."""
+        answer = await self._answer()
+        told = (await self._told(event.seq - 1)).whole()
+        said = answer.status_message or answer.message
+        message = said and said_message(self._run_id, self._message_of_caller, said)
+        body, state = self._status("completed", event.at, message)
+        if answer.metadata is not None and isinstance(update := body["statusUpdate"], dict):
+            update["metadata"] = answer.metadata
+        return [
+            *(
+                (self._artifact(artifact, append=False, last=True), None)
+                for artifact in answer.artifacts
+                if artifact not in told
+            ),
+            (body, state),
+        ]
+
+    async def _answer(self) -> PublishedAnswer:
         try:
             record, _ = await self._queries.find(self._run_id)
         except NotFound:
-            return []
-        told = (await self._told(event.seq - 1)).whole()
+            return PublishedAnswer()
         output = None if record.output is None else decode(record.output)
-        found = artifacts_of(await self._files.load(self._run_id, output))
-        return [
-            (self._artifact(artifact, append=False, last=True), None)
-            for artifact in found
-            if artifact not in told
-        ]
+        loaded = await self._files.load(self._run_id, output)
+        return answer_of(loaded, of_agent=self._message_of_caller.is_for_agent)
 
     async def _question(self, event: EventRecord) -> list[tuple[JsonObject, TaskState | None]]:
         """The question that was asked first, of those that the run waits for."""

@@ -12,6 +12,7 @@ from tests.contract.samples import id_of
 from trunkline.agents import Agent, AgentOptions, BreakerPolicy, Dialect, DialectProbe, RateLimit
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
+from trunkline.publish_options import DEFAULT_PUBLISH_OPTIONS, PublishOptions
 from trunkline.retry_policy import RetryPolicy
 from trunkline.stores.base import Store
 
@@ -57,6 +58,7 @@ FULL = Agent(
         breaker=BreakerPolicy(failures=2, jsonrpc_errors=True),
         repeatable=True,
     ),
+    publish=PublishOptions(name="Full \0", streaming=False, security="public"),
 )
 
 
@@ -159,6 +161,14 @@ async def test_a_list_can_be_of_one_protocol(store: Store) -> None:
         "c"
     ]
     assert await store.agents.page(limit=10, protocol="jsonrpc-2.0") == []
+
+
+async def test_a_list_can_be_of_those_that_are_published(store: Store) -> None:
+    published = [msgspec.structs.replace(bare(name), publish=DEFAULT_PUBLISH_OPTIONS) for name in ("c", "a")]
+    await insert(store, bare("b"), *published)
+    assert await store.agents.page(limit=10, published=True) == published[::-1]
+    assert await store.agents.page(limit=10, after="a", published=True) == published[:1]
+    assert await store.agents.page(limit=10, protocol="a2a-1.0", published=True) == []
 
 
 async def test_many_names_are_looked_up_at_once(store: Store) -> None:

@@ -112,3 +112,10 @@ async def test_what_a_failed_transaction_wrote_is_gone(store: Store) -> None:
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
     assert await store.workflows.get("a") is None
+
+
+async def test_workflows_that_trunkline_has_made_are_found_but_not_listed(store: Store) -> None:
+    await insert(store, version("agents/A"), version("b"))
+    assert await store.workflows.page(limit=10) == [version("b")]
+    assert await store.workflows.page(limit=10, search="a") == []
+    assert await store.workflows.get("agents/A") == version("agents/A")

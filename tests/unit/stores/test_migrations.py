@@ -137,7 +137,7 @@ def test_the_agents_table_has_the_seeds_columns_and_indexes(database: apsw.Conne
         row[0]: row[1]
         for row in rows(database, "SELECT name, [unique] FROM pragma_index_list('agents') WHERE origin = 'c'")
     }
-    assert indexes == {"ix_agents_name": 1, "ix_agents_protocol": 0}
+    assert indexes == {"ix_agents_name": 1, "ix_agents_protocol": 0, "ix_agents_published": 0}
 
 
 def test_what_waits_is_found_through_partial_indexes(database: apsw.Connection) -> None:

@@ -1924,6 +1924,14 @@ export interface components {
              * @default null
              */
             protocol_config: components["schemas"]["JsonRpcProtocolConfig"] | null;
+            /**
+             * Publish
+             * @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow. Null or `false` if it is not published.
+             * @default null
+             */
+            publish: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | boolean | null;
             /** @default null */
             rate: components["schemas"]["RateLimit"] | null;
             /**
@@ -2071,6 +2079,8 @@ export interface components {
             protocol_config: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+            /** @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow. Null or `false` if it is not published. */
+            publish: components["schemas"]["JsonValue"];
             rate: components["schemas"]["RateLimit"] | null;
             repeatable: boolean;
             /** @enum {string} */
@@ -2130,6 +2140,13 @@ export interface components {
             protocol_config: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+            /**
+             * @description Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow. Null or `false` if it is not published.
+             * @default null
+             */
+            publish: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | boolean | null;
             /** @default null */
             rate: {
                 [key: string]: components["schemas"]["JsonValue"];

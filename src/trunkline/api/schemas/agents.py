@@ -24,6 +24,7 @@ from trunkline.api.resources.agents.registry import (
     NAME_PATTERN,
     NAME_RULE,
     POOL_PATTERN,
+    PUBLISH_RULE,
     URL_EXAMPLE,
     URL_PATTERN,
 )
@@ -241,6 +242,7 @@ class AgentCreate(Shape):
         default=False,
         description="Whether it is safe to call the agent twice with the same work. Required for shadowing.",
     )
+    publish: JsonObject | bool | None = Field(default=None, description=PUBLISH_RULE)
 
     @model_validator(mode="after")
     def _check_protocol_config(self) -> Self:
@@ -270,6 +272,7 @@ class AgentMetadata(Shape):
     rate: RateLimit | None
     breaker: BreakerPolicy | None
     repeatable: bool
+    publish: JsonObject | bool | None
     # What the server adds to the registration.
     dialect: JsonObject | None
     created_at: Time

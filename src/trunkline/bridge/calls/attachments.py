@@ -33,7 +33,7 @@ from trunkline.stores.base import RunReads
 from trunkline.stores.blobs import BlobStore
 
 _CONTENT = ("bytes", "raw")
-_WITH_FILES = ("artifacts", "response", "history")
+_WITH_FILES = ("artifacts", "response", "history", "message", "status_message")
 _REFERENCE = "blob"
 _HREF = "href"
 # Below this many bytes, JSON is decoded and encoded in the event loop: a thread would cost more.

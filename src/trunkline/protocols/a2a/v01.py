@@ -46,7 +46,14 @@ from trunkline.protocols.json_rpc.envelope import (
     rpc_request,
 )
 from trunkline.protocols.outcomes import DEFAULT_SEND_OPTIONS, SendOptions, step_error, to_internal_format
-from trunkline.protocols.outputs import OutputMode, StepOutput, encode_output, text_and_data, usage_in
+from trunkline.protocols.outputs import (
+    OutputMode,
+    StepOutput,
+    encode_output,
+    output_mode_for,
+    text_and_data,
+    usage_in,
+)
 from trunkline.protocols.parts import (
     DataPart,
     FilePart,
@@ -113,7 +120,7 @@ class A2AV01Adapter(ProtocolAdapter):
         if isinstance(answer, RpcError):
             return failed_by_rpc_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _NO_TASK)
         result = answer.value if isinstance(answer.value, dict) else {}
-        return _outcome(result, raw_result(body), task, self.output_mode)
+        return _outcome(result, raw_result(body), task, output_mode_for(task, self.output_mode))
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         return _task_call("tasks/get", task, remote_task_id)
@@ -206,7 +213,10 @@ def _outcome(result: JsonObject, whole: Raw, task: AgentTask, mode: OutputMode) 
     if state == "completed":
         warnings: list[str] = []
         output = _output(result, said, context)
-        text = bytes(whole) if output.is_empty() else encode_output(output, mode, warnings)
+        if mode == "whole":
+            output.status_message = said or UNSET
+        is_all = output.is_empty() and mode != "whole"
+        text = bytes(whole) if is_all else encode_output(output, mode, warnings)
         return Succeeded(output=text, context_id=context, remote_task_id=remote, warnings=tuple(warnings))
     words = _text([said])
     if state in _PENDING:

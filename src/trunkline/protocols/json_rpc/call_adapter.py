@@ -28,7 +28,7 @@ from trunkline.protocols.json_rpc.envelope import (
     rpc_request,
 )
 from trunkline.protocols.outcomes import to_internal_format
-from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
+from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value, output_mode_for
 
 PROTOCOL = "jsonrpc-call"
 METHOD = "execute_task"
@@ -90,19 +90,18 @@ class JsonRpcCallAdapter(ProtocolAdapter):
         answer = parse_response(body, task.task_id, PROTOCOL)
         if isinstance(answer, RpcError):
             return failed_by_rpc_error(answer, _FIX_BY_CODE, _OTHER_DIALECT)
-        return _accepted(answer.value) or self._succeeded(body)
+        return _accepted(answer.value) or self._succeeded(body, task)
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         return AgentRequest(
             body=encode(rpc_request(self.poll_method, task.task_id, {"task_id": remote_task_id}))
         )
 
-    def _succeeded(self, body: bytes) -> Succeeded:
+    def _succeeded(self, body: bytes, task: AgentTask) -> Succeeded:
         value = raw_result(body)
         shaped = output_from_value(value)
-        return Succeeded(
-            output=bytes(value) if shaped is None else encode_output(shaped, self.output_mode, [])
-        )
+        mode = output_mode_for(task, self.output_mode)
+        return Succeeded(output=bytes(value) if shaped is None else encode_output(shaped, mode, []))
 
 
 def _accepted(result: Json) -> Working | None:

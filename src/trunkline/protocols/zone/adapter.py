@@ -37,7 +37,7 @@ from trunkline.protocols.base import (
 from trunkline.protocols.config import ProfileOption, ProtocolOption, TextOption, UnusableOption, check_config
 from trunkline.protocols.json_rpc.envelope import VERSION, rpc_request
 from trunkline.protocols.outcomes import DEFAULT_SEND_OPTIONS, to_internal_format
-from trunkline.protocols.outputs import OutputMode, StepOutput, encode_output
+from trunkline.protocols.outputs import OutputMode, StepOutput, encode_output, output_mode_for
 from trunkline.protocols.zone.answers import (
     PROTOCOL,
     ZoneAccepted,
@@ -159,7 +159,7 @@ class ZoneAdapter(ProtocolAdapter):
         match answer:
             case ZoneSucceeded():
                 output = StepOutput(text=answer.text, data=answer.result)
-                return Succeeded(output=encode_output(output, self.output_mode, []))
+                return Succeeded(output=encode_output(output, output_mode_for(task, self.output_mode), []))
             case ZoneAccepted():
                 return Working(remote_task_id=answer.task_id, state="accepted")
             case ZoneFailed():

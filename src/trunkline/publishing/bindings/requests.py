@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from trunkline.jsontypes import JsonObject
 from trunkline.publishing.bindings.task_lists import TaskLists
-from trunkline.publishing.bindings.v03 import event_v03, task_v03
+from trunkline.publishing.bindings.v03 import event_v03, message_v03, task_v03
 from trunkline.publishing.cards import IDEMPOTENCY
 from trunkline.publishing.errors import A2AError, ErrorKind, invalid_params
 from trunkline.publishing.messages import (
@@ -124,6 +124,9 @@ class CallerRequests:
                 sent = await self._store_message(asked, configuration)
                 waiting = self._operations.wait_until_settled(asked.publication, sent, asked.caller)
                 task = await unless_gone(asked.http, waiting)
+            message = await self._operations.bare_message(task)
+            if message is not None:
+                return message_v03(message) if asked.is_old else {"message": message}
         shown = await self._operations.shown(task, history=history)
         return task_v03(shown) if asked.is_old else {"task": shown}
 
@@ -164,7 +167,7 @@ class CallerRequests:
         sent = await self._store_message(asked, configuration)
         await self._operations.wait_until_taken(sent)
         task = await self._operations.get(asked.publication, sent.run_id, asked.caller)
-        updates = self._operations.updates(asked.publication, task)
+        updates = await self._operations.updates(task)
         if sent.answered is None:
             return self._opened(asked, wrap, task, updates, submitted(task), Position(0), stays=False)
         first = await self._snapshot(task, updates)
@@ -178,8 +181,8 @@ class CallerRequests:
             raise A2AError(
                 ErrorKind.UNSUPPORTED_OPERATION, f"The task is {task.state}: no updates will follow."
             )
-        updates = self._operations.updates(asked.publication, task)
-        first = await self._snapshot(task, self._operations.updates(asked.publication, task))
+        updates = await self._operations.updates(task)
+        first = await self._snapshot(task, await self._operations.updates(task))
         start = position or Position(task.record.seq)
         return self._opened(asked, wrap, task, updates, first, start, stays=True)
 

@@ -75,10 +75,10 @@ class AgentRegistry:
         return agent
 
     async def list(
-        self, *, limit: int, after: str | None = None, protocol: str | None = None
+        self, *, limit: int, after: str | None = None, protocol: str | None = None, published: bool = False
     ) -> Sequence[Agent]:
-        """In the order of their names; `after` is the last name seen."""
-        return await self._store.agents.page(limit=limit, after=after, protocol=protocol)
+        """In the order of their names; `after` is the last name seen. `published`: only those that are."""
+        return await self._store.agents.page(limit=limit, after=after, protocol=protocol, published=published)
 
     async def replace(self, name_or_id: str, spec: AgentSpec, if_match: int | None = None) -> Agent:
         """
@@ -239,6 +239,7 @@ def _described(
         max_concurrency=spec.max_concurrency,
         pool=spec.pool,
         options=spec.options,
+        publish=spec.publish,
     )
 
 

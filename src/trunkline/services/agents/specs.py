@@ -20,6 +20,12 @@ from trunkline.agents.authentication.auth_config import validate_auth_config
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
+from trunkline.publish_options import (
+    PublishMistake,
+    PublishOptions,
+    publish_options_to_json,
+    read_publish_options,
+)
 from trunkline.retry_policy import RetryPolicy
 from trunkline.services.agents.options import (
     OPTION_FIELDS,
@@ -74,6 +80,7 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetryPolicy | None = None
     max_concurrency: int = 100
     pool: str | None = None
+    publish: PublishOptions | None = None
     # In JSON they are next to the other fields.
     options: AgentOptions = NO_OPTIONS
 
@@ -133,7 +140,17 @@ def _read(key: str, value: Json) -> object:
         return value
     if key in OPTION_FIELDS:
         return read_option(key, value)
+    if key == "publish":
+        return _read_publish(value)
     return msgspec.convert(value, _TYPES[key])
+
+
+def _read_publish(value: Json) -> PublishOptions | None:
+    options = read_publish_options(value)
+    if isinstance(options, PublishMistake):
+        place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in options.path)
+        raise ValueError(f"{options.message} - at `${place}`")  # noqa: TRY004 - read as msgspec's
+    return options
 
 
 def _finding_of(key: str, exc: ValueError) -> Finding:
@@ -161,6 +178,7 @@ def spec_document(agent: Agent) -> JsonObject:
         "retry": None if agent.retry is None else retry_to_json(agent.retry),
         "max_concurrency": agent.max_concurrency,
         "pool": agent.pool,
+        "publish": publish_options_to_json(agent.publish),
         **options_to_json(agent.options),
     }
 

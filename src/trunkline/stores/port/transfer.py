@@ -45,6 +45,7 @@ AGENTS = TransferTable(
     columns=(
         "id", "name", "url", "description", "protocol", "protocol_config", "auth_type", "timeout_ms", "retry",
         "max_concurrency", "pool", "dialect", "options", "version", "created_at", "updated_at",
+        "publish",
     ),
     uuids=frozenset({"id"}),
     json=frozenset({"protocol_config"}),

@@ -53,7 +53,11 @@ class WorkflowReads(Protocol):
     async def page(
         self, *, limit: int, after: str | None = None, search: str | None = None
     ) -> list[WorkflowVersion]:
-        """Latest versions, in the order of their names. `search` is a part of the name, in any case."""
+        """
+        Latest versions, in the order of their names. `search` is a part of the name, in any case.
+
+        Without those whose name has a slash: Trunkline has made them itself, for published agents.
+        """
         ...
 
     async def last_runs(self, names: Sequence[str], *, each: int) -> dict[str, list[LastRun]]:

@@ -13,6 +13,7 @@ from trunkline.agents.call_limits.token_bucket import TokenBucket
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject, decode, encode
+from trunkline.publish_options import PublishOptions
 from trunkline.retry_policy import RetryPolicy
 from trunkline.stores.port.agents.activity import AgentMinute, EndedCall
 from trunkline.stores.port.agents.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Grade
@@ -22,12 +23,13 @@ from trunkline.stores.rows.tasks import run_of, step_of
 _retry_policies = msgspec.json.Decoder(RetryPolicy)
 _dialects = msgspec.json.Decoder(Dialect)
 _options = msgspec.json.Decoder(AgentOptions)
+_publish_options = msgspec.json.Decoder(PublishOptions)
 
 
 def agent_record(row: Row) -> Agent:
     (
         name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, options, version, created_at, updated_at, agent_id,
+        max_concurrency, pool, dialect, options, version, created_at, updated_at, publish, agent_id,
     ) = row  # fmt: skip
     return Agent(
         id=agent_id,
@@ -44,6 +46,7 @@ def agent_record(row: Row) -> Agent:
         pool=pool,
         dialect=None if dialect is None else _dialects.decode(dialect),
         options=NO_OPTIONS if options is None else _options.decode(options),
+        publish=None if publish is None else _publish_options.decode(publish),
         version=version,
         created_at=Instant(created_at),
         updated_at=Instant(updated_at),
@@ -53,7 +56,7 @@ def agent_record(row: Row) -> Agent:
 def agent_values(agent: Agent, protocol_config: str | None) -> tuple[Value, ...]:
     """
     Name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry, max_concurrency, pool,
-    dialect, options, version, created_at, updated_at, id.
+    dialect, options, version, created_at, updated_at, publish, id.
     """
     return (
         agent.name,
@@ -72,6 +75,7 @@ def agent_values(agent: Agent, protocol_config: str | None) -> tuple[Value, ...]
         agent.version,
         agent.created_at,
         agent.updated_at,
+        _json(agent.publish),
         agent.id,
     )
 
@@ -84,7 +88,7 @@ def options_text(agent: Agent) -> str | None:
     return None if agent.options == NO_OPTIONS else _json(agent.options)
 
 
-def _json(value: JsonObject | RetryPolicy | Dialect | AgentOptions | None) -> str | None:
+def _json(value: JsonObject | RetryPolicy | Dialect | AgentOptions | PublishOptions | None) -> str | None:
     return None if value is None else encode(value).decode()
 
 

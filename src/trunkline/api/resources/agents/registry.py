@@ -21,6 +21,7 @@ from trunkline.api.resources.agents.limits import (
 from trunkline.api.resources.agents.migration import MigrationStateResource, migration_state
 from trunkline.api.resources.common import JsonMapping, JsonValue, NextCursor, Timestamp
 from trunkline.clock import rfc3339
+from trunkline.publish_options import publish_options_to_json
 from trunkline.services.agents.activity import AgentOverview
 from trunkline.services.agents.inspection import CardView
 from trunkline.services.agents.options import breaker_to_json
@@ -44,6 +45,10 @@ AGENT_URL_RULE = (
 )
 URL_EXAMPLE = "http://localhost:8080/agent"
 CARD_ORIGINS_RULE = "Origins that the agent's card may name in addition to the agent's own origin."
+PUBLISH_RULE = (
+    "Publishes the agent as an A2A agent: `true`, or an object with the same options as `publish` of a workflow. "
+    "Null or `false` if it is not published."
+)
 CARD_ORIGIN_EXAMPLE = "https://agents.example.org"
 # The registry also accepts protocols that were added; the models of a registration list the built-in ones.
 _PROTOCOL = Meta(extra_json_schema={"$ref": "#/components/schemas/AgentProtocol"})
@@ -88,6 +93,7 @@ class AgentPatch(msgspec.Struct, forbid_unknown_fields=True):
     rate: JsonMapping | None = None
     breaker: JsonMapping | bool | None = None
     repeatable: bool | None = None
+    publish: Annotated[JsonMapping | bool | None, Meta(description=PUBLISH_RULE)] = None
 
 
 class ProbeResource(TypedDict):
@@ -146,6 +152,7 @@ class AgentMetadataResource(TypedDict):
     rate: RateLimitResource | None
     breaker: BreakerPolicyResource | None
     repeatable: bool
+    publish: Annotated[JsonValue, Meta(description=PUBLISH_RULE)]
     dialect: Annotated[
         DialectResource | None, Meta(description="The detected dialect. Null if it is not known yet.")
     ]
@@ -225,6 +232,7 @@ def listed_agent(agent: Agent) -> AgentMetadataResource:
         "rate": None if rate is None else {"per_second": rate.per_second, "burst": rate.burst},
         "breaker": cast("BreakerPolicyResource | None", breaker_to_json(options.breaker)),
         "repeatable": options.repeatable,
+        "publish": publish_options_to_json(agent.publish),
         "dialect": None if agent.dialect is None else _dialect(agent.dialect),
         "created_at": rfc3339(agent.created_at),
         "updated_at": rfc3339(agent.updated_at),

@@ -21,6 +21,8 @@ app.command(f"{_REGISTRY}:health", name="health")
 app.command("trunkline.cli.commands.agents.try_agent:try_", name="try")
 app.command("trunkline.cli.commands.agents.check:check", name="check")
 app.command("trunkline.cli.commands.agents.migrate:app", name="migrate")
+app.command("trunkline.cli.commands.publish:publish_agent", name="publish")
+app.command("trunkline.cli.commands.publish:unpublish_agent", name="unpublish")
 app.command(f"{_REGISTRY}:refresh", name="refresh")
 app.command(f"{_REGISTRY}:reset", name="reset")
 # The verbs of earlier versions.

@@ -81,7 +81,11 @@ def _succeeded(
 ) -> Succeeded:
     warnings = [*reading.notes, *history_notes(reading.history)]
     output = output_of(reading)
-    if output.is_empty():
+    if mode == "whole":
+        output.message = reading.message_whole if reading.form == "message" else UNSET
+        output.status_message = reading.status_message_whole or UNSET
+        text = encode_output(output, mode, warnings)
+    elif output.is_empty():
         warnings.append(NOTHING_EXTRACTED)
         text = whole()
     else:

@@ -60,7 +60,7 @@ class ParsedResult(Protocol[Message_co]):
     @property
     def artifacts(self) -> Sequence[PartsHolder]: ...
 
-    # Artifacts and history as they go into the output: nothing that the agent sent is missing in them.
+    # Artifacts, history and messages as they go into the output: nothing that the agent sent is missing in them.
     @property
     def artifacts_whole(self) -> object: ...
 
@@ -77,6 +77,14 @@ class ParsedResult(Protocol[Message_co]):
     def message(self) -> Message_co | None:
         """A direct Message, or one that came with a task."""
         ...
+
+    @property
+    def message_whole(self) -> object:
+        """None where there is no direct Message."""
+        ...
+
+    @property
+    def status_message_whole(self) -> object: ...
 
     @property
     def metadata(self) -> Raw | None: ...

@@ -24,7 +24,7 @@ from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter, Sen
 from trunkline.protocols.config import BATCH, ProtocolOption, TextOption, check_config
 from trunkline.protocols.json_rpc.envelope import rpc_request
 from trunkline.protocols.outcomes import DEFAULT_SEND_OPTIONS, to_internal_format
-from trunkline.protocols.outputs import OutputMode
+from trunkline.protocols.outputs import OutputMode, output_mode_for
 
 OPTIONS: dict[str, ProtocolOption] = {
     "input_mode": TextOption(default="text", choices=("text", "json", "data")),
@@ -63,7 +63,7 @@ class A2AV03Adapter(ProtocolAdapter):
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         answer = parse_answer(body, task.task_id, self.protocol)
-        return outcome_of_answer(answer, body, self.output_mode, any_result=False)
+        return outcome_of_answer(answer, body, output_mode_for(task, self.output_mode), any_result=False)
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         return task_call("tasks/get", task, remote_task_id)
@@ -78,7 +78,7 @@ class A2AV03Adapter(ProtocolAdapter):
         return task_call("tasks/resubscribe", task, remote_task_id)
 
     def read_stream(self, task: AgentTask) -> TaskStreamReader:
-        return V03StreamReader(task, self.protocol, self.output_mode, self._malformed)
+        return V03StreamReader(task, self.protocol, output_mode_for(task, self.output_mode), self._malformed)
 
     def _send(self, task: AgentTask, options: SendOptions) -> JsonObject:
         params = message_params(task, self.input_mode, self.protocol)

@@ -22,7 +22,7 @@ from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter
 from trunkline.protocols.config import BATCH, ProtocolOption, TextOption, check_config
 from trunkline.protocols.json_rpc.envelope import VERSION, rpc_request
 from trunkline.protocols.outcomes import to_internal_format
-from trunkline.protocols.outputs import OutputMode
+from trunkline.protocols.outputs import OutputMode, output_mode_for
 
 PROTOCOL = "jsonrpc-2.0"
 SEND = "message/send"
@@ -77,7 +77,8 @@ class JsonRpc2Adapter(ProtocolAdapter):
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         answer = parse_answer(body, task.task_id, PROTOCOL)
-        return outcome_of_answer(answer, body, self.output_mode, any_result=self.params == "input")
+        mode = output_mode_for(task, self.output_mode)
+        return outcome_of_answer(answer, body, mode, any_result=self.params == "input")
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         return self._task_call("tasks/get", task, remote_task_id)

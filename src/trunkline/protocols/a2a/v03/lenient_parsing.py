@@ -43,7 +43,7 @@ def parse_lenient_result(result: Json) -> V03ParsedResult:
     _read_artifacts(body, reading)
     _read_history(body, reading)
     if reading.form == "message":
-        reading.message = _message_of(body)
+        reading.message, reading.message_whole = _message_of(body), body
         reading.remote_task_id = string_in(body, "taskId", "task_id")
     elif isinstance(message, dict):
         reading.message = _message_of(message)
@@ -86,6 +86,7 @@ def _read_status(body: JsonObject, reading: V03ParsedResult) -> None:
         reading.state = state if isinstance(state, str) else None
         said = status.get("message")
         reading.status_message = _message_of(said) if isinstance(said, str | dict) else None
+        reading.status_message_whole = said if isinstance(said, dict) else None
 
 
 def _read_artifacts(body: JsonObject, reading: V03ParsedResult) -> None:

@@ -27,13 +27,15 @@ class V03ParsedResult(msgspec.Struct, kw_only=True):
     remote_task_id: str | None = None
     context_id: str | None = None
     artifacts: list[V03Artifact] = []
-    # Artifacts and history as they go into the output: nothing that the agent sent is missing in them.
+    # Artifacts, history and messages as they go into the output: nothing that the agent sent is missing in them.
     artifacts_whole: object = None
     status_message: V03Message | None = None
+    status_message_whole: object = None
     history: list[V03Message] = []
     history_whole: object = None
     # A direct Message, or one that came with a task.
     message: V03Message | None = None
+    message_whole: object = None
     metadata: Raw | None = None
     # An error that the agent put into its result.
     reported_error: str | None = None
@@ -61,6 +63,7 @@ def _task(result: V03Result) -> V03ParsedResult | None:
         artifacts=artifacts,
         artifacts_whole=artifacts,
         status_message=status.message,
+        status_message_whole=status.message,
         history=history,
         history_whole=history,
         metadata=not_null(result.metadata),
@@ -68,11 +71,20 @@ def _task(result: V03Result) -> V03ParsedResult | None:
 
 
 def _message(result: V03Result) -> V03ParsedResult:
+    whole = V03Message(
+        role=result.role,
+        parts=result.parts,
+        message_id=result.message_id,
+        metadata=result.metadata,
+        extensions=result.extensions,
+        reference_task_ids=result.reference_task_ids,
+    )
     return V03ParsedResult(
         form="message",
         remote_task_id=result.task_id,
         context_id=result.context_id,
-        message=V03Message(role=result.role, parts=result.parts, metadata=result.metadata),
+        message=whole,
+        message_whole=whole,
         metadata=not_null(result.metadata),
     )
 

@@ -37,7 +37,7 @@ from trunkline.protocols.base import (
 from trunkline.protocols.config import ProtocolOption, TextOption, check_config
 from trunkline.protocols.http_failures import failure_without_body, http_failure
 from trunkline.protocols.outcomes import to_internal_format
-from trunkline.protocols.outputs import OutputMode
+from trunkline.protocols.outputs import OutputMode, output_mode_for
 
 OPTIONS: dict[str, ProtocolOption] = {
     "input_mode": TextOption(default="text", choices=("text", "json", "data")),
@@ -93,7 +93,8 @@ class A2A10AdapterBase(ProtocolAdapter):
         if isinstance(opened, Failed):
             return opened
         keep_context(opened, task)
-        return outcome_of(opened, lambda: self.whole_result(body), self.output_mode, TEXTS)
+        mode = output_mode_for(task, self.output_mode)
+        return outcome_of(opened, lambda: self.whole_result(body), mode, TEXTS)
 
     def read_stream(self, task: AgentTask) -> TaskStreamReader:
         def open_event(data: bytes) -> V1ParsedResult | Failed:
@@ -105,7 +106,8 @@ class A2A10AdapterBase(ProtocolAdapter):
                 keep_context(opened, task)
             return opened
 
-        return V1StreamReader(open_event, self.whole_result, self.output_mode, self.get_protocol_name())
+        mode = output_mode_for(task, self.output_mode)
+        return V1StreamReader(open_event, self.whole_result, mode, self.get_protocol_name())
 
     def decode_find(self, answer: AgentAnswer, task: AgentTask) -> str | None:
         """The remote id of our task; raises `ProtocolTranslationError` when the agent's answer leaves it open."""

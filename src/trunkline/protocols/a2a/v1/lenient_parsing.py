@@ -53,7 +53,7 @@ def parse_lenient_result(result: Json) -> V1ParsedResult:
     _read_history(body, reading)
     message = result.get("message")
     if form == "message":
-        reading.message = _message_of(body)
+        reading.message, reading.message_whole = _message_of(body), body
     elif isinstance(message, dict):
         reading.message = _message_of(message)
     return reading
@@ -95,6 +95,7 @@ def _read_status(body: JsonObject, reading: V1ParsedResult) -> None:
         reading.state = state_word(status.get("state"))
         said = status.get("message")
         reading.status_message = _message_of(said) if isinstance(said, str | dict) else None
+        reading.status_message_whole = said if isinstance(said, dict) else None
         return
     reading.state = state_word(status)
     if isinstance(status, str):

@@ -35,16 +35,18 @@ class V1ParsedResult(msgspec.Struct, kw_only=True):
     remote_task_id: str | None = None
     context_id: str | None = None
     artifacts: list[V1Artifact] = []
-    # Artifacts and history as they go into the output: nothing that the agent sent is missing in them.
+    # Artifacts, history and messages as they go into the output: nothing that the agent sent is missing in them.
     artifacts_whole: Sequence[WholeArtifact] = ()
     # Of an artifact's update: it goes on with an earlier piece; nothing comes after it.
     append: bool = False
     last_chunk: bool = False
     status_message: V1Message | None = None
+    status_message_whole: object = None
     history: list[V1Message] = []
     history_whole: object = None
     # A direct Message, or one that came with a task.
     message: V1Message | None = None
+    message_whole: object = None
     metadata: Raw | None = None
     # An error that the agent put into its result.
     reported_error: str | None = None
@@ -85,6 +87,7 @@ def _task(task: V1Task | V1Result) -> V1ParsedResult | None:
         artifacts=task.artifacts,
         artifacts_whole=task.artifacts,
         status_message=status.message,
+        status_message_whole=status.message,
         history=task.history,
         history_whole=task.history,
         metadata=not_null(task.metadata),
@@ -97,6 +100,7 @@ def _message(message: V1Message) -> V1ParsedResult:
         remote_task_id=non_empty(message.task_id),
         context_id=non_empty(message.context_id),
         message=message,
+        message_whole=message,
         metadata=not_null(message.metadata),
     )
 
@@ -108,6 +112,7 @@ def _status_update(update: V1StatusUpdate) -> V1ParsedResult:
         remote_task_id=non_empty(update.task_id),
         context_id=non_empty(update.context_id),
         status_message=update.status.message,
+        status_message_whole=update.status.message,
         metadata=not_null(update.metadata),
     )
 

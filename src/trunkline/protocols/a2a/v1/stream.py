@@ -116,13 +116,14 @@ class V1StreamReader:
         task.reported_error = event.reported_error or task.reported_error
         task.notes.extend(event.notes[: _MAX_NOTES - len(task.notes)])
         if event.message is not None:
-            task.message = event.message
+            task.message, task.message_whole = event.message, event.message_whole
         if event.form != "message":
             task.form = "task"
         elif task.form == "other":
             task.form = "message"
         if event.state is not None:
             task.state, task.status_message = event.state, event.status_message
+            task.status_message_whole = event.status_message_whole
             self._is_shown_whole = event.form == "task"
         if event.form == "task":
             task.history, task.history_whole = event.history, event.history_whole

@@ -48,8 +48,15 @@ class AgentReads(Protocol):
         """Those of the names that an agent has."""
         ...
 
-    async def page(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]:
-        """In the order of their names; `after` is the last name seen."""
+    async def page(
+        self,
+        *,
+        limit: int,
+        after: str | None = None,
+        protocol: str | None = None,
+        published: bool = False,
+    ) -> list[Agent]:
+        """In the order of their names; `after` is the last name seen. `published`: only those that are."""
         ...
 
     async def load(self, name: str) -> AgentLoad:

@@ -25,8 +25,8 @@ _BY_NAME_OR_ID = (
 )
 _NEWEST = "ORDER BY v.version DESC LIMIT 1"
 _LATEST = "v.version = (SELECT max(version) FROM workflow_versions WHERE workflow_id = w.id)"
-# An empty text is a part of every name.
-_FOUND = "strpos(lower(w.name), lower($2)) > 0"
+# An empty text is a part of every name. Names with a slash are not those of users.
+_FOUND = "strpos(lower(w.name), lower($2)) > 0 AND strpos(w.name, '/') = 0"
 _LAST_RUNS = """
     SELECT wanted.name, run.id::text, run.status, run.created_at FROM unnest($1::text[]) AS wanted(name)
         CROSS JOIN LATERAL (

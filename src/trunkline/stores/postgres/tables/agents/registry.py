@@ -26,20 +26,20 @@ from trunkline.stores.rows.agents import agent_record, agent_values, options_tex
 
 _SELECT = """
     SELECT name, url, description, protocol, protocol_config::text, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, options, version, created_at, updated_at, id::text
+        max_concurrency, pool, dialect, options, version, created_at, updated_at, publish, id::text
     FROM agents
 """
 _INSERT = """
     INSERT INTO agents (name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, options, version, created_at, updated_at, id)
-    VALUES ($1, $2, $3, $4, $5::text::jsonb, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+        max_concurrency, pool, dialect, options, version, created_at, updated_at, publish, id)
+    VALUES ($1, $2, $3, $4, $5::text::jsonb, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 """
 _UPDATE = """
     UPDATE agents SET
         name = $1, url = $2, description = $3, protocol = $4, protocol_config = $5::text::jsonb, auth_type = $6,
         secret = $7, timeout_ms = $8, retry = $9, max_concurrency = $10, pool = $11, dialect = $12, options = $13,
-        version = $14, created_at = $15, updated_at = $16
-    WHERE id = $17 AND version = $18
+        version = $14, created_at = $15, updated_at = $16, publish = $17
+    WHERE id = $18 AND version = $19
 """
 # The state of an agent belongs to its name, URL and options.
 _FORGET = """
@@ -68,9 +68,18 @@ class PostgresAgentReads(PostgresReads):
         )
         return None if row is None else _agent(row)
 
-    async def page(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]:
+    async def page(
+        self,
+        *,
+        limit: int,
+        after: str | None = None,
+        protocol: str | None = None,
+        published: bool = False,
+    ) -> list[Agent]:
+        # In the words of the index of published agents.
+        condition = " AND publish IS NOT NULL" if published else ""
         page = await self._rows(
-            f"{_SELECT} WHERE name > $1 AND ($2::text IS NULL OR protocol = $2) ORDER BY name LIMIT $3",
+            f"{_SELECT} WHERE name > $1 AND ($2::text IS NULL OR protocol = $2){condition} ORDER BY name LIMIT $3",
             after or "",
             protocol,
             limit,

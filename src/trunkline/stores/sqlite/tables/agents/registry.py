@@ -20,15 +20,15 @@ from trunkline.stores.sqlite.tables.agents.agent_limits import read_state, write
 
 _COLUMNS = (
     "name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,"
-    " max_concurrency, pool, dialect, options, version, created_at, updated_at, id"
+    " max_concurrency, pool, dialect, options, version, created_at, updated_at, publish, id"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM agents"  # noqa: S608 - constants of this module
-_INSERT = f"INSERT INTO agents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
+_INSERT = f"INSERT INTO agents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
 _UPDATE = """
     UPDATE agents SET
         name = ?, url = ?, description = ?, protocol = ?, protocol_config = ?, auth_type = ?, secret = ?,
         timeout_ms = ?, retry = ?, max_concurrency = ?, pool = ?, dialect = ?, options = ?, version = ?,
-        created_at = ?, updated_at = ?
+        created_at = ?, updated_at = ?, publish = ?
     WHERE id = ? AND version = ?
 """
 # The state of an agent belongs to its name, URL and options.
@@ -52,8 +52,17 @@ class SqliteAgentReads(SqliteReads):
         )
         return None if row is None else agent_record(row)
 
-    async def page(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]:
+    async def page(
+        self,
+        *,
+        limit: int,
+        after: str | None = None,
+        protocol: str | None = None,
+        published: bool = False,
+    ) -> list[Agent]:
         condition, values = "name > ?", [after or ""]
+        if published:
+            condition += " AND publish IS NOT NULL"
         if protocol is not None:
             condition += " AND protocol = ?"
             values.append(protocol)

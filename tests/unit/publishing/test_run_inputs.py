@@ -6,7 +6,7 @@ import pytest
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import CallerMessage
-from trunkline.publishing.publications import MAX_DATA_PARTS, run_input_of
+from trunkline.publishing.run_inputs import MAX_DATA_PARTS, agent_input, workflow_input
 from trunkline.workflow import StepDefinition, WorkflowDefinition, compile_workflow
 
 CITY: JsonObject = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
@@ -22,7 +22,7 @@ def test_only_the_first_data_parts_are_tried() -> None:
 def input_of(schema: JsonObject | None, *parts: JsonObject) -> Json:
     steps = {"s": StepDefinition(name="s", agent="A")}
     workflow = compile_workflow(WorkflowDefinition(name="w", input=schema, steps=steps))
-    return run_input_of(CallerMessage(message_id="m", context_id="c", parts=list(parts)), workflow)
+    return workflow_input(CallerMessage(message_id="m", context_id="c", parts=list(parts)), workflow)
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,27 @@ def test_the_first_part_that_fits_the_schema_is_the_input(
     schema: JsonObject | None, parts: list[JsonObject], expected: Json
 ) -> None:
     assert input_of(schema, *parts) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "metadata", "expected"),
+    [
+        ([{"text": "a"}, {"text": "b"}], None, {"text": "a\nb"}),
+        ([{"data": [1]}], None, [1]),
+        ([{"data": None}], None, None),
+        ([{"text": "a"}, {"data": 1}], None, {"text": "a", "data": 1}),
+        ([{"data": 1}, {"data": 2}], None, {"data": [1, 2]}),
+        ([{"text": "a"}], {"tone": "dry"}, {"text": "a", "metadata": {"tone": "dry"}}),
+        ([{"url": "https://a"}], None, {"parts": [{"url": "https://a"}]}),
+        (
+            [{"text": "a", "metadata": {"n": 1}}],
+            None,
+            {"text": "a", "parts": [{"text": "a", "metadata": {"n": 1}}]},
+        ),
+    ],
+)
+def test_nothing_of_a_message_to_an_agent_is_missing_in_its_input(
+    parts: list[JsonObject], metadata: JsonObject | None, expected: Json
+) -> None:
+    message = CallerMessage(message_id="m", context_id="c", parts=parts, metadata=metadata)
+    assert agent_input(message) == expected
