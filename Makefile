@@ -129,13 +129,16 @@ bench: $(VENV)/.ready-dev services  ## measure performance against the same work
 	$(BIN)/python -m bench
 
 PEERS := .services/peers
-$(PEERS)/.ready: bench/peers/requirements.txt
+$(PEERS)/.ready: bench/peers/requirements.txt bench/peers/package-lock.json
 	@echo "Installing the systems to compare with into $(PEERS) (once) ..." >&2
 	@$(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/pip --disable-pip-version-check install --quiet -r bench/peers/requirements.txt
+	@cp bench/peers/package.json bench/peers/package-lock.json $(PEERS)
+	@if command -v npm >/dev/null; then npm --prefix $(PEERS) ci --silent; \
+	  else echo "npm was not found, so Restate's server is not installed and not measured." >&2; fi
 	@touch $@
 
-bench-peers: $(VENV)/.ready-dev services $(PEERS)/.ready  ## compare the distributed mode with DBOS on the same PostgreSQL
+bench-peers: $(VENV)/.ready-dev services $(PEERS)/.ready  ## do the same job with DBOS, LangGraph, Restate, Temporal and Prefect, and compare
 	$(BIN)/python -m bench.peers $(PEERS)/bin/python
 
 screenshots: $(VENV)/.ready-dev services ui  ## take the screenshots of the web UI for the documentation again
@@ -160,7 +163,7 @@ lock:  ## resolve the dependencies again and write the lock files
 	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements-$$set.lock requirements-$$set.in; done
 	for example in python-flask python-fastapi; do (cd examples/agents/$$example && \
 	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock requirements.in); done
-	for folder in prose ui ui/types tests/interop/servers examples/agents/node-express; do \
+	for folder in prose ui ui/types tests/interop/servers examples/agents/node-express bench/peers; do \
 	  npm --prefix $$folder update --package-lock-only --omit-lockfile-registry-resolved; done
 	rm -rf $(VENV)-lock
 

@@ -31,9 +31,15 @@ def spread(values: Sequence[float], form: str = ".0f", unit: str = "") -> str:
 
 
 def show(rows: Sequence[FigureRow]) -> None:
-    lines = [_HEAD, *((row.figure, row.ours, row.against, row.ratio, row.goal) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
-    for number, line in enumerate(lines):
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    show_columns(_HEAD, [(row.figure, row.ours, row.against, row.ratio, row.goal) for row in rows])
+
+
+def show_columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A row with fewer cells than `head` ends with a remark, which is as wide as it is."""
+    whole = [row for row in rows if len(row) == len(head)]
+    widths = [max(len(row[column]) for row in (head, *whole)) for column in range(len(head))]
+    widths[0] = max(len(row[0]) for row in (head, *rows))
+    for number, row in enumerate((head, *rows)):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip())
         if number == 0:
             print("  ".join("-" * width for width in widths))
