@@ -47,6 +47,7 @@ REVISIONS = (
     "0018",
     "0019",
     "0020",
+    "0021",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.
