@@ -70,30 +70,30 @@ class PublishOptions(
 DEFAULT_PUBLISH_OPTIONS = PublishOptions()
 
 
-class PublishMistake(NamedTuple):
+class PublishFinding(NamedTuple):
     """What is wrong with `publish`, and where: the keys and indexes that lead to it."""
 
     path: Sequence[str | int]
     message: str
 
 
-def read_publish_options(value: Json) -> PublishOptions | PublishMistake | None:
+def read_publish_options(value: Json) -> PublishOptions | PublishFinding | None:
     """None: it is not published."""
     if value is None or value is False:
         return None
     if value is True:
         return DEFAULT_PUBLISH_OPTIONS
     if not isinstance(value, dict):
-        return PublishMistake((), "must be true, false or an object with options")
+        return PublishFinding((), "must be true, false or an object with options")
     try:
         # A key that is null is one that was left out.
         options = msgspec.convert(_without_nulls(value), PublishOptions)
     except msgspec.ValidationError as exc:
         message, _, place = str(exc).partition(" - at `$")
-        return PublishMistake(tuple(_keys(place.removesuffix("`"))), message)
+        return PublishFinding(tuple(_keys(place.removesuffix("`"))), message)
     ids = [skill.id for skill in options.skills]
     if len(set(ids)) < len(ids):
-        return PublishMistake(("skills",), "two skills must not have the same id")
+        return PublishFinding(("skills",), "two skills must not have the same id")
     return options
 
 

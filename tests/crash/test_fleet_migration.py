@@ -94,8 +94,8 @@ class Bridges:
         await bridge.start()
 
 
-class Fleetwide:
-    """Whoever starts runs and moves agents, and does not give up when nobody answers."""
+class RetryingOperator:
+    """Starts runs and migrates agents over REST, and repeats requests that no process answers."""
 
     def __init__(self, processes: KillableProcesses, agents: str, session: aiohttp.ClientSession) -> None:
         self._processes = processes
@@ -248,7 +248,7 @@ async def test_a_fleet_moves_while_its_process_is_killed(
 ) -> None:
     async with moving_agents() as agents, server_on(tmp_path / "data") as server:
         await server.start()
-        await move_everything(Fleetwide(OneProcess(server, session), agents, session))
+        await move_everything(RetryingOperator(OneProcess(server, session), agents, session))
 
 
 @pytest.mark.skipif(not IS_LARGE, reason="part of make chaos")
@@ -257,10 +257,10 @@ async def test_a_fleet_moves_while_its_bridges_are_killed(
     tmp_path: Path, patient_session: aiohttp.ClientSession
 ) -> None:
     async with moving_agents() as agents, killable_fleet(tmp_path) as fleet:
-        await move_everything(Fleetwide(Bridges(fleet, patient_session), agents, patient_session))
+        await move_everything(RetryingOperator(Bridges(fleet, patient_session), agents, patient_session))
 
 
-async def move_everything(fleet: Fleetwide) -> None:
+async def move_everything(fleet: RetryingOperator) -> None:
     limits: JsonObject = {
         "comparisons": 1, "disagreement": 0, "calls": 4, "window": 20, "error_rate": 0.2, "slowdown": 1000,
         "slowest_ms": None,
@@ -369,7 +369,7 @@ def _are_shadows(entries: Sequence[Entry]) -> bool:
     return True
 
 
-async def stages_by_agent(fleet: Fleetwide) -> dict[str, list[str]]:
+async def stages_by_agent(fleet: RetryingOperator) -> dict[str, list[str]]:
     """What has happened to the agents that were rolled back."""
     found: dict[str, list[str]] = {}
     for name in AGENTS:
@@ -388,7 +388,7 @@ async def stages_by_agent(fleet: Fleetwide) -> dict[str, list[str]]:
     return found
 
 
-def something_was_tested(fleet: Fleetwide, runs: dict[str, JsonObject], log: Sequence[Entry]) -> None:
+def something_was_tested(fleet: RetryingOperator, runs: dict[str, JsonObject], log: Sequence[Entry]) -> None:
     assert len(runs) >= RUNS
     assert fleet.kills == KILLS
     sends = Counter((entry.agent, entry.side, entry.message) for entry in log if entry.kind == "send")

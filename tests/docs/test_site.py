@@ -35,7 +35,7 @@ def built_into(folder: Path) -> Path:
     return folder / "html"
 
 
-class Fetched(HTMLParser):
+class LoadedResources(HTMLParser):
     """What a browser loads when it shows the page."""
 
     def __init__(self, page: Path) -> None:
@@ -63,7 +63,7 @@ def elsewhere(addresses: list[str]) -> list[str]:
 def test_the_site_loads_nothing_from_anywhere_else_and_its_search_knows_every_page(tmp_path: Path) -> None:
     site = built_into(tmp_path)
     found = {
-        **{page: Fetched(page).addresses for page in site.rglob("*.html")},
+        **{page: LoadedResources(page).addresses for page in site.rglob("*.html")},
         **{page: _IN_STYLES.findall(page.read_text()) for page in site.rglob("*.css")},
         **{page: _IN_STYLES.findall(page.read_text()) for page in site.rglob("*.svg")},
         **{page: _IN_SCRIPTS.findall(page.read_text()) for page in site.rglob("*.js")},
@@ -88,4 +88,4 @@ def test_the_site_loads_nothing_from_anywhere_else_and_its_search_knows_every_pa
 def test_a_page_that_loads_something_from_elsewhere_would_be_noticed(text: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(f'{text}<a href="https://example.org">a link</a>')
-    assert len(elsewhere(Fetched(page).addresses)) == 1
+    assert len(elsewhere(LoadedResources(page).addresses)) == 1

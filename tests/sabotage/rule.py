@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.sabotage.mutation import Mutation
-from tests.sabotage.symbols import Located, locate
+from tests.sabotage.symbols import LocatedSymbol, locate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Rule:
     def changes(self) -> Sequence[Mutation]:
         return self.change if isinstance(self.change, tuple) else (self.change,)
 
-    def locate(self, root: Path) -> Located:
+    def locate(self, root: Path) -> LocatedSymbol:
         """Where the symbol is, in a copy of the tree."""
         try:
             return locate(root, self.symbol)

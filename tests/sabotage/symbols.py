@@ -12,14 +12,14 @@ _SOURCE = "src"
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-class Located(NamedTuple):
+class LocatedSymbol(NamedTuple):
     # Relative to the tree.
     path: str
     module: ast.Module
     symbol: ast.AST
 
 
-def locate(root: Path, symbol: str) -> Located:
+def locate(root: Path, symbol: str) -> LocatedSymbol:
     """
     Find a function, method, class or constant by `module:qualified.name`, or a module by its name alone.
 
@@ -52,7 +52,7 @@ def _mentioning(root: Path, name: str) -> Generator[str]:
             yield str(file.relative_to(root))
 
 
-def _in_file(root: Path, path: str, name: str) -> Located | None:
+def _in_file(root: Path, path: str, name: str) -> LocatedSymbol | None:
     module = ast.parse((root / path).read_text())
     node: ast.AST = module
     for part in name.split(".") if name else ():
@@ -61,7 +61,7 @@ def _in_file(root: Path, path: str, name: str) -> Located | None:
         if not defined:
             return None
         node = defined[-1]
-    return Located(path, module, node)
+    return LocatedSymbol(path, module, node)
 
 
 def _defined_in(node: ast.AST) -> Generator[ast.stmt]:

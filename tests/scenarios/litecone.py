@@ -13,7 +13,7 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import Call, RunningSystem, ScriptedAgent
 
 
-class Refuses(Exception):
+class AgentRefused(Exception):
     """The agent answers that it has failed."""
 
 
@@ -247,7 +247,7 @@ async def agents(system: RunningSystem, answers: Answers) -> AsyncGenerator[Scri
         try:
             made = answers[call.path.strip("/")](given)
             output = await made if isinstance(made, Awaitable) else made
-        except Refuses as refusal:
+        except AgentRefused as refusal:
             return {"task_id": call.id, "status": "error", "output": None, "error": str(refusal)}
         return {"task_id": call.id, "status": "success", "output": output, "error": None}
 

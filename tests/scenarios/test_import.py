@@ -15,8 +15,8 @@ from tests.scenarios.litecone import (
     READS_A_LATE_BRANCH,
     READS_BRANCHES_LATER,
     SEVERAL_STEPS_EACH,
+    AgentRefused,
     Answers,
-    Refuses,
     agents,
     forked,
 )
@@ -36,7 +36,7 @@ def echo(given: JsonObject) -> Json:
 
 def weigh(given: JsonObject) -> Json:
     if given["item"] == "air":
-        raise Refuses("It weighs nothing.")
+        raise AgentRefused("It weighs nothing.")
     return {**given, "weight": len(str(given["item"]))}
 
 
@@ -134,7 +134,7 @@ async def test_decisions_in_decisions_lead_where_they_led(
 def ways(*failing: str) -> Answers:
     def way(name: str, given: JsonObject) -> Json:
         if name in failing:
-            raise Refuses(f"No way {name}.")
+            raise AgentRefused(f"No way {name}.")
         return {"went": name, "way": given["way"]}
 
     return {
@@ -193,7 +193,7 @@ async def test_what_comes_after_a_fork_reads_null_for_a_branch_that_is_late(
     async def late(_given: JsonObject) -> Json:
         await went_on.wait()
         if fails:
-            raise Refuses("Too late.")
+            raise AgentRefused("Too late.")
         return {"word": "late", "n": 1}
 
     def following(given: JsonObject) -> Json:

@@ -15,8 +15,8 @@ from trunkline.testing.system import error_of, step_of
 pytestmark = pytest.mark.anyio
 
 
-class Doubler:
-    """Answers with twice the number that it gets, fails for those it dislikes, and counts who is there."""
+class DoublingAgent:
+    """Answers with twice the number that it gets, fails for those it dislikes, and counts its concurrent calls."""
 
     def __init__(self, *disliked: int) -> None:
         self.disliked = set(disliked)
@@ -55,7 +55,7 @@ async def items_of(system: RunningSystem, run: JsonObject) -> list[JsonObject]:
 
 
 async def test_a_loop_gives_its_outputs_in_the_order_of_its_items(system: RunningSystem) -> None:
-    doubler = Doubler()
+    doubler = DoublingAgent()
     async with ScriptedAgent(doubler) as agent:
         await system.register("Doubler", agent.url, protocol="simple-a2a")
         await system.save(loop(limit=3))
@@ -74,7 +74,7 @@ async def test_a_loop_gives_its_outputs_in_the_order_of_its_items(system: Runnin
 
 
 async def test_a_retried_run_calls_only_for_the_items_that_have_not_completed(system: RunningSystem) -> None:
-    doubler = Doubler(2)
+    doubler = DoublingAgent(2)
     async with ScriptedAgent(doubler) as agent:
         await system.register("Doubler", agent.url, protocol="simple-a2a")
         await system.save(loop(mode="sequential"))
@@ -88,7 +88,7 @@ async def test_a_retried_run_calls_only_for_the_items_that_have_not_completed(sy
 
 
 async def test_a_step_with_items_takes_no_input_of_a_person(system: RunningSystem) -> None:
-    async with ScriptedAgent(Doubler()) as agent:
+    async with ScriptedAgent(DoublingAgent()) as agent:
         await system.register("Doubler", agent.url, protocol="simple-a2a")
         await system.save(loop())
         run = await system.run("loop", {"numbers": [1]})
@@ -99,7 +99,7 @@ async def test_a_step_with_items_takes_no_input_of_a_person(system: RunningSyste
 
 
 async def test_a_retry_with_another_input_keeps_no_item_of_the_list_before(system: RunningSystem) -> None:
-    doubler = Doubler(2)
+    doubler = DoublingAgent(2)
     async with ScriptedAgent(doubler) as agent:
         await system.register("Doubler", agent.url, protocol="simple-a2a")
         await system.save(loop(mode="sequential"))
@@ -111,7 +111,7 @@ async def test_a_retry_with_another_input_keeps_no_item_of_the_list_before(syste
 
 
 async def test_a_step_that_runs_again_keeps_no_item(system: RunningSystem) -> None:
-    doubler = Doubler(1)
+    doubler = DoublingAgent(1)
     async with ScriptedAgent(doubler) as agent:
         await system.register("Doubler", agent.url, protocol="simple-a2a")
         await system.save(loop(mode="sequential"))
@@ -123,7 +123,7 @@ async def test_a_step_that_runs_again_keeps_no_item(system: RunningSystem) -> No
 
 
 async def test_a_loop_that_collects_tells_how_each_item_ended(system: RunningSystem) -> None:
-    async with ScriptedAgent(Doubler(1)) as agent:
+    async with ScriptedAgent(DoublingAgent(1)) as agent:
         await system.register("Doubler", agent.url, protocol="simple-a2a")
         await system.save(loop(on_error="collect"))
         run = await system.run("loop", {"numbers": [0, 1]})
@@ -134,7 +134,7 @@ async def test_a_loop_that_collects_tells_how_each_item_ended(system: RunningSys
 
 
 async def test_items_are_listed_by_how_they_stand(system: RunningSystem) -> None:
-    async with ScriptedAgent(Doubler(1, 4, 5)) as agent:
+    async with ScriptedAgent(DoublingAgent(1, 4, 5)) as agent:
         await system.register("Doubler", agent.url, protocol="simple-a2a")
         await system.save(loop(on_error="collect"))
         run = await system.run("loop", {"numbers": list(range(7))})
@@ -180,7 +180,7 @@ async def test_a_step_without_items_has_none_to_show(system: RunningSystem) -> N
 
 async def test_a_loop_goes_on_after_a_restart_where_it_was(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    doubler = Doubler()
+    doubler = DoublingAgent()
 
     async def third_waits(call: Call) -> Json:
         if call.body["input"] == 2:

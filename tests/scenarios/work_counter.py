@@ -42,7 +42,7 @@ output: ${ steps.three.output.text }
 COUNTS = ("encodes", "decodes", "rows", "bytes", "python calls")
 
 
-class Work:
+class WorkCounter:
     """What the thread that made this does, while it is counted."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ def _first_instruction(code: CodeType) -> int:
     return next((found.offset for found in dis.get_instructions(code) if found.opname == "RESUME"), 0)
 
 
-class Outside:
+class AgentAndClients:
     """The agent and the clients, in a thread of their own."""
 
     def __init__(self) -> None:
@@ -150,8 +150,8 @@ async def _body(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(int(length.partition(b":")[2]))
 
 
-async def count(folder: Path) -> Work:
-    work, outside = Work(), Outside()
+async def count(folder: Path) -> WorkCounter:
+    work, outside = WorkCounter(), AgentAndClients()
     elsewhere = asyncio.new_event_loop()
     thread = asyncio.create_task(asyncio.to_thread(elsewhere.run_forever))
 

@@ -66,7 +66,7 @@ def listed(page: Page, agents_system: AgentsSystem) -> Page:
 
 
 @pytest.fixture
-def narrow(browser: Browser, demo: DemoSystem, agents_system: AgentsSystem) -> Generator[Page]:
+def phone_page(browser: Browser, demo: DemoSystem, agents_system: AgentsSystem) -> Generator[Page]:
     del agents_system
     with watched_page(browser, demo.url, width=390, height=800) as page:
         yield page
@@ -121,7 +121,7 @@ def test_a_choice_of_state_leaves_the_others_out(listed: Page) -> None:
     expect(listed).to_have_url(re.compile("state=unused"))
 
 
-def test_the_list_is_readable_on_a_phone(narrow: Page) -> None:
+def test_the_list_is_readable_on_a_phone(phone_page: Page) -> None:
     def busier(route: Route) -> None:
         answer = route.fetch()
         page = answer.json()
@@ -130,19 +130,19 @@ def test_the_list_is_readable_on_a_phone(narrow: Page) -> None:
                 minute |= {"calls": minute["calls"] * 1322, "failures": minute["failures"] * 60}
         route.fulfill(response=answer, json=page)
 
-    narrow.route(re.compile(r"/api/v1/agents\?.*activity"), busier)
-    narrow.goto("/agents")
-    expect(row(narrow, "fragile").get_by_test_id("standing")).to_be_visible()
-    figure = row(narrow, "fragile").get_by_test_id("calls")
+    phone_page.route(re.compile(r"/api/v1/agents\?.*activity"), busier)
+    phone_page.goto("/agents")
+    expect(row(phone_page, "fragile").get_by_test_id("standing")).to_be_visible()
+    figure = row(phone_page, "fragile").get_by_test_id("calls")
     expect(figure).to_contain_text("2,644, 120 failed")
     beyond = figure.evaluate(
         "(it) => [it, ...it.children].filter((each) => { const box = document.createRange();"
         " box.selectNodeContents(each); return box.getBoundingClientRect().right > innerWidth - 8; }).length"
     )
     assert beyond == 0
-    wider = narrow.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    wider = phone_page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wider <= 0
-    check_appearance(narrow, "agents-phone")
+    check_appearance(phone_page, "agents-phone")
 
 
 def test_an_empty_list_shows_the_command_to_copy(

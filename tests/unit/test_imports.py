@@ -1,4 +1,4 @@
-"""What a process loads before anybody needs it: each of these takes megabytes and a part of every start."""
+"""What a process does not load before it is needed: each of these takes megabytes, and time at every start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def loaded() -> set[str]:
 @pytest.mark.parametrize(
     "library",
     [
-        # Secrets, certificates and signed tokens, which many registries have none of.
+        # Only agents with secrets, certificates or signed tokens need these.
         "cryptography",
         "joserfc",
         # What the test kit needs, and nothing else.

@@ -7,7 +7,7 @@ import pytest
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import (
     DEFAULT_PUBLISH_OPTIONS,
-    PublishMistake,
+    PublishFinding,
     PublishOptions,
     publish_options_to_json,
     read_publish_options,
@@ -55,5 +55,5 @@ def test_options_come_back_as_they_were_given() -> None:
 )
 def test_a_mistake_says_where_it_is(value: Json, path: tuple[str, ...]) -> None:
     mistake = read_publish_options(value)
-    assert isinstance(mistake, PublishMistake)
+    assert isinstance(mistake, PublishFinding)
     assert tuple(mistake.path)[: len(path)] == path

@@ -14,7 +14,7 @@ from trunkline.agents import BreakerPolicy
 from trunkline.agents.call_limits.breaker import CallEnd
 from trunkline.bridge.calls.results import CallResult
 from trunkline.messages import StepError
-from trunkline.stores.base import BreakerChange, NotedCall, Transaction
+from trunkline.stores.base import BreakerChange, RecordedCallEnd, Transaction
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
 
@@ -87,11 +87,11 @@ class BreakerObserver:
         self._changes = []
 
 
-def _noted(item: CallResult) -> NotedCall | None:
+def _noted(item: CallResult) -> RecordedCallEnd | None:
     policy = item.claim.breaker
     if policy is None or item.claim.remote_task_id is not None:
         return None
-    return NotedCall(item.claim.task.agent, policy, _end_of(item, policy))
+    return RecordedCallEnd(item.claim.task.agent, policy, _end_of(item, policy))
 
 
 def _end_of(item: CallResult, policy: BreakerPolicy) -> CallEnd:

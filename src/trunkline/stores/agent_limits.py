@@ -17,7 +17,7 @@ from trunkline.agents.call_limits.limit_state import (
     next_call_at,
 )
 from trunkline.clock import Instant
-from trunkline.stores.port.agents.registry import BreakerChange, NotedCall
+from trunkline.stores.port.agents.registry import BreakerChange, RecordedCallEnd
 from trunkline.stores.port.tasks import ClaimedTask
 
 NO_LIMIT = 2**31 - 1
@@ -94,7 +94,7 @@ class CallAllowances:
 
 
 def after_calls(
-    states: Mapping[str, AgentLimitState], calls: Sequence[NotedCall], now: Instant
+    states: Mapping[str, AgentLimitState], calls: Sequence[RecordedCallEnd], now: Instant
 ) -> tuple[dict[str, AgentLimitState], list[BreakerChange]]:
     """The states that change by how these calls have ended, and the breakers that open or close."""
     ends: dict[str, list[CallEnd]] = {}

@@ -29,7 +29,13 @@ from trunkline.stores.port.agents.agent_events import (
     ComparisonReads,
     ComparisonWrites,
 )
-from trunkline.stores.port.agents.registry import AgentLoad, AgentReads, AgentWrites, BreakerChange, NotedCall
+from trunkline.stores.port.agents.registry import (
+    AgentLoad,
+    AgentReads,
+    AgentWrites,
+    BreakerChange,
+    RecordedCallEnd,
+)
 from trunkline.stores.port.automation.callbacks import CallbackReads, CallbackWrites
 from trunkline.stores.port.automation.received_events import ReceivedEventReads, ReceivedEventWrites
 from trunkline.stores.port.automation.triggers import TriggerReads, TriggerWrites
@@ -114,7 +120,6 @@ __all__ = [
     "KeyRole",
     "LastRun",
     "NewRun",
-    "NotedCall",
     "Notification",
     "ParentStep",
     "PollsDue",
@@ -122,6 +127,7 @@ __all__ = [
     "QueuedInput",
     "QueuedTask",
     "ReclaimedTasks",
+    "RecordedCallEnd",
     "RunRecord",
     "RunsChanged",
     "StoppedTask",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.publish_options import PublishMistake, PublishOptions, read_publish_options
+from trunkline.publish_options import PublishFinding, PublishOptions, read_publish_options
 from trunkline.retry_policy import MAX_ATTEMPTS, RetryPolicy
 from trunkline.workflow.actions.definitions import ACTION_KEYS
 from trunkline.workflow.actions.reader import read_actions
@@ -148,7 +148,7 @@ def read_definition(value: Json, known: KnownNames, report: ValidationReport) ->
 def _publish(fields: FieldReader, report: ValidationReport) -> PublishOptions | None:
     value = fields.any("publish")
     options = None if value is UNSET else read_publish_options(value)
-    if isinstance(options, PublishMistake):
+    if isinstance(options, PublishFinding):
         key = ".".join(map(str, ("publish", *options.path)))
         report.error(("publish", *options.path), f"'{key}' is invalid: {options.message}")
         return None

@@ -12,7 +12,7 @@ from tests.contract.samples import queue, task
 from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit
 from trunkline.agents.call_limits.breaker import CallEnd
 from trunkline.clock import after
-from trunkline.stores.base import BreakerChange, NotedCall, Store
+from trunkline.stores.base import BreakerChange, RecordedCallEnd, Store
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.testing import FakeClock
 
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.anyio
 
 OTHER = "another process"
 POLICY = BreakerPolicy(failures=3)
-BAD = NotedCall("A", POLICY, CallEnd(failed=True, error="HTTP 503"))
+BAD = RecordedCallEnd("A", POLICY, CallEnd(failed=True, error="HTTP 503"))
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
-async def note(store: Store, *calls: NotedCall) -> list[BreakerChange]:
+async def note(store: Store, *calls: RecordedCallEnd) -> list[BreakerChange]:
     async with store.transaction() as tx:
         return await tx.agents.record_calls(calls)
 
@@ -83,7 +83,7 @@ async def test_failures_that_are_noted_at_once_add_up(
 
 async def test_calls_that_end_well_are_noted_without_a_wait(one: Store, two: Store) -> None:
     await register(one, "A", options=AgentOptions(breaker=POLICY))
-    well = NotedCall("A", POLICY, CallEnd(failed=False))
+    well = RecordedCallEnd("A", POLICY, CallEnd(failed=False))
     async with one.transaction() as first:
         await first.agents.record_calls([BAD])
         assert await note(two, well) == []

@@ -40,7 +40,7 @@ from trunkline.id_generation import new_id
 from trunkline.jsontypes import encode
 from trunkline.machine.state import StepState
 from trunkline.messages import Dispatch, OutgoingMessage
-from trunkline.stores.base import ExchangeRecord, NotedCall, Store, Transaction
+from trunkline.stores.base import ExchangeRecord, RecordedCallEnd, Store, Transaction
 from trunkline.stores.port.agents.activity import ActivityWrites, AgentMinute, minute_of
 from trunkline.stores.port.automation.triggers import RunEnd
 from trunkline.stores.port.input_queue import InputQueueWrites, TimerWrites
@@ -190,7 +190,9 @@ class WorkingSystem:
             keys = [each.key for each in claimed if each.task.agent != "asked"]
             await tx.tasks.keep_results(dict.fromkeys(keys, b"{}"))
             await tx.exchanges.put([ExchangeRecord(run_id(n), "a", 1, b"{}") for n in FEW])
-            await tx.agents.record_calls([NotedCall("guarded", BREAKER, CallEnd(failed=False)) for _ in FEW])
+            await tx.agents.record_calls(
+                [RecordedCallEnd("guarded", BREAKER, CallEnd(failed=False)) for _ in FEW]
+            )
             minute = AgentMinute(
                 agent="A", minute=minute_of(tx.now), calls=1, failures=0, total_ms=1, longest_ms=1
             )

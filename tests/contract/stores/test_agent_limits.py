@@ -14,7 +14,7 @@ from trunkline.agents import Agent, AgentOptions, BreakerPolicy, RateLimit
 from trunkline.agents.call_limits.breaker import CLOSED, CallEnd
 from trunkline.agents.call_limits.limit_state import INITIAL_STATE
 from trunkline.clock import Instant, after
-from trunkline.stores.base import BreakerChange, ClaimedTask, NotedCall, Store
+from trunkline.stores.base import BreakerChange, ClaimedTask, RecordedCallEnd, Store
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ OK = CallEnd(failed=False)
 
 async def note(store: Store, *ends: CallEnd, agent: str = "A") -> list[BreakerChange]:
     async with store.transaction() as tx:
-        return await tx.agents.record_calls([NotedCall(agent, POLICY, end) for end in ends])
+        return await tx.agents.record_calls([RecordedCallEnd(agent, POLICY, end) for end in ends])
 
 
 async def claim_and_look(store: Store, owner: str = ME) -> tuple[list[ClaimedTask], Instant | None]:

@@ -96,22 +96,22 @@ def forget_the_most(process_id: int) -> None:
     Path(f"/proc/{process_id}/clear_refs").write_text("5")
 
 
-class Tried(NamedTuple):
+class TriedInput(NamedTuple):
     outcome: str
     # Bytes of memory that it took for a moment.
     most: int
 
 
-async def tried(server: KillableServer) -> dict[str, Tried]:
+async def tried(server: KillableServer) -> dict[str, TriedInput]:
     """One after the other, so that each has its own measure."""
-    found: dict[str, Tried] = {}
+    found: dict[str, TriedInput] = {}
     async with agents_running() as agents, aiohttp.ClientSession() as session:
         client = TrunklineClient(session, server.url)
         for number, one in enumerate(INPUTS):
             before = memory_of(server.process_id, "VmRSS")
             forget_the_most(server.process_id)
             came = await outcome(client, agents.url(number), number, one)
-            found[one.name] = Tried(came, memory_of(server.process_id, "VmHWM") - before)
+            found[one.name] = TriedInput(came, memory_of(server.process_id, "VmHWM") - before)
         await client.raw("GET", "/readyz")
     return found
 

@@ -55,8 +55,8 @@ class GatedZone:
             await asyncio.sleep(0.01)
 
 
-class Wire:
-    """Between a client and a zone: cuts the answers of the first requests off."""
+class CuttingProxy:
+    """Between a client and a zone: cuts off the answers to the first requests."""
 
     def __init__(self, zone_url: str, cuts: int) -> None:
         self._port = int(zone_url.rpartition(":")[2])
@@ -100,7 +100,7 @@ async def test_each_sending_has_its_own_signature_and_the_work_runs_once(tmp_pat
     gated = GatedZone(SIGNED)
     gated.gate.set()
     async with zone_server(gated.opened(), tmp_path) as zone_url, asyncio.timeout(TIMEOUT_SECONDS):
-        wire = Wire(zone_url, cuts=2)
+        wire = CuttingProxy(zone_url, cuts=2)
         async with (
             wire.open() as url,
             open_zone_client(url, auth_type="signed", auth_config=SIGNER, profile="slack") as client,

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 both_versions = pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
 
 
-class Held:
+class HeldAgent:
     """An agent whose tasks wait until the test lets them go; it counts them."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Held:
 
 @both_versions
 async def test_the_same_message_gets_the_same_task_while_it_runs_and_afterwards(version: Version) -> None:
-    held = Held()
+    held = HeldAgent()
     first = asyncio.create_task(result_of(held.agent, version.send, version.params()))
     await held.begun.wait()
     second = asyncio.create_task(result_of(held.agent, version.send, version.params()))
@@ -61,7 +61,7 @@ async def test_the_same_message_gets_the_same_task_while_it_runs_and_afterwards(
 
 
 async def test_a_stream_in_a_batch_is_refused_and_begins_nothing() -> None:
-    held = Held()
+    held = HeldAgent()
     body: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": V1.stream, "params": V1.params()}
     assert b"-32600" in (await post(held.agent, [body])).body
     for _ in range(10):
@@ -70,7 +70,7 @@ async def test_a_stream_in_a_batch_is_refused_and_begins_nothing() -> None:
 
 
 async def test_another_content_under_the_same_id_is_another_task() -> None:
-    held = Held()
+    held = HeldAgent()
     held.may_end.set()
     one = await result_of(held.agent, "message/send", V03.params("tides"))
     two = await result_of(held.agent, "message/send", V03.params("winds"))
@@ -78,7 +78,7 @@ async def test_another_content_under_the_same_id_is_another_task() -> None:
 
 
 async def test_simple_a2a_recognises_a_task_by_its_id() -> None:
-    held = Held()
+    held = HeldAgent()
     body: JsonObject = {"task_id": "t-1", "input": "tides"}
     first, second = begin(held.agent, body), begin(held.agent, body)
     await held.begun.wait()
@@ -90,7 +90,7 @@ async def test_simple_a2a_recognises_a_task_by_its_id() -> None:
 
 
 async def test_a_caller_that_goes_away_does_not_end_the_task() -> None:
-    held = Held()
+    held = HeldAgent()
     waits = begin(held.agent, {"task_id": "t", "input": "tides"})
     follows = stream(held.agent, "message/stream", V03.params())
     events = follows.events()
@@ -110,7 +110,7 @@ async def test_a_caller_that_goes_away_does_not_end_the_task() -> None:
 
 @both_versions
 async def test_a_cancel_cancels_the_handler(version: Version) -> None:
-    held = Held()
+    held = HeldAgent()
     waiting = asyncio.create_task(result_of(held.agent, version.send, version.params()))
     await held.begun.wait()
     now = await result_of(held.agent, version.send, version.at_once(version.params()))
@@ -226,7 +226,7 @@ class SetClock:
 async def test_what_has_ended_is_forgotten_after_a_while() -> None:
     clock = SetClock()
     store = InMemoryTaskStore(keep=timedelta(minutes=5), now=clock)
-    held = Held()
+    held = HeldAgent()
     ended = store.submit(message(1), lambda task: task.text)
     running = store.submit(message(2), lambda _: held.may_end.wait())
     asking = store.submit(message(3), lambda _: Question("Which?"))

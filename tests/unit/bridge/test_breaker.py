@@ -144,14 +144,14 @@ class BreakerSetup:
             async with self._store.transaction() as tx:
                 await self.answers.work(tx)
                 if not commits:
-                    raise _NotNow
+                    raise _CallRefused
         (self.answers.committed if commits else self.answers.rolled_back)()
 
     def opened(self) -> float | None:
         return self.metrics.registry.get_sample_value("agent_breaker_opened_total", {"agent_name": "A"})
 
 
-class _NotNow(Exception):
+class _CallRefused(Exception):
     pass
 
 
@@ -159,7 +159,7 @@ class _NotNow(Exception):
 def _undone(commits: bool) -> Generator[None]:
     try:
         yield
-    except _NotNow:
+    except _CallRefused:
         assert not commits
 
 

@@ -29,11 +29,11 @@ T = TypeVar("T")
 NAMES = "abcdef"
 
 
-class Choose(Protocol):
+class Chooser(Protocol):
     def __call__(self, options: Sequence[T], /) -> T: ...
 
 
-def generate_workflow(pick: Choose) -> CompiledWorkflow:
+def generate_workflow(pick: Chooser) -> CompiledWorkflow:
     count = pick((1, 2, 3, 4, 5, 6, 6, 6))
     steps = {NAMES[index]: _generate_step(pick, index, count) for index in range(count)}
     return compile_workflow(
@@ -46,7 +46,7 @@ def generate_workflow(pick: Choose) -> CompiledWorkflow:
     )
 
 
-def _generate_step(pick: Choose, index: int, count: int) -> StepDefinition:
+def _generate_step(pick: Chooser, index: int, count: int) -> StepDefinition:
     earlier = NAMES[:index]
     needs = {pick(earlier) for _ in range(pick((0, 1, 1, 2, 3)))} if earlier else set[str]()
     # Weighted: a run that fails at once teaches little.
@@ -93,7 +93,7 @@ def _generate_step(pick: Choose, index: int, count: int) -> StepDefinition:
             return _without_agent(step, input=msgspec.UNSET, sleep=pick(sleeps))
 
 
-def _generate_wait(pick: Choose) -> WaitFor:
+def _generate_wait(pick: Chooser) -> WaitFor:
     timeout = pick((None, "30s", "3m"))
     return WaitFor(
         event="e",
@@ -105,7 +105,7 @@ def _generate_wait(pick: Choose) -> WaitFor:
     )
 
 
-def _generate_ask(pick: Choose) -> Ask:
+def _generate_ask(pick: Chooser) -> Ask:
     timeout = pick((None, "30s", "3m"))
     return Ask(
         title=pick(("t", "t", "t", "${ input.missing }")),
@@ -123,7 +123,7 @@ def _without_agent(step: StepDefinition, **changes: object) -> StepDefinition:
     )
 
 
-def _generate_loop(pick: Choose) -> ForEach:
+def _generate_loop(pick: Chooser) -> ForEach:
     return ForEach(
         pick(("${ input.list }", "${ input.list }", "${ input.none }", "${ input.yes }")),
         pick(("parallel", "parallel", "sequential")),
@@ -132,7 +132,7 @@ def _generate_loop(pick: Choose) -> ForEach:
     )
 
 
-def _generate_join(pick: Choose, needs: int) -> Join:
+def _generate_join(pick: Chooser, needs: int) -> Join:
     if needs < 2:
         return Join()
     wish = pick(("all", "any", "any", "majority", 1, 2))
@@ -151,7 +151,7 @@ def _possible(step: StepDefinition, steps: dict[str, StepDefinition]) -> StepDef
     return step
 
 
-def _generate_policy(pick: Choose) -> RetryPolicy:
+def _generate_policy(pick: Chooser) -> RetryPolicy:
     return RetryPolicy(
         max_attempts=pick((1, 2, 3, 9)),
         backoff=pick(("fixed", "linear", "exponential")),

@@ -61,7 +61,7 @@ class StrictAdapter(ShoutingAdapter):
 
 
 @pytest.fixture(autouse=True)
-def third_parties(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"simple-a2a": SimpleA2AAdapter, "jsonrpc-2.0": JsonRpc2Adapter}
     monkeypatch.setattr(ProtocolAdapterFactory, "_adapters", known)
     ProtocolAdapterFactory.register_adapter("shouting", ShoutingAdapter)

@@ -39,41 +39,45 @@ def store(tmp_path: Path) -> Generator[ZoneStore]:
 
 
 @pytest.fixture
-async def patient(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
+async def harness_that_waits(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
     """Answers nothing before it is done."""
     async with work_harness(store) as harness:
         yield harness
 
 
 @pytest.fixture
-async def hasty(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
+async def harness_that_accepts(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
     """Answers at once that it is under way."""
     async with work_harness(store, accept_after=0.0) as harness:
         yield harness
 
 
-async def test_a_quick_call_is_answered_with_its_result(patient: WorkHarness) -> None:
-    assert await patient.answer(patient.job(GatedHandler(is_open=True))) == ZoneCallSucceeded(HELLO)
-    assert patient.store.running() == []
-    assert not patient.work.is_busy
+async def test_a_quick_call_is_answered_with_its_result(harness_that_waits: WorkHarness) -> None:
+    assert await harness_that_waits.answer(
+        harness_that_waits.job(GatedHandler(is_open=True))
+    ) == ZoneCallSucceeded(HELLO)
+    assert harness_that_waits.store.running() == []
+    assert not harness_that_waits.work.is_busy
 
 
-async def test_a_call_is_written_down_before_its_handler_runs(patient: WorkHarness) -> None:
+async def test_a_call_is_written_down_before_its_handler_runs(harness_that_waits: WorkHarness) -> None:
     known: list[int] = []
 
     async def look() -> bytes:
-        known.append(len(patient.store.running()))
+        known.append(len(harness_that_waits.store.running()))
         return HELLO
 
-    await patient.answer(patient.job(look))
+    await harness_that_waits.answer(harness_that_waits.job(look))
     assert known == [1]
 
 
-async def test_a_fault_is_answered_as_an_error_with_its_correlation_id(patient: WorkHarness) -> None:
+async def test_a_fault_is_answered_as_an_error_with_its_correlation_id(
+    harness_that_waits: WorkHarness,
+) -> None:
     async def fail() -> bytes:
         raise ZoneFault(-32050, "No such channel", {"channel": "C1"})
 
-    error = error_of(await patient.answer(patient.job(fail)))
+    error = error_of(await harness_that_waits.answer(harness_that_waits.job(fail)))
     assert error == {
         "code": -32050,
         "message": "No such channel",
@@ -83,12 +87,12 @@ async def test_a_fault_is_answered_as_an_error_with_its_correlation_id(patient: 
 
 @pytest.mark.parametrize("error", [RuntimeError("xoxb-secret"), asyncio.CancelledError("xoxb-secret")])
 async def test_whatever_else_a_handler_raises_is_an_internal_error(
-    patient: WorkHarness, error: BaseException
+    harness_that_waits: WorkHarness, error: BaseException
 ) -> None:
     async def break_() -> bytes:
         raise error
 
-    answer = await patient.answer(patient.job(break_))
+    answer = await harness_that_waits.answer(harness_that_waits.job(break_))
     assert error_of(answer) == {
         "code": -32603,
         "message": "Internal error",
@@ -96,75 +100,87 @@ async def test_whatever_else_a_handler_raises_is_an_internal_error(
     }
 
 
-async def test_the_same_call_again_gets_the_same_answer_and_runs_nothing(patient: WorkHarness) -> None:
+async def test_the_same_call_again_gets_the_same_answer_and_runs_nothing(
+    harness_that_waits: WorkHarness,
+) -> None:
     handler = GatedHandler(is_open=True)
-    first = await patient.answer(patient.job(handler))
-    assert await patient.answer(patient.job(handler)) == first
+    first = await harness_that_waits.answer(harness_that_waits.job(handler))
+    assert await harness_that_waits.answer(harness_that_waits.job(handler)) == first
     assert handler.runs == 1
 
 
-async def test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer(patient: WorkHarness) -> None:
+async def test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer(
+    harness_that_waits: WorkHarness,
+) -> None:
     handler = GatedHandler()
     async with asyncio.TaskGroup() as group:
-        calls = [group.create_task(patient.answer(patient.job(handler))) for _ in range(5)]
+        calls = [
+            group.create_task(harness_that_waits.answer(harness_that_waits.job(handler))) for _ in range(5)
+        ]
         await handler.began.wait()
         handler.gate.set()
     assert [call.result() for call in calls] == [ZoneCallSucceeded(HELLO)] * 5
     assert handler.runs == 1
 
 
-async def test_an_id_is_refused_for_other_params_while_it_runs(hasty: WorkHarness) -> None:
+async def test_an_id_is_refused_for_other_params_while_it_runs(harness_that_accepts: WorkHarness) -> None:
     handler = GatedHandler()
-    task_id = task_of(await hasty.answer(hasty.job(handler)))
-    refused = await hasty.answer(hasty.job(handler, digest=b"other"))
+    task_id = task_of(await harness_that_accepts.answer(harness_that_accepts.job(handler)))
+    refused = await harness_that_accepts.answer(harness_that_accepts.job(handler, digest=b"other"))
     assert refused != ZoneCallAccepted(task_id)
     assert reason_of(refused) == (-32000, "id_reused")
     assert handler.runs == 1
 
 
-async def test_an_id_is_refused_for_other_params_after_it_has_ended(patient: WorkHarness) -> None:
+async def test_an_id_is_refused_for_other_params_after_it_has_ended(harness_that_waits: WorkHarness) -> None:
     handler = GatedHandler(is_open=True)
-    first = await patient.answer(patient.job(handler))
-    refused = await patient.answer(patient.job(handler, digest=b"other"))
+    first = await harness_that_waits.answer(harness_that_waits.job(handler))
+    refused = await harness_that_waits.answer(harness_that_waits.job(handler, digest=b"other"))
     assert refused != first
     assert reason_of(refused) == (-32000, "id_reused")
     assert handler.runs == 1
 
 
-async def test_slow_work_is_accepted_and_its_result_is_there_later(hasty: WorkHarness) -> None:
+async def test_slow_work_is_accepted_and_its_result_is_there_later(harness_that_accepts: WorkHarness) -> None:
     handler = GatedHandler()
-    task_id = task_of(await hasty.answer(hasty.job(handler)))
-    assert hasty.work.is_busy
-    assert hasty.work.result_of("partner", task_id) == ZoneCallAccepted(task_id)
-    assert await hasty.answer(hasty.job(handler)) == ZoneCallAccepted(task_id)
+    task_id = task_of(await harness_that_accepts.answer(harness_that_accepts.job(handler)))
+    assert harness_that_accepts.work.is_busy
+    assert harness_that_accepts.work.result_of("partner", task_id) == ZoneCallAccepted(task_id)
+    assert await harness_that_accepts.answer(harness_that_accepts.job(handler)) == ZoneCallAccepted(task_id)
     handler.gate.set()
-    assert await hasty.end_of(task_id) == ZoneCallSucceeded(HELLO)
-    assert await hasty.answer(hasty.job(handler)) == ZoneCallSucceeded(HELLO)
+    assert await harness_that_accepts.end_of(task_id) == ZoneCallSucceeded(HELLO)
+    assert await harness_that_accepts.answer(harness_that_accepts.job(handler)) == ZoneCallSucceeded(HELLO)
     assert handler.runs == 1
-    assert not hasty.work.is_busy
+    assert not harness_that_accepts.work.is_busy
 
 
-async def test_a_task_belongs_to_its_bridge_alone(hasty: WorkHarness) -> None:
-    task_id = task_of(await hasty.answer(hasty.job(GatedHandler())))
-    assert hasty.work.result_of("another partner", task_id) is None
-    assert hasty.work.result_of("partner", "another task") is None
+async def test_a_task_belongs_to_its_bridge_alone(harness_that_accepts: WorkHarness) -> None:
+    task_id = task_of(await harness_that_accepts.answer(harness_that_accepts.job(GatedHandler())))
+    assert harness_that_accepts.work.result_of("another partner", task_id) is None
+    assert harness_that_accepts.work.result_of("partner", "another task") is None
 
 
-async def test_accepted_work_that_fails_is_an_error_when_it_is_asked_for(hasty: WorkHarness) -> None:
+async def test_accepted_work_that_fails_is_an_error_when_it_is_asked_for(
+    harness_that_accepts: WorkHarness,
+) -> None:
     gate = asyncio.Event()
 
     async def fail() -> bytes:
         await gate.wait()
         raise ZoneFault(-32050, "No such channel")
 
-    task_id = task_of(await hasty.answer(hasty.job(fail)))
+    task_id = task_of(await harness_that_accepts.answer(harness_that_accepts.job(fail)))
     gate.set()
-    assert error_of(await hasty.end_of(task_id))["code"] == -32050
+    assert error_of(await harness_that_accepts.end_of(task_id))["code"] == -32050
 
 
-async def test_work_is_cancelled_at_its_deadline_and_answered_with_a_timeout(patient: WorkHarness) -> None:
+async def test_work_is_cancelled_at_its_deadline_and_answered_with_a_timeout(
+    harness_that_waits: WorkHarness,
+) -> None:
     handler = GatedHandler()
-    error = error_of(await patient.answer(patient.job(handler, deadline=HANDLER_STARTS_WITHIN)))
+    error = error_of(
+        await harness_that_waits.answer(harness_that_waits.job(handler, deadline=HANDLER_STARTS_WITHIN))
+    )
     assert error == {
         "code": -32001,
         "message": "Timeout",
@@ -174,12 +190,18 @@ async def test_work_is_cancelled_at_its_deadline_and_answered_with_a_timeout(pat
         await asyncio.sleep(0)
 
 
-async def test_accepted_work_has_a_deadline_too(hasty: WorkHarness) -> None:
-    task_id = task_of(await hasty.answer(hasty.job(GatedHandler(), deadline=HANDLER_STARTS_WITHIN)))
-    assert error_of(await hasty.end_of(task_id))["code"] == -32001
+async def test_accepted_work_has_a_deadline_too(harness_that_accepts: WorkHarness) -> None:
+    task_id = task_of(
+        await harness_that_accepts.answer(
+            harness_that_accepts.job(GatedHandler(), deadline=HANDLER_STARTS_WITHIN)
+        )
+    )
+    assert error_of(await harness_that_accepts.end_of(task_id))["code"] == -32001
 
 
-async def test_what_a_handler_returns_after_its_deadline_does_not_count(patient: WorkHarness) -> None:
+async def test_what_a_handler_returns_after_its_deadline_does_not_count(
+    harness_that_waits: WorkHarness,
+) -> None:
     ended = asyncio.Event()
 
     async def stubborn() -> bytes:
@@ -189,15 +211,15 @@ async def test_what_a_handler_returns_after_its_deadline_does_not_count(patient:
             ended.set()
         return HELLO
 
-    job = patient.job(stubborn, deadline=HANDLER_STARTS_WITHIN)
-    assert error_of(await patient.answer(job))["code"] == -32001
+    job = harness_that_waits.job(stubborn, deadline=HANDLER_STARTS_WITHIN)
+    assert error_of(await harness_that_waits.answer(job))["code"] == -32001
     await ended.wait()
     await asyncio.sleep(0)
-    assert error_of(await patient.answer(job))["code"] == -32001
+    assert error_of(await harness_that_waits.answer(job))["code"] == -32001
 
 
 async def test_a_handler_in_a_thread_is_answered_for_at_its_deadline_and_what_it_returns_is_dropped(
-    patient: WorkHarness,
+    harness_that_waits: WorkHarness,
 ) -> None:
     threads, gate, left = DaemonThreadPool(), threading.Event(), threading.Event()
 
@@ -209,49 +231,51 @@ async def test_a_handler_in_a_thread_is_answered_for_at_its_deadline_and_what_it
     async def perform() -> bytes:
         return await asyncio.get_running_loop().run_in_executor(threads, block)
 
-    job = patient.job(perform, deadline=HANDLER_STARTS_WITHIN)
-    assert error_of(await patient.answer(job))["code"] == -32001
+    job = harness_that_waits.job(perform, deadline=HANDLER_STARTS_WITHIN)
+    assert error_of(await harness_that_waits.answer(job))["code"] == -32001
     gate.set()
     assert left.wait(20)
-    assert error_of(await patient.answer(job))["code"] == -32001
+    assert error_of(await harness_that_waits.answer(job))["code"] == -32001
     threads.shutdown()
 
 
-async def test_a_caller_that_goes_away_does_not_end_the_work(patient: WorkHarness) -> None:
+async def test_a_caller_that_goes_away_does_not_end_the_work(harness_that_waits: WorkHarness) -> None:
     handler = GatedHandler()
-    caller = asyncio.create_task(patient.work.run(patient.job(handler)))
+    caller = asyncio.create_task(harness_that_waits.work.run(harness_that_waits.job(handler)))
     await handler.began.wait()
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
-    again = asyncio.create_task(patient.answer(patient.job(handler)))
+    again = asyncio.create_task(harness_that_waits.answer(harness_that_waits.job(handler)))
     await asyncio.sleep(0)
     handler.gate.set()
     assert await again == ZoneCallSucceeded(HELLO)
     assert (handler.runs, handler.cancelled) == (1, 0)
 
 
-async def test_answers_are_forgotten_after_their_time_and_running_work_never(hasty: WorkHarness) -> None:
+async def test_answers_are_forgotten_after_their_time_and_running_work_never(
+    harness_that_accepts: WorkHarness,
+) -> None:
     handler, endless = GatedHandler(is_open=True), GatedHandler()
-    await hasty.answer(hasty.job(handler))
-    task_id = task_of(await hasty.answer(hasty.job(endless, "2")))
-    hasty.clock.advance(timedelta(hours=23))
-    await hasty.work.remove_expired()
-    await hasty.answer(hasty.job(handler))
+    await harness_that_accepts.answer(harness_that_accepts.job(handler))
+    task_id = task_of(await harness_that_accepts.answer(harness_that_accepts.job(endless, "2")))
+    harness_that_accepts.clock.advance(timedelta(hours=23))
+    await harness_that_accepts.work.remove_expired()
+    await harness_that_accepts.answer(harness_that_accepts.job(handler))
     assert handler.runs == 1
-    hasty.clock.advance(timedelta(hours=2))
-    await hasty.work.remove_expired()
-    await hasty.answer(hasty.job(handler))
+    harness_that_accepts.clock.advance(timedelta(hours=2))
+    await harness_that_accepts.work.remove_expired()
+    await harness_that_accepts.answer(harness_that_accepts.job(handler))
     assert handler.runs == 2
-    assert hasty.work.result_of("partner", task_id) == ZoneCallAccepted(task_id)
+    assert harness_that_accepts.work.result_of("partner", task_id) == ZoneCallAccepted(task_id)
 
 
 async def test_params_are_at_rest_only_where_they_may_be_needed_and_never_in_clear(
-    hasty: WorkHarness,
+    harness_that_accepts: WorkHarness,
 ) -> None:
-    await hasty.answer(hasty.job(GatedHandler(), "1"))
-    await hasty.answer(hasty.job(GatedHandler(), "2", restartable=True))
-    plain, sealed = (call.params for call in hasty.store.running())
+    await harness_that_accepts.answer(harness_that_accepts.job(GatedHandler(), "1"))
+    await harness_that_accepts.answer(harness_that_accepts.job(GatedHandler(), "2", restartable=True))
+    plain, sealed = (call.params for call in harness_that_accepts.store.running())
     assert plain is None
     assert sealed is not None
     assert b"xoxb" not in sealed
@@ -259,13 +283,19 @@ async def test_params_are_at_rest_only_where_they_may_be_needed_and_never_in_cle
 
 @pytest.mark.parametrize("deadline", [NEVER, 0.0])
 async def test_an_answer_is_one_even_when_everything_happens_at_once(
-    hasty: WorkHarness, deadline: float
+    harness_that_accepts: WorkHarness, deadline: float
 ) -> None:
     answers = [
-        await hasty.answer(hasty.job(GatedHandler(is_open=True), str(number), deadline=deadline))
+        await harness_that_accepts.answer(
+            harness_that_accepts.job(GatedHandler(is_open=True), str(number), deadline=deadline)
+        )
         for number in range(50)
     ]
     for number, answer in enumerate(answers):
-        end = await hasty.end_of(answer.task_id) if isinstance(answer, ZoneCallAccepted) else answer
+        end = (
+            await harness_that_accepts.end_of(answer.task_id)
+            if isinstance(answer, ZoneCallAccepted)
+            else answer
+        )
         assert isinstance(end, ZoneCallSucceeded | ZoneCallErrored)
-        assert await hasty.answer(hasty.job(GatedHandler(), str(number))) == end
+        assert await harness_that_accepts.answer(harness_that_accepts.job(GatedHandler(), str(number))) == end

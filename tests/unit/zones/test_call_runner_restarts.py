@@ -255,7 +255,7 @@ async def test_an_end_that_cannot_be_written_is_answered_and_written_when_it_can
 
 
 @pytest.fixture
-def undecided(store: ZoneFile, monkeypatch: pytest.MonkeyPatch) -> ZoneFile:
+def unconfirmed_store(store: ZoneFile, monkeypatch: pytest.MonkeyPatch) -> ZoneFile:
     """On a disk that takes writes, and never says that it has them."""
 
     async def accept(key: CallKey) -> None:
@@ -265,8 +265,8 @@ def undecided(store: ZoneFile, monkeypatch: pytest.MonkeyPatch) -> ZoneFile:
     return store
 
 
-async def test_nothing_is_accepted_that_is_not_on_the_disk(undecided: ZoneFile) -> None:
-    async with work_harness(undecided, accept_after=0.0) as harness:
+async def test_nothing_is_accepted_that_is_not_on_the_disk(unconfirmed_store: ZoneFile) -> None:
+    async with work_harness(unconfirmed_store, accept_after=0.0) as harness:
         handler = GatedHandler()
         call = asyncio.create_task(harness.answer(harness.job(handler)))
         await handler.began.wait()
@@ -279,14 +279,14 @@ async def test_nothing_is_accepted_that_is_not_on_the_disk(undecided: ZoneFile) 
         assert await call == await again == ZoneCallSucceeded(HELLO)
 
 
-async def test_a_stop_that_cannot_write_promises_nothing(undecided: ZoneFile) -> None:
-    async with work_harness(undecided, accept_after=0.0) as harness:
+async def test_a_stop_that_cannot_write_promises_nothing(unconfirmed_store: ZoneFile) -> None:
+    async with work_harness(unconfirmed_store, accept_after=0.0) as harness:
         handler = GatedHandler()
         call = asyncio.create_task(harness.answer(harness.job(handler, restartable=True)))
         await handler.began.wait()
         await harness.work.stop(0)
         assert reason_of(await call) == (-32000, "stopping")
-    assert len(undecided.running()) == 1
+    assert len(unconfirmed_store.running()) == 1
 
 
 class SlowDisk:

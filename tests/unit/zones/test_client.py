@@ -401,8 +401,8 @@ def test_each_wait_is_longer_up_to_a_limit_and_never_exactly_the_same(pace: Clie
 # --- with a zone
 
 
-class Direct(FakeTransport):
-    """No way at all: the zone is here."""
+class InProcessTransport(FakeTransport):
+    """Calls the zone in this process."""
 
     def __init__(self, zone: Zone) -> None:
         super().__init__(lambda sent: sent.body)
@@ -447,7 +447,7 @@ async def gated() -> AsyncGenerator[GatedZone]:
 
 async def test_client_and_zone_understand_one_another() -> None:
     async with gated() as at, asyncio.timeout(TIMEOUT_SECONDS):
-        transport = Direct(at.zone)
+        transport = InProcessTransport(at.zone)
         client, id_ = client_over(transport), str(uuid4())
         first = asyncio.create_task(client.execute_task(PARAMS, id=id_))
         while len(transport.sent) < 3:

@@ -31,7 +31,7 @@ ALICE, BOB = (ZoneCaller(name=name, known_by="token") for name in ("alice", "bob
 RESPONSES = contract_validator("response")
 
 
-class Asked:
+class RunningZone:
     """A zone that runs, and what it says to one caller."""
 
     def __init__(self, zone: Zone) -> None:
@@ -58,9 +58,9 @@ class Asked:
 
 
 @asynccontextmanager
-async def asked(zone: Zone, folder: Path) -> AsyncGenerator[Asked]:
+async def asked(zone: Zone, folder: Path) -> AsyncGenerator[RunningZone]:
     async with zone.running(folder):
-        yield Asked(zone)
+        yield RunningZone(zone)
 
 
 def echo(params: JsonObject) -> object:
@@ -438,7 +438,7 @@ async def test_a_method_that_only_the_policy_has_is_logged_at_the_start(tmp_path
 
 
 async def test_a_zone_that_does_not_run_takes_nothing() -> None:
-    answer = await Asked(zone_with(echo)).call("execute_task", {})
+    answer = await RunningZone(zone_with(echo)).call("execute_task", {})
     assert cast("JsonObject", answer["error"])["code"] == -32000
 
 
@@ -467,17 +467,17 @@ async def test_a_zone_without_a_folder_says_that_it_forgets(monkeypatch: pytest.
     zone = zone_with(echo)
     with capture_logs() as logs:
         async with zone.running():
-            assert await Asked(zone).result("execute_task", {})
+            assert await RunningZone(zone).result("execute_task", {})
     assert "zone_not_durable" in [line["event"] for line in logs]
 
 
-class Broken(ZonePolicy, frozen=True):
+class FailingPolicy(ZonePolicy, frozen=True):
     def identity_of(self, params: JsonObject) -> JsonObject:
         raise LookupError(f"nothing to see in {params}")
 
 
 async def test_a_mistake_of_ours_is_an_internal_error_with_its_id(tmp_path: Path) -> None:
-    zone = Zone("execution", policy=Broken())
+    zone = Zone("execution", policy=FailingPolicy())
     zone.method("execute_task")(echo)
     async with asked(zone, tmp_path) as asking:
         with capture_logs() as logs:

@@ -21,7 +21,7 @@ from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
 from trunkline.publish_options import (
-    PublishMistake,
+    PublishFinding,
     PublishOptions,
     publish_options_to_json,
     read_publish_options,
@@ -147,7 +147,7 @@ def _read(key: str, value: Json) -> object:
 
 def _read_publish(value: Json) -> PublishOptions | None:
     options = read_publish_options(value)
-    if isinstance(options, PublishMistake):
+    if isinstance(options, PublishFinding):
         place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in options.path)
         raise ValueError(f"{options.message} - at `${place}`")  # noqa: TRY004 - read as msgspec's
     return options

@@ -86,7 +86,7 @@ class Hook(NamedTuple):
     webhook: WebhookDefinition
 
 
-class Received(NamedTuple):
+class DeliveryOutcome(NamedTuple):
     """What a delivery led to."""
 
     # None: nothing was started.
@@ -151,7 +151,7 @@ class Webhooks:
 
     async def receive(
         self, hook: Hook, headers: Mapping[str, str], query: JsonObject, body: bytes, correlation_id: str
-    ) -> Received:
+    ) -> DeliveryOutcome:
         """
         Durable when it returns. The same delivery again leads to the same run.
 
@@ -165,7 +165,7 @@ class Webhooks:
             and isinstance(content, dict)
             and content.get("type") == "url_verification"
         ):
-            return Received(None, str(content.get("challenge", "")))
+            return DeliveryOutcome(None, str(content.get("challenge", "")))
         if not hook.trigger.definition.enabled:
             raise Conflict(
                 f"The trigger {hook.record.name} is paused.",
@@ -187,8 +187,8 @@ class Webhooks:
         reason = _filtered(hook, occasion)
         if reason is not None:
             await self._note(hook, occasion, "filtered", reason)
-            return Received(None)
-        return Received(
+            return DeliveryOutcome(None)
+        return DeliveryOutcome(
             await self._start(hook, occasion._replace(key=_key(hook, occasion, delivery, content)))
         )
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.stores.port.automation.received_events import EventMatch, EventWait, StoredEvent, WaitingPlace
+from trunkline.stores.port.automation.received_events import (
+    EventMatch,
+    EventWait,
+    StoredEvent,
+    WaitingAttempt,
+)
 from trunkline.stores.rows import Row
 
 EVENT_COLUMNS = "number, id, source, type, key, data, at, run_id"
@@ -28,7 +33,7 @@ def stored_event(row: Row) -> StoredEvent:
 def event_match(row: Row) -> EventMatch:
     """From run id, step and attempt, and then `EVENT_COLUMNS`."""
     run_id, step, attempt, *event = row
-    return EventMatch(WaitingPlace(RunId(run_id), step, attempt), stored_event(event))
+    return EventMatch(WaitingAttempt(RunId(run_id), step, attempt), stored_event(event))
 
 
 def wait_values(wait: EventWait) -> list[tuple[str, str, str, int, str | None, int]]:

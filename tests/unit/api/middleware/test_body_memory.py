@@ -20,7 +20,7 @@ LARGE = 100_000
 LIMITS = RequestLimits(max_body_memory=4 * COPIES * LARGE)
 
 
-class Uploads:
+class HeldUploads:
     """Requests with bodies that are held until `may_end` is set."""
 
     def __init__(self, limits: RequestLimits = LIMITS) -> None:
@@ -57,7 +57,7 @@ class Uploads:
 
 
 async def test_a_body_counts_until_its_request_has_a_response() -> None:
-    uploads = Uploads()
+    uploads = HeldUploads()
     async with asyncio.TaskGroup() as group:
         group.create_task(uploads.send("1.1.1.1", LARGE, length=LARGE))
         while not uploads.memory.taken_bytes:
@@ -69,7 +69,7 @@ async def test_a_body_counts_until_its_request_has_a_response() -> None:
 
 
 async def test_one_client_has_half_and_all_clients_together_have_no_more_than_there_is() -> None:
-    uploads = Uploads()
+    uploads = HeldUploads()
     async with asyncio.TaskGroup() as group:
         for address in ("1.1.1.1", "1.1.1.1", "2.2.2.2", "3.3.3.3"):
             group.create_task(uploads.send(address, LARGE, length=LARGE))
@@ -87,14 +87,14 @@ async def test_one_client_has_half_and_all_clients_together_have_no_more_than_th
 
 
 async def test_an_announced_body_is_refused_before_any_of_it_has_arrived() -> None:
-    uploads = Uploads(RequestLimits(max_body_memory=COPIES * LARGE))
+    uploads = HeldUploads(RequestLimits(max_body_memory=COPIES * LARGE))
     with pytest.raises(TooManyRequests):
         await uploads.send("1.1.1.1", length=LARGE)
     assert uploads.memory.taken_bytes == 0
 
 
 async def test_a_body_of_unknown_length_is_refused_when_it_has_become_too_large() -> None:
-    uploads = Uploads(RequestLimits(max_body_memory=2 * COPIES * LARGE))
+    uploads = HeldUploads(RequestLimits(max_body_memory=2 * COPIES * LARGE))
     uploads.may_end.set()
     await uploads.send("1.1.1.1", LARGE // 2, LARGE // 2)
     with pytest.raises(TooManyRequests):
@@ -103,7 +103,7 @@ async def test_a_body_of_unknown_length_is_refused_when_it_has_become_too_large(
 
 
 async def test_what_a_client_has_taken_is_given_back_when_it_leaves() -> None:
-    uploads = Uploads()
+    uploads = HeldUploads()
     upload = asyncio.create_task(uploads.send("1.1.1.1", length=LARGE, stays=True))
     while not uploads.memory.taken_bytes:
         await asyncio.sleep(0)
@@ -128,7 +128,7 @@ async def test_large_bodies_that_have_arrived_together_are_passed_on_one_by_one(
             iterations += 1
             await asyncio.sleep(0)
 
-    uploads = Uploads(RequestLimits())
+    uploads = HeldUploads(RequestLimits())
     uploads.memory = BodyMemory(app, RequestLimits())
     async with asyncio.TaskGroup() as group:
         for _ in range(5):

@@ -25,7 +25,7 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def drifts(store: Store, metrics: Metrics) -> DriftRecorder:
+def drift_recorder(store: Store, metrics: Metrics) -> DriftRecorder:
     return DriftRecorder(store, metrics)
 
 
@@ -66,12 +66,12 @@ async def kinds(store: Store) -> list[str]:
 
 
 async def test_a_grade_that_changes_is_an_event_and_counted(
-    drifts: DriftRecorder, store: Store, agent: Agent, metrics: Metrics
+    drift_recorder: DriftRecorder, store: Store, agent: Agent, metrics: Metrics
 ) -> None:
-    await drifts.record_check(agent, report())
-    await drifts.record_check(agent, report())
+    await drift_recorder.record_check(agent, report())
+    await drift_recorder.record_check(agent, report())
     assert await kinds(store) == []
-    record = await drifts.record_check(agent, report("F", verdict="failed"))
+    record = await drift_recorder.record_check(agent, report("F", verdict="failed"))
     (event,) = await store.agent_events.page(limit=9)
     assert (event.kind, event.who) == ("grade_changed", "trunkline")
     assert event.why == f"The grade at {URL} changed from A to F; regressions: echoes-id."
@@ -80,27 +80,27 @@ async def test_a_grade_that_changes_is_an_event_and_counted(
 
 
 async def test_checks_of_different_sides_are_not_compared(
-    drifts: DriftRecorder, store: Store, agent: Agent
+    drift_recorder: DriftRecorder, store: Store, agent: Agent
 ) -> None:
-    await drifts.record_check(agent, report())
+    await drift_recorder.record_check(agent, report())
     target = CheckTarget(url="http://agents.example/b", protocol="jsonrpc-2.0")
-    record = await drifts.record_check(agent, report("F"), target)
+    record = await drift_recorder.record_check(agent, report("F"), target)
     assert (record.url, record.passed) == ("http://agents.example/b", False)
     assert await kinds(store) == []
 
 
 async def test_a_check_that_another_version_has_kept_is_no_reason_to_fail(
-    drifts: DriftRecorder, store: Store, agent: Agent
+    drift_recorder: DriftRecorder, store: Store, agent: Agent
 ) -> None:
-    record = await drifts.record_check(agent, report())
+    record = await drift_recorder.record_check(agent, report())
     async with store.transaction() as tx:
         await tx.checks.put(msgspec.structs.replace(record, id=f"f{record.id[1:]}", report=b'{"v": 2}'), 9)
-    await drifts.record_check(agent, report("F"))
+    await drift_recorder.record_check(agent, report("F"))
     assert await kinds(store) == []
 
 
 async def test_a_changed_card_is_recorded_once_by_the_first_process_that_sees_it(
-    drifts: DriftRecorder, registry: AgentRegistry, store: Store, agent: Agent, clock: FakeClock
+    drift_recorder: DriftRecorder, registry: AgentRegistry, store: Store, agent: Agent, clock: FakeClock
 ) -> None:
     def dialect(digest: str) -> Dialect:
         return Dialect(
@@ -112,8 +112,8 @@ async def test_a_changed_card_is_recorded_once_by_the_first_process_that_sees_it
     assert await kinds(store) == []
     assert await registry.record_dialect(await registry.get("a"), dialect("2"))
     assert await kinds(store) == ["card_changed"]
-    await drifts.record_check(agent, report(digest="1"))
-    await drifts.record_check(agent, report(digest="2"))
+    await drift_recorder.record_check(agent, report(digest="1"))
+    await drift_recorder.record_check(agent, report(digest="2"))
     assert await kinds(store) == ["card_changed"]
-    await drifts.record_check(agent, report(digest="3"))
+    await drift_recorder.record_check(agent, report(digest="3"))
     assert await kinds(store) == ["card_changed"] * 2

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, Raw, UnsetType
 
-from trunkline.protocols.a2a.common.parsed_result import ParsedResult, PartsHolder, PartsMessage, text_of
+from trunkline.protocols.a2a.common.parsed_result import HasParts, ParsedResult, PartsMessage, text_of
 from trunkline.protocols.a2a.common.states import is_agent
 from trunkline.protocols.outputs import StepOutput, text_and_data, usage_in
 
 
 def output_of(reading: ParsedResult[PartsMessage]) -> StepOutput:
     last = _last_agent_message(reading.history)
-    sources: list[Sequence[PartsHolder]] = [
+    sources: list[Sequence[HasParts]] = [
         reading.artifacts,
         *[[message] for message in (reading.status_message, reading.message, last) if message is not None],
     ]
@@ -69,7 +69,7 @@ def _last_agent_message(history: Sequence[PartsMessage]) -> PartsMessage | None:
     return next((message for message in holder if message.texts()), holder[0] if holder else None)
 
 
-def _first_text(sources: list[Sequence[PartsHolder]]) -> str | None:
+def _first_text(sources: list[Sequence[HasParts]]) -> str | None:
     for source in sources:
         texts = [text for holder in source for text in holder.texts()]
         if texts:
@@ -77,7 +77,7 @@ def _first_text(sources: list[Sequence[PartsHolder]]) -> str | None:
     return None
 
 
-def _first_data(sources: list[Sequence[PartsHolder]]) -> object:
+def _first_data(sources: list[Sequence[HasParts]]) -> object:
     for source in sources:
         values = [value for holder in source for value in holder.data_values()]
         if values:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from msgspec import UNSET, Raw, UnsetType
 
 
-class PartsHolder(Protocol):
+class HasParts(Protocol):
     """Something that an agent says in parts: a message, an artifact."""
 
     @property
@@ -25,7 +25,7 @@ class PartsHolder(Protocol):
         ...
 
 
-class PartsMessage(PartsHolder, Protocol):
+class PartsMessage(HasParts, Protocol):
     @property
     def role(self) -> str | UnsetType: ...
 
@@ -58,7 +58,7 @@ class ParsedResult(Protocol[Message_co]):
     def context_id(self) -> str | None: ...
 
     @property
-    def artifacts(self) -> Sequence[PartsHolder]: ...
+    def artifacts(self) -> Sequence[HasParts]: ...
 
     # Artifacts, history and messages as they go into the output: nothing that the agent sent is missing in them.
     @property
@@ -98,7 +98,7 @@ class ParsedResult(Protocol[Message_co]):
     def notes(self) -> list[str]: ...
 
 
-def text_of(holder: PartsHolder | None) -> str:
+def text_of(holder: HasParts | None) -> str:
     return "" if holder is None else "\n".join(holder.texts())
 
 

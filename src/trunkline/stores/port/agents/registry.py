@@ -13,7 +13,7 @@ from trunkline.agents.call_limits.limit_state import AgentLimitState
 from trunkline.clock import Instant
 
 
-class NotedCall(msgspec.Struct, frozen=True):
+class RecordedCallEnd(msgspec.Struct, frozen=True):
     """How a call of an agent with a breaker has ended."""
 
     agent: str
@@ -93,6 +93,6 @@ class AgentWrites(Protocol):
         """Forget what bridges know of the agent together: its breaker is closed, its bucket full."""
         ...
 
-    async def record_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
+    async def record_calls(self, calls: Sequence[RecordedCallEnd]) -> list[BreakerChange]:
         """Count how calls have ended, in that order; returns the breakers that opened or closed."""
         ...

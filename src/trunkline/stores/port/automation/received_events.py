@@ -51,7 +51,7 @@ class EventWait(msgspec.Struct, frozen=True, kw_only=True):
     last: int | None = None
 
 
-class WaitingPlace(NamedTuple):
+class WaitingAttempt(NamedTuple):
     run_id: RunId
     step: str
     attempt: int
@@ -60,7 +60,7 @@ class WaitingPlace(NamedTuple):
 class EventMatch(NamedTuple):
     """An event, and a step that waits for its type and key."""
 
-    place: WaitingPlace
+    place: WaitingAttempt
     event: StoredEvent
 
 

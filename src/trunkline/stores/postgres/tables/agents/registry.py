@@ -10,7 +10,7 @@ from trunkline.agents import Agent
 from trunkline.agents.call_limits.limit_state import INITIAL_STATE
 from trunkline.errors import AlreadyExists
 from trunkline.stores.agent_limits import after_calls
-from trunkline.stores.port.agents.registry import AgentLoad, BreakerChange, NotedCall
+from trunkline.stores.port.agents.registry import AgentLoad, BreakerChange, RecordedCallEnd
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.text_encoding import (
     as_uuid,
@@ -140,7 +140,7 @@ class PostgresAgentWrites(PostgresWrites):
     async def reset_limits(self, name: str) -> None:
         await self._db.execute("DELETE FROM agent_states WHERE agent = $1", name)
 
-    async def record_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
+    async def record_calls(self, calls: Sequence[RecordedCallEnd]) -> list[BreakerChange]:
         agents = sorted({call.agent for call in calls})
         # Nearly always a call has succeeded, which changes nothing: then no bridge waits for another.
         seen, _ = after_calls(await read_states(self._db, agents), calls, self._now)

@@ -17,7 +17,7 @@ from trunkline.stores.port.automation.received_events import (
     EventWait,
     NewEvent,
     StoredEvent,
-    WaitingPlace,
+    WaitingAttempt,
 )
 from trunkline.stores.postgres.database.group_base import PostgresReads, PostgresWrites
 from trunkline.stores.postgres.database.session import Value, columns
@@ -226,4 +226,4 @@ class PostgresReceivedEventWrites(PostgresWrites):
 
 def _match_of(row: Row, events: dict[int, StoredEvent]) -> EventMatch:
     number, _, run_id, step, attempt = row
-    return EventMatch(WaitingPlace(RunId(run_id), step, attempt), events[number])
+    return EventMatch(WaitingAttempt(RunId(run_id), step, attempt), events[number])

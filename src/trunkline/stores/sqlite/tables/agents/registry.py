@@ -11,7 +11,7 @@ from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.jsontypes import encode
 from trunkline.stores.agent_limits import after_calls
-from trunkline.stores.port.agents.registry import AgentLoad, BreakerChange, NotedCall
+from trunkline.stores.port.agents.registry import AgentLoad, BreakerChange, RecordedCallEnd
 from trunkline.stores.rows.agents import agent_record, agent_values, options_text, protocol_config_text
 from trunkline.stores.sqlite.cache import NOT_KNOWN, CacheChanges
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
@@ -120,7 +120,7 @@ class SqliteAgentWrites(SqliteWrites):
     async def reset_limits(self, name: str) -> None:
         execute(self._db, "DELETE FROM agent_states WHERE agent = ?", (name,))
 
-    async def record_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
+    async def record_calls(self, calls: Sequence[RecordedCallEnd]) -> list[BreakerChange]:
         states = {agent: read_state(self._db, agent) for agent in {call.agent for call in calls}}
         changed, breaker_changes = after_calls(states, calls, self._now)
         write_states(self._db, changed)

@@ -12,7 +12,7 @@ from trunkline.stores.port.automation.received_events import (
     EventWait,
     NewEvent,
     StoredEvent,
-    WaitingPlace,
+    WaitingAttempt,
 )
 from trunkline.stores.rows.received_events import EVENT_COLUMNS, stored_event, wait_values
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
@@ -161,7 +161,7 @@ class SqliteReceivedEventWrites(SqliteWrites):
             run_id=event.run_id,
         )
         matches += [
-            EventMatch(WaitingPlace(RunId(run_id), step, attempt), event)
+            EventMatch(WaitingAttempt(RunId(run_id), step, attempt), event)
             for _, run_id, step, attempt in taken
         ]
         if len(waiting) > room:
@@ -183,7 +183,7 @@ class SqliteReceivedEventWrites(SqliteWrites):
         return [self._arrived(wait, limit) for wait in waits]
 
     def _arrived(self, wait: EventWait, limit: int) -> list[EventMatch]:
-        place = WaitingPlace(wait.run_id, wait.step, wait.attempt)
+        place = WaitingAttempt(wait.run_id, wait.step, wait.attempt)
         found: list[StoredEvent] = []
         for type_ in dict.fromkeys(wait.types):
             given: list[Value] = [wait.last or 0, wait.run_id, limit, type_]
