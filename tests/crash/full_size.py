@@ -74,7 +74,13 @@ def _all_parts() -> Iterator[Part]:
     yield Part(
         "attacks",
         "tests/crash/test_attacks.py",
-        {"ANSWERS": 100, "ANSWER_MEGABYTES": 15, "HALF_OPEN_CONNECTIONS": 1_300},
+        {
+            "ANSWERS": 100,
+            "ANSWER_MEGABYTES": 15,
+            "HALF_OPEN_CONNECTIONS": 1_300,
+            "LOOP_ITEMS": 60,
+            "LOOP_MEGABYTES": 6,
+        },
     )
     yield Part("zone-kills", "tests/crash/test_zone_kills.py", {"KILLS": 200})
     yield Part("zone-client-kills", "tests/crash/test_zone_client_kills.py", {"KILLS": 200})

@@ -18,10 +18,14 @@ from trunkline.bridge.calls.results import CallExchanges, CallProgress, CallResu
 from trunkline.brokers.base import Broker
 from trunkline.clock import Instant
 from trunkline.jsontypes import encode
+from trunkline.messages import AgentTask
 from trunkline.stores.base import TaskAnswer, Transaction
 from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
+
+# A task that is larger does not keep its input when it is done: the step has it.
+_LARGE_TASK_BYTES = 64 * 1024
 
 
 class CallObserver(Protocol):
@@ -83,7 +87,10 @@ class AnswerWriter:
 
     def _stored_answer(self, update: CallProgress | CallResult) -> TaskAnswer:
         """The answer to write, with its times, and with the result where the broker may lose it."""
-        answer, result = with_call_times(update), update.result
+        answer, result, claim = with_call_times(update), update.result, update.claim
+        if claim.payload_bytes > _LARGE_TASK_BYTES:
+            payload = encode(_without_input(claim.task)) if answer.new_status == "done" else None
+            answer = msgspec.structs.replace(answer, payload=payload, task_bytes=claim.payload_bytes)
         if result is None or result.status == "progress" or self._broker.hands_over_in_transaction:
             return answer
         return msgspec.structs.replace(answer, result=encode(result))
@@ -103,3 +110,9 @@ class AnswerWriter:
 
     def next_wake(self) -> Instant | None:
         return None
+
+
+def _without_input(task: AgentTask) -> AgentTask:
+    """What is still needed of a task that is done: its agent may have to be told that its answer is not awaited."""
+    told = sorted({*task.told_secrets, *task.secrets.values()})
+    return msgspec.structs.replace(task, input_data=None, message=None, secrets={}, told_secrets=told)

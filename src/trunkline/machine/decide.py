@@ -71,7 +71,8 @@ CANCEL_TIMEOUT = timedelta(seconds=8)
 
 # Of steps that are over as soon as they begin: so many steps of a loop would otherwise end in one long transaction.
 MAX_DONE_PER_TURN = 200
-MAX_DONE_BYTES_PER_TURN = 16 * 1024 * 1024
+# Of their outputs, and of the inputs of steps that begin: all items of a loop may get the same large value.
+MAX_BYTES_PER_TURN = 16 * 1024 * 1024
 
 DEADLINE_TIMER = "deadline"
 CANCEL_TIMER = "cancel"
@@ -320,7 +321,7 @@ def _advance(turn: Turn) -> None:
             _conclude(turn, *_step(turn, state.decided.popleft()))
         if not _may_begin(turn):
             return
-        if done >= MAX_DONE_PER_TURN or size >= MAX_DONE_BYTES_PER_TURN:
+        if done >= MAX_DONE_PER_TURN or size >= MAX_BYTES_PER_TURN:
             turn.add_effect(StartTimer(f"continue/{state.version}", turn.now, TurnContinued()))
             return
         name = state.ready.popleft()
@@ -330,6 +331,7 @@ def _advance(turn: Turn) -> None:
         plan, step = _step(turn, name)
         if step.status == "PENDING":
             _begin(turn, plan, step)
+            size += len(step.input or b"")
             if plan.is_action and step.is_final:
                 done += 1
                 size += len(step.output or b"")

@@ -356,6 +356,34 @@ async def test_a_task_that_is_done_says_so(store: Store) -> None:
     assert (stopped.was, stopped.claim.remote_task_id) == ("done", "asks")
 
 
+async def test_a_task_that_is_done_keeps_what_its_answer_says(store: Store) -> None:
+    await queue(store, task(1), task(2))
+    claimed = await claim(store)
+    assert [each.payload_bytes for each in claimed] == [len(queued(each.task).payload) for each in claimed]
+    short = msgspec.structs.replace(claimed[0].task, input_data=None)
+    with_payload = msgspec.structs.replace(done(claimed[0]), payload=queued(short).payload)
+    await answer(store, with_payload, done(claimed[1]))
+    stopped = await stop(store, *(each.key for each in claimed))
+    assert {each.claim.key: each.claim.task for each in stopped} == {
+        claimed[0].key: short,
+        claimed[1].key: claimed[1].task,
+    }
+
+
+async def test_a_large_task_is_written_and_taken_like_others(store: Store, clock: FakeClock) -> None:
+    large = msgspec.structs.replace(task(1), input_data="x" * 3_000_000)
+    await queue(store, large)
+    (claimed,) = await claim(store)
+    asked = msgspec.structs.replace(taken(claimed), task_bytes=claimed.payload_bytes)
+    assert await answer(store, asked) == set()
+    clock.advance(timedelta(minutes=1))
+    (again,) = await claim(store)
+    assert again.task == large
+    ended = msgspec.structs.replace(done(again), task_bytes=again.payload_bytes)
+    assert await answer(store, ended) == set()
+    assert await answer(store, ended) == {claimed.key}
+
+
 async def test_a_stop_that_comes_before_its_task_leaves_a_tombstone(store: Store) -> None:
     await insert(store, new_run(1))
     assert await stop(store, key_of(task(1))) == []

@@ -78,6 +78,7 @@ OF_RUNS = {
     "outcome_unknown",
     "deadline_exceeded",
     "reply_timed_out",
+    "ask_timeout",
     "wait_timeout",
     "ask_timeout",
     "output_invalid",

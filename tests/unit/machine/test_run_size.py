@@ -6,7 +6,9 @@ from datetime import timedelta
 
 from tests.unit.machine.machine_harness import MachineHarness, fresh_state, workflow_of
 
+from trunkline.machine.decide import MAX_BYTES_PER_TURN
 from trunkline.machine.evolve import restore
+from trunkline.machine.inputs import TurnContinued
 
 LOOP = """
 name: w
@@ -34,6 +36,22 @@ def test_a_large_output_that_each_item_gets_ends_the_run_before_all_items_have_i
     assert 0 < len(sent) < 10
     # The agents that have got a task meanwhile are told.
     assert {stop.task_id for stop in play.stops} == {task.task_id for task in sent}
+
+
+def test_a_turn_begins_items_with_a_bounded_size_and_goes_on_in_the_next_one() -> None:
+    play = MachineHarness(LOOP, [*range(8)])
+    play.start()
+    size_bytes = MAX_BYTES_PER_TURN // 3 + 1
+    first = play.succeed("read", "x" * size_bytes)
+    assert len(play.tasks) == 1 + 3
+    (timer,) = play.timers.values()
+    assert (timer.due, timer.item) == (first.now, TurnContinued())
+    for _ in range(2):
+        play.pass_time(timedelta())
+    assert len(play.tasks) == 1 + 8
+    for index in range(8):
+        play.succeed(f"each[{index}]", index)
+    assert play.state.status == "COMPLETED"
 
 
 def test_an_output_that_is_too_large_ends_the_run_unless_nothing_else_has_to_begin() -> None:

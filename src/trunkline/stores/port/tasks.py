@@ -41,6 +41,8 @@ class ClaimedTask(msgspec.Struct, frozen=True, kw_only=True):
     # When the agent was called first; None: it has not been called yet.
     called_at: Instant | None = None
     polls: int = 0
+    # Of the stored task, with its input.
+    payload_bytes: int = 0
     # The agent's, where it has one: how the call ends is to be noted (`AgentWrites.record_calls`).
     breaker: BreakerPolicy | None = None
     # Let through to see whether the agent works again.
@@ -93,6 +95,10 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: Instant | None = None
     outcome: str | None = None
     error_code: str | None = None
+    # What is kept of the task from here on; None: all of it.
+    payload: bytes | None = None
+    # How large the stored task is, if it is large: some stores write it again with every answer.
+    task_bytes: int = 0
 
     @property
     def new_status(self) -> TaskStatus:

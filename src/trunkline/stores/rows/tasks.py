@@ -49,13 +49,14 @@ def claimed_task(row: Row) -> ClaimedTask:
         deadline=deadline,
         called_at=called_at,
         polls=polls,
+        payload_bytes=len(payload),
     )
 
 
 def answer_values(answer: TaskAnswer) -> tuple[Value, ...]:
     """
     Task id, attempt, epoch, status, poll_at, polls, deadline, result, remote task id, context id, called_at, ended_at,
-    outcome, error code.
+    outcome, error code, payload.
     """
     return (
         answer.key.task_id,
@@ -72,4 +73,5 @@ def answer_values(answer: TaskAnswer) -> tuple[Value, ...]:
         answer.ended_at,
         answer.outcome,
         answer.error_code,
+        answer.payload,
     )

@@ -88,7 +88,7 @@ class SqliteStore:
                 tx = SqliteTransaction(self._writer, self._clock.now(), self._cache.begin())
                 try:
                     yield tx
-                    tx.write_held()
+                    await tx.write_held()
                 except BaseException:
                     self._roll_back()
                     raise

@@ -136,20 +136,20 @@ class SqliteTransaction:
     def transfer(self) -> SqliteTransferWrites:
         return SqliteTransferWrites(self._db, self.now, self.changes, self.write_held)
 
-    def write_held(self) -> None:
+    async def write_held(self) -> None:
         """Write what was held back; called before the commit."""
         self.input_queue.write_held()
-        self._deferred_tasks.write()
+        await self._deferred_tasks.write_all()
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
         # With nothing held back, the database alone knows what is to be undone.
-        self.write_held()
+        await self.write_held()
         changes, new_runs = self.changes.copy(), self.runs.new_runs()
         execute(self._db, "SAVEPOINT block")
         try:
             yield
-            self.write_held()
+            await self.write_held()
         except BaseException:
             # After some errors (a full disk) SQLite has rolled back all of it by itself.
             if self._db.in_transaction:

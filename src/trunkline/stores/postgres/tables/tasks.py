@@ -74,11 +74,12 @@ _ANSWER = """
         remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id),
         context_id = coalesce(new.context_id, tasks.context_id),
         called_at = coalesce(tasks.called_at, new.called_at), ended_at = new.ended_at,
-        outcome = new.outcome, error_code = new.error_code
+        outcome = new.outcome, error_code = new.error_code, payload = coalesce(new.payload, tasks.payload)
     FROM unnest($2::text[], $3::int[], $4::bigint[], $5::text[], $6::bigint[], $7::int[], $8::bigint[], $9::bytea[],
-        $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::text[], $15::text[])
+        $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::text[], $15::text[],
+        $16::bytea[])
         AS new(task_id, attempt, epoch, status, poll_at, polls, deadline, result, remote_task_id, context_id,
-            called_at, ended_at, outcome, error_code)
+            called_at, ended_at, outcome, error_code, payload)
     WHERE tasks.task_id = new.task_id AND tasks.attempt = new.attempt AND tasks.epoch = new.epoch
         AND tasks.owner = $1 AND tasks.status IN ('claimed', 'in_doubt')
     RETURNING tasks.task_id, tasks.attempt
@@ -143,7 +144,7 @@ class PostgresTaskWrites(PostgresTaskClaims):
             task_rows.answer_values(answer)
             for answer in sorted(answers, key=lambda answer: (answer.key.task_id, answer.key.attempt))
         ]
-        written = {key_of(row) for row in await self._db.rows(_ANSWER, owner, *columns(rows, 14))}
+        written = {key_of(row) for row in await self._db.rows(_ANSWER, owner, *columns(rows, 15))}
         return {answer.key for answer in answers} - written
 
     async def poll_soon(self, key: TaskKey) -> bool:

@@ -56,6 +56,14 @@ class DeferredTasks:
             execute_many(self._db, _PUT, [queued_task_values(item) for item in self._held])
             self._held = []
 
+    async def write_all(self) -> None:
+        """As `write`, without keeping the event loop from everything else if they are large."""
+        if self._held:
+            held, self._held = self._held, []
+            rows = [queued_task_values(item) for item in held]
+            size_bytes = sum(len(item.payload) for item in held)
+            await run_statements(lambda: execute_many(self._db, _PUT, rows), size_bytes)
+
     async def claim(self, owner: str, limit: int, budget: ClaimBudget) -> list[ClaimedTask] | None:
         """
         Write and claim those that are held, as far as their agents have free slots.
@@ -63,7 +71,7 @@ class DeferredTasks:
         None, and they are in the queue: others have waited longer, or there is not room for all of them.
         """
         if len(self._held) > limit or self._others_wait():
-            self.write()
+            await self.write_all()
             return None
         claimable = self._within_slots(budget)
         rows = [(*queued_task_values(item), owner) for item in claimable]
@@ -71,11 +79,11 @@ class DeferredTasks:
             lambda: changes_of_many(self._db, _INSERT_CLAIMED, rows),
             sum(len(item.payload) for item in claimable),
         )
-        self.write()
+        await self.write_all()
         # One that was there already stays as it is.
         return budget.take(
             [
-                ClaimedTask(key=key_of(item), task=item.task, epoch=1)
+                ClaimedTask(key=key_of(item), task=item.task, epoch=1, payload_bytes=len(item.payload))
                 for item, is_new in zip(claimable, written, strict=True)
                 if is_new
             ]

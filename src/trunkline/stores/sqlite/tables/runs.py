@@ -77,6 +77,8 @@ _SELECT_ITEMS = f"""
         AND (json_array_length(?4) = 0 OR status IN (SELECT value FROM json_each(?4)))
     ORDER BY place LIMIT ?5
 """  # noqa: S608 - as above
+# Without reading them: a length is in the head of the row.
+_SIZE_OF_STEPS = "SELECT total(length(input)) + total(length(output)) FROM steps WHERE run_id = ?"
 _COUNT_ITEMS = """
     SELECT substr(name, 1, instr(name, '[') - 1), status, count(*) FROM steps
     WHERE run_id = ? AND instr(name, '[') > 0 GROUP BY 1, 2
@@ -268,13 +270,18 @@ class SqliteRunWrites(SqliteWrites):
         return set(run_ids) - {RunId(row[0]) for row in found}
 
     async def load(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
-        new = [record_of_new_run(self._new_runs[run_id]) for run_id in run_ids if run_id in self._new_runs]
-        old = (
-            _loaded(self._db, _SELECT_RUN_WITH_STEPS, run_id)
-            for run_id in run_ids
-            if run_id not in self._new_runs
-        )
-        return [*((record, []) for record in new), *(run for run in old if run is not None)]
+        loaded: list[tuple[RunRecord, list[StepState]]] = [
+            (record_of_new_run(self._new_runs[run_id]), []) for run_id in run_ids if run_id in self._new_runs
+        ]
+        old = [run_id for run_id in run_ids if run_id not in self._new_runs]
+        if old:
+            sizes = query_many(self._db, _SIZE_OF_STEPS, [(run_id,) for run_id in old])
+            found = await run_statements(
+                lambda: [_loaded(self._db, _SELECT_RUN_WITH_STEPS, run_id) for run_id in old],
+                sum(size for (size,) in sizes),
+            )
+            loaded += [run for run in found if run is not None]
+        return loaded
 
     async def labels(self, run_id: RunId) -> dict[str, str] | None:
         row = first(self._db, "SELECT labels FROM runs WHERE id = ?", (run_id,))

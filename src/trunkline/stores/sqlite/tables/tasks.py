@@ -26,6 +26,7 @@ from trunkline.stores.sqlite.database.statements import (
     first,
     query_many,
     rows,
+    run_statements,
 )
 from trunkline.stores.sqlite.tables.agents.agent_limits import ClaimBudget
 from trunkline.stores.sqlite.tables.deferred_tasks import CAN_BE_CALLED, SLOTS, DeferredTasks
@@ -102,8 +103,8 @@ _ANSWER = """
         poll_at = CASE ?4 WHEN 'claimed' THEN poll_at ELSE min(?5, coalesce(poll_at, ?5)) END,
         polls = ?6, deadline = ?7, result = coalesce(?8, result), remote_task_id = coalesce(?9, remote_task_id),
         context_id = coalesce(?10, context_id), called_at = coalesce(called_at, ?11), ended_at = ?12, outcome = ?13,
-        error_code = ?14
-    WHERE task_id = ?1 AND attempt = ?2 AND epoch = ?3 AND owner = ?15 AND status IN ('claimed', 'in_doubt')
+        error_code = ?14, payload = coalesce(?15, payload)
+    WHERE task_id = ?1 AND attempt = ?2 AND epoch = ?3 AND owner = ?16 AND status IN ('claimed', 'in_doubt')
 """
 _RESULTS = """
     SELECT task_id, attempt, result FROM tasks WHERE task_id = ? AND attempt = ? AND result IS NOT NULL
@@ -233,7 +234,16 @@ class SqliteTaskWrites(SqliteWrites):
         if any(answer.poll_at is not None for answer in answers):
             # Perhaps at once: a push notification may have come while the task was claimed.
             self._changes.no_poll_before = NOT_KNOWN
-        written = changes_of_many(self._db, _ANSWER, [(*answer_values(answer), owner) for answer in answers])
+        # An update writes the whole row again, with the input of the task.
+        size_bytes = 0
+        for answer in answers:
+            size_bytes += answer.task_bytes
+        written = await run_statements(
+            lambda: changes_of_many(
+                self._db, _ANSWER, [(*answer_values(answer), owner) for answer in answers]
+            ),
+            size_bytes,
+        )
         return {answer.key for answer, ours in zip(answers, written, strict=True) if not ours}
 
     async def reclaim(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 import apsw
 
@@ -26,7 +26,11 @@ class SqliteTransferWrites(SqliteWrites):
     __slots__ = ("_changes", "_write_held")
 
     def __init__(
-        self, db: apsw.Connection, now: Instant, changes: CacheChanges, write_held: Callable[[], None]
+        self,
+        db: apsw.Connection,
+        now: Instant,
+        changes: CacheChanges,
+        write_held: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(db, now)
         self._changes = changes
@@ -39,7 +43,7 @@ class SqliteTransferWrites(SqliteWrites):
         )
 
     async def dump(self, table: TransferTable) -> AsyncGenerator[list[TableRow]]:
-        self._write_held()
+        await self._write_held()
         columns = ", ".join(_selected(table, column) for column in table.columns)
         batches = RowBatches()
         # As they were written: the steps of a run are in the order in which they were begun.
