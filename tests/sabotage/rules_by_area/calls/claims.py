@@ -41,7 +41,7 @@ CLAIMS: Sequence[Rule] = (
         name="owner-sqlite",
         breaks="Any process can answer a task that another one holds.",
         symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
-        change=ReplaceText("owner = ?15", "?15 <> ''"),
+        change=ReplaceText("owner = ?16", "?15 <> ''"),
         caught_by=(f"{_TASKS}::test_the_answer_of_a_zombie_writes_nothing[sqlite-other owner]",),
     ),
     Rule(
