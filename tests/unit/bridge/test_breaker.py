@@ -80,7 +80,6 @@ OF_RUNS = {
     "reply_timed_out",
     "ask_timeout",
     "wait_timeout",
-    "ask_timeout",
     "output_invalid",
     "join_failed",
     "workflow_unknown",

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
-from tests.contract.bridges import DEAD, ME, claim
+from msgspec.structs import replace
+from tests.contract.bridges import DEAD, ME, claim, stop, taken
 from tests.contract.samples import queue, task
 
 from trunkline.bridge.answer_writer import AnswerWriter
@@ -188,6 +189,23 @@ async def test_a_task_that_is_sent_again_has_its_result_published_again_and_is_n
     await bridge.turn()
     assert bridge.published() == [(task(1).task_id, "success")] * 2
     assert bridge.agent.called == []
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+async def test_a_large_task_keeps_its_input_until_it_is_done(store: Store, is_done: bool) -> None:
+    bridge = BridgeUnderTest(store)
+    large = replace(task(1), input_data={"text": "x" * 100_000}, secrets={"/key": "slack-bot"})
+    await queue(store, large)
+    (claimed,) = await claim(store)
+    result = call_result(claimed, "success")
+    if not is_done:
+        result.answer, result.result = taken(claimed), None
+    bridge.calls.updates.append(result)
+    await bridge.turn()
+    (stopped,) = await stop(store, claimed.key)
+    # Its agent can be told to stop, and its secret is hidden if the agent repeats it.
+    without = replace(large, input_data=None, secrets={}, told_secrets=["slack-bot"])
+    assert stopped.claim.task == (without if is_done else large)
 
 
 async def test_an_answer_that_is_not_ours_any_more_is_not_published(store: Store) -> None:

@@ -41,7 +41,7 @@ CLAIMS: Sequence[Rule] = (
         name="owner-sqlite",
         breaks="Any process can answer a task that another one holds.",
         symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
-        change=ReplaceText("owner = ?16", "?15 <> ''"),
+        change=ReplaceText("owner = ?16", "?16 <> ''"),
         caught_by=(f"{_TASKS}::test_the_answer_of_a_zombie_writes_nothing[sqlite-other owner]",),
     ),
     Rule(
@@ -55,7 +55,7 @@ CLAIMS: Sequence[Rule] = (
         name="one-answer-sqlite",
         breaks="A second answer to a finished task starts it again.",
         symbol="trunkline.stores.sqlite.tables.tasks:_ANSWER",
-        change=ReplaceText("?15 AND status IN ('claimed', 'in_doubt')", "?15"),
+        change=ReplaceText("?16 AND status IN ('claimed', 'in_doubt')", "?16"),
         caught_by=(f"{_TASKS}::test_a_second_answer_to_the_same_claim_writes_nothing[sqlite]",),
     ),
     Rule(

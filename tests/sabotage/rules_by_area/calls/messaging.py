@@ -130,6 +130,14 @@ MESSAGING: Sequence[Rule] = (
         caught_by=(f"{_BROKER}::test_what_is_published_twice_counts_once[sqlite-memory]",),
     ),
     Rule(
+        name="large-input-kept",
+        breaks="After a crash, an agent is called again with a large input missing.",
+        symbol="trunkline.bridge.answer_writer:AnswerWriter._stored_answer",
+        change=Change("condition", 2, of=3, becomes="True"),
+        caught_by=(f"{_WORKER}::test_a_large_task_keeps_its_input_until_it_is_done[False]",),
+        shows="assert",
+    ),
+    Rule(
         name="result-kept",
         breaks="A result that is lost on its way cannot be recovered.",
         symbol="trunkline.bridge.answer_writer:AnswerWriter._stored_answer",
