@@ -227,6 +227,13 @@ class Settings(BaseSettings):
         description="URL at which agents reach the API. If set, agents can send push notifications instead of "
         "being polled.",
     )
+    push_max_failures: int = Field(
+        1_500,
+        gt=0,
+        description="After this many failed attempts in a row, a push notification config of a published task is "
+        "disabled. Attempts to a receiver that does not respond are a minute apart in the end, so the default is more "
+        "than a day.",
+    )
     pool: str | None = Field(
         None, description="Agent pool of this bridge. The bridge takes only tasks of this pool."
     )

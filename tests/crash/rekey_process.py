@@ -31,6 +31,7 @@ class KillingStore:
         self._left = number
         self.secrets = store.secrets
         self.agents = store.agents
+        self.push_configs = store.push_configs
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:

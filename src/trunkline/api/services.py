@@ -16,6 +16,7 @@ from trunkline.services.agents.checks import Checks
 from trunkline.services.agents.inspection import AgentTestCalls, ViewCard
 from trunkline.services.agents.push_notifications import PushNotifications
 from trunkline.services.agents.registry import AgentRegistry
+from trunkline.services.callbacks.push_configs import PushConfigs
 from trunkline.services.events.events import Events
 from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.services.migration.migrations import Migrations
@@ -109,6 +110,7 @@ class Services(Probes):
     human_task_answers: HumanTaskAnswers
     events: Events
     push_notifications: PushNotifications
+    push_configs: PushConfigs
     checks: Checks
     agent_activity: AgentActivityReader
     test_calls: AgentTestCalls

@@ -91,6 +91,8 @@ class SettingFlags:
     public_url
         URL at which agents reach the API, such as https://trunkline.example. Agents can then send push notifications
         instead of being polled.
+    push_max_failures
+        Failed attempts in a row after which a push notification config is disabled. Default: 1500.
     pool
         Pool of this bridge. It then calls only agents of that pool.
     require_keys
@@ -169,6 +171,7 @@ class SettingFlags:
     kafka_cert_file: File = None
     kafka_key_file: File = None
     public_url: Url = None
+    push_max_failures: int | None = None
     pool: str | None = None
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     allowed_networks: str | None = None

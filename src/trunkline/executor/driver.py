@@ -37,6 +37,7 @@ from trunkline.machine.state import RunState
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentTask, CancelTask, OutgoingMessage, StepError, fix_for
 from trunkline.messages.cloudevents import event_message
+from trunkline.services.callbacks.task_updates import put_task_updates
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
 from trunkline.telemetry import log_events
@@ -86,6 +87,8 @@ class RunDriver:
         self._max_run_bytes = max_run_bytes
         self._traces = traces or Traces()
         self._turns: list[Turn] = []
+        # This turn's transitions of runs that callers have started.
+        self._published: list[Transition] = []
         # The runs that are over with them.
         self._ended: dict[RunId, RunState] = {}
         # Of the dispatches in this turn's transaction; they end when it has committed.
@@ -93,7 +96,7 @@ class RunDriver:
         self._more = False
 
     async def work(self, tx: Transaction) -> None:
-        self._turns, self._ended = [], {}
+        self._turns, self._ended, self._published = [], {}, []
         woken = await tx.input_queue.claim_runs(MAX_INPUTS_PER_TURN)
         self._more = sum(len(run.items) for run in woken) == MAX_INPUTS_PER_TURN
         if not woken:
@@ -109,13 +112,15 @@ class RunDriver:
                 transitions.append(transition)
         moved = await tx.runs.write_transitions(transitions)
         self._turns = [turn for turn in self._turns if turn.state.id not in moved]
+        if self._published:
+            await put_task_updates(tx, [each for each in self._published if each.state.id not in moved])
         self._ended = {turn.state.id: turn.state for turn in self._turns if turn.state.is_final}
         for transition in transitions:
             self._timers.expect(transition.timers)
-        if await self._children.write(tx, self._turns):
-            # Runs that this turn has not claimed have something to take in.
-            self._more = True
-        if await write_event_waits(tx, self._turns):
+        # Runs that this turn has not claimed have something to take in.
+        children = await self._children.write(tx, self._turns)
+        waits = await write_event_waits(tx, self._turns)
+        if children or waits:
             self._more = True
         if self._ended:
             await self._note_ends(tx)
@@ -164,7 +169,10 @@ class RunDriver:
             log.exception(log_events.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
             turn = await self._poisoned(tx, run)
         turn.state.version = version + 1
-        return turn, _transition(turn, version, [row for row, _ in run.items])
+        transition = _transition(turn, version, [row for row, _ in run.items])
+        if state.message is not None:
+            self._published.append(transition)
+        return turn, transition
 
     async def _poisoned(self, tx: Transaction, run: WokenRun) -> Turn:
         """The run as it was, ended: a decision that fails once would always fail."""

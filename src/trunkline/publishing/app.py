@@ -26,9 +26,11 @@ from trunkline.api.services import Services
 from trunkline.errors import NotFound, TrunklineError
 from trunkline.jsontypes import encode
 from trunkline.messages import TraceContext
+from trunkline.publishing.bindings.caller_request import active_extensions
 from trunkline.publishing.bindings.http_json import HttpJsonBinding
 from trunkline.publishing.bindings.json_rpc import JsonRpcBinding
-from trunkline.publishing.bindings.requests import CallerRequests, active_extensions
+from trunkline.publishing.bindings.push_configs import PushConfigRequests
+from trunkline.publishing.bindings.requests import CallerRequests
 from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH, card_response, card_v03, card_v1
 from trunkline.publishing.catalog import CATALOG_PATH, Catalog
 from trunkline.publishing.files import StoredFiles
@@ -76,9 +78,16 @@ class PublishingApp:
             services.workflows,
             TaskReader(store, services.run_queries, files),
             files,
+            services.push_configs,
             services.stopping,
         )
-        requests = CallerRequests(operations, services.run_queries, OpenStreams(), services.stopping)
+        requests = CallerRequests(
+            operations,
+            PushConfigRequests(operations, services.push_configs),
+            services.run_queries,
+            OpenStreams(),
+            services.stopping,
+        )
         self._rpc = JsonRpcBinding(requests, metrics, services.limits.max_body_bytes)
         self._http = HttpJsonBinding(requests, metrics, services.limits.max_body_bytes)
         self._public_url = public_url

@@ -78,7 +78,7 @@ def _capabilities(publication: Publication) -> JsonObject:
     extension: JsonObject = {"uri": IDEMPOTENCY, "description": _IDEMPOTENCY_TEXT, "required": False}
     return {
         "streaming": publication.options.streaming,
-        "pushNotifications": False,
+        "pushNotifications": True,
         "extensions": [extension],
     }
 

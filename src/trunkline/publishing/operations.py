@@ -19,14 +19,17 @@ from trunkline.publishing.errors import A2AError, ErrorKind, task_not_found
 from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.messages import ReceivedMessage, continued
 from trunkline.publishing.publications import Publication
+from trunkline.publishing.push.configs import GivenConfig
 from trunkline.publishing.run_inputs import agent_input, workflow_input
 from trunkline.publishing.tasks import CallerTask, TaskReader, said_message, status_message
 from trunkline.publishing.updates import TaskUpdates
+from trunkline.services.callbacks.push_configs import PushConfigs
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import PublishedTask, TaskFilter, TaskPlace
+from trunkline.stores.port.push_configs import PushConfig
 
 # A notification may be lost or arrive in another process; reading once a second is the guarantee.
 _LOOK_AGAIN_SECONDS = 1.0
@@ -73,6 +76,7 @@ class PublishedOperations:
         workflows: Workflows,
         tasks: TaskReader,
         files: StoredFiles,
+        push_configs: PushConfigs,
         stopping: asyncio.Event,
     ) -> None:
         self._runs = runs
@@ -80,24 +84,42 @@ class PublishedOperations:
         self._workflows = workflows
         self._tasks = tasks
         self._files = files
+        self._push_configs = push_configs
         self._stopping = stopping
 
     async def send(
-        self, publication: Publication, received: ReceivedMessage, caller: Caller, *, once: bool = False
+        self,
+        publication: Publication,
+        received: ReceivedMessage,
+        caller: Caller,
+        *,
+        once: bool = False,
+        push_config: GivenConfig | None = None,
     ) -> SentMessage:
         """
         Starts a task, or continues the one that the message names. Durable when it returns.
 
-        `once`: a message with the same id and content has started the same task.
+        `once`: a message with the same id and content has started the same task. `push_config`: where the updates of
+        the task go from now on.
         """
         with acting(caller.name):
             if received.task_id is not None:
-                return await self._answer(publication, received, received.task_id, caller)
-            return SentMessage(await self._start(publication, received.message, caller, once=once), None)
+                return await self._answer(publication, received, received.task_id, caller, push_config)
+            run_id = await self._start(publication, received.message, caller, push_config, once=once)
+            return SentMessage(run_id, None)
 
     async def _start(
-        self, publication: Publication, message: CallerMessage, caller: Caller, *, once: bool
+        self,
+        publication: Publication,
+        message: CallerMessage,
+        caller: Caller,
+        push_config: GivenConfig | None,
+        *,
+        once: bool,
     ) -> RunId:
+        def config_of(run_id: RunId) -> PushConfig | None:
+            return None if push_config is None else self._new_config(run_id, push_config)
+
         try:
             started = await self._runs.execute_message(
                 publication.saved,
@@ -109,6 +131,7 @@ class PublishedOperations:
                 correlation_id=caller.correlation_id,
                 idempotency_key=f"a2a/{message.caller}/{message.message_id}" if once else None,
                 trace=caller.trace,
+                push_config_of=config_of,
             )
         except Invalid as exc:
             if once and not exc.findings:
@@ -117,10 +140,22 @@ class PublishedOperations:
                     "A message with this messageId but different content has already started a task.",
                 ) from exc
             raise
+        config = None if started.created else config_of(started.run_id)
+        if config is not None:
+            await self._push_configs.put(config)
         return started.run_id
 
+    def _new_config(self, run_id: RunId, given: GivenConfig) -> PushConfig:
+        # Clients give no id where they mean the one config of the task.
+        return self._push_configs.new(run_id, given.id or run_id, given.receiver)
+
     async def _answer(
-        self, publication: Publication, received: ReceivedMessage, task_id: str, caller: Caller
+        self,
+        publication: Publication,
+        received: ReceivedMessage,
+        task_id: str,
+        caller: Caller,
+        push_config: GivenConfig | None,
     ) -> SentMessage:
         task = await self._tasks.find(task_id, publication.key, caller.key_id)
         message = continued(received.message, task.message.context_id)
@@ -135,6 +170,9 @@ class PublishedOperations:
                 ErrorKind.UNSUPPORTED_OPERATION,
                 f"The task is {task.state} and does not wait for a message.",
             )
+        if push_config is not None:
+            # Before the answer, which leads to the next update.
+            await self._push_configs.put(self._new_config(task.record.id, push_config))
         try:
             await self._runs.reply(task.record.id, step.name, _reply(message), question=question)
         except Conflict as exc:

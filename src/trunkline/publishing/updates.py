@@ -157,14 +157,17 @@ class TaskUpdates:
             return [], position, False
         updates: list[Update] = []
         for event in events:
-            bodies = await self._of_event(event)
-            numbered = [
-                Update(str(event.seq) if place == len(bodies) else f"{event.seq}.{place}", body, state)
-                for place, (body, state) in enumerate(bodies, 1)
-            ]
-            updates += numbered[position.skip :]
+            updates += (await self.of_event(event))[position.skip :]
             position = Position(event.seq)
         return updates, position, status in FINAL_RUN_STATUSES and not more
+
+    async def of_event(self, event: EventRecord) -> list[Update]:
+        """What follows from one event. Events must be given in their order."""
+        bodies = await self._of_event(event)
+        return [
+            Update(str(event.seq) if place == len(bodies) else f"{event.seq}.{place}", body, state)
+            for place, (body, state) in enumerate(bodies, 1)
+        ]
 
     async def partial_artifacts(self, up_to: int) -> list[JsonObject]:
         """What the agent has said of its artifacts up to this event."""

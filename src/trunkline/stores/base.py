@@ -78,6 +78,7 @@ from trunkline.stores.port.published_tasks import (
     TaskFilter,
     TaskPlace,
 )
+from trunkline.stores.port.push_configs import PushConfigReads, PushConfigWrites
 from trunkline.stores.port.runs import (
     EventRecord,
     ExistingRun,
@@ -206,6 +207,9 @@ class Transaction(Protocol):
     def published_tasks(self) -> PublishedTaskWrites: ...
 
     @property
+    def push_configs(self) -> PushConfigWrites: ...
+
+    @property
     def callbacks(self) -> CallbackWrites: ...
 
     @property
@@ -267,6 +271,9 @@ class Store(Protocol):
 
     @property
     def callbacks(self) -> CallbackReads: ...
+
+    @property
+    def push_configs(self) -> PushConfigReads: ...
 
     @property
     def exchanges(self) -> ExchangeReads: ...

@@ -20,6 +20,7 @@ from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.agents.protocol_profiles import load_profiles
 from trunkline.services.agents.push_notifications import PushNotifications, PushTokenKey
 from trunkline.services.agents.registry import AgentRegistry
+from trunkline.services.callbacks.push_configs import PushConfigs
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
@@ -73,6 +74,7 @@ class ProcessContext:
     agent_routes: AgentRouter
     blobs: BlobStore | None
     push_notifications: PushNotifications
+    push_configs: PushConfigs
     watchers: RunWatchers = field(default_factory=RunWatchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -141,6 +143,7 @@ async def open_process_context(
                 push_notifications=PushNotifications(
                     PushTokenKey(*keys), store, metrics, public_url=settings.public_url
                 ),
+                push_configs=PushConfigs(store, vault, clock),
             )
 
 

@@ -10,6 +10,7 @@ from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
 from trunkline.services.agents.inspection import AgentTestCalls
 from trunkline.services.callbacks.sources import CallbackSource
+from trunkline.services.callbacks.task_updates import PUSH_KIND
 from trunkline.services.events.events import Events
 from trunkline.services.events.intake import EventIntake
 from trunkline.services.messaging.dead_letters import DeadLetters
@@ -53,8 +54,23 @@ def agent_client(context: ProcessContext) -> CallContext:
 
 def callback_sources(context: ProcessContext) -> dict[str, CallbackSource]:
     """By the kind of their callbacks."""
-    del context
-    return {}
+    # It imports what turns runs into tasks, which a bridge without the API has no other use for.
+    from trunkline.publishing.files import StoredFiles  # noqa: PLC0415
+    from trunkline.publishing.push.source import PushNotificationSource  # noqa: PLC0415
+    from trunkline.publishing.tasks import TaskReader  # noqa: PLC0415
+
+    queries = RunQueries(context.store, context.workflows, context.watchers, context.clock)
+    files = StoredFiles(context.blobs, context.store.runs)
+    source = PushNotificationSource(
+        context.store,
+        context.push_configs,
+        TaskReader(context.store, queries, files),
+        queries,
+        files,
+        context.workflows,
+        max_failures=context.settings.push_max_failures,
+    )
+    return {PUSH_KIND: source}
 
 
 def migrations(context: ProcessContext) -> Migrations:
@@ -126,6 +142,7 @@ def api_services(
         human_task_answers=HumanTaskAnswers(run_queries, context.workflows, intake, context.clock),
         events=Events(context.store, run_queries, event_intake),
         push_notifications=context.push_notifications,
+        push_configs=context.push_configs,
         traces=context.traces,
         dead_letters=DeadLetters(context.store, can_replay=context.settings.uses_kafka),
         checks=Checks(

@@ -70,7 +70,7 @@ INVALID: list[tuple[object, int]] = [
     ({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"status": "odd"}}, -32602),
     ({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"statusTimestampAfter": "x"}}, -32602),
     ({"jsonrpc": "2.0", "id": 1, "method": "GetExtendedAgentCard"}, -32007),
-    ({"jsonrpc": "2.0", "id": 1, "method": "ListTaskPushNotificationConfigs", "params": {}}, -32003),
+    ({"jsonrpc": "2.0", "id": 1, "method": "ListTaskPushNotificationConfigs", "params": {}}, -32602),
     ({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {}}}, -32602),
 ]
 
@@ -144,7 +144,7 @@ async def test_the_card_is_strictly_1_0_unless_0_3_is_asked_for(server: RunningS
         ],
         "capabilities": {
             "streaming": True,
-            "pushNotifications": False,
+            "pushNotifications": True,
             "extensions": [
                 {
                     "uri": "urn:trunkline:a2a:idempotency:1",
@@ -219,7 +219,7 @@ REFUSED: list[tuple[str, str, int, str]] = [
     ("GET", "/tasks/unknown", 404, "TASK_NOT_FOUND"),
     ("POST", "/tasks/unknown:cancel", 404, "TASK_NOT_FOUND"),
     ("GET", "/extendedAgentCard", 400, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"),
-    ("GET", "/tasks/unknown/pushNotificationConfigs", 400, "PUSH_NOTIFICATION_NOT_SUPPORTED"),
+    ("GET", "/tasks/unknown/pushNotificationConfigs", 404, "TASK_NOT_FOUND"),
 ]
 
 

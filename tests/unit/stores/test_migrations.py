@@ -23,7 +23,8 @@ TABLES = {
     "exchanges", "alembic_version", "leases", "outbox", "dispatches", "dead_letters", "api_keys", "moves",
     "agent_states", "secrets", "agent_events", "agent_checks", "agent_sides", "comparisons", "agent_minutes",
     "audit", "processes", "triggers", "firings", "published_tasks", "follow_ups", "received_events", "event_waits",
-    "callback_queues", "callbacks", "run_labels",
+    "callback_queues", "callbacks", "push_configs", "run_labels", "trigger_topics",
+    "trigger_occasions",
 }  # fmt: skip
 
 

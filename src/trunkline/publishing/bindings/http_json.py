@@ -2,7 +2,8 @@
 The HTTP+JSON binding of A2A 1.0, below a publication's address, with an optional `/{tenant}` before each path.
 
     POST /message:send   POST /message:stream   GET /tasks   GET /tasks/{id}   POST /tasks/{id}:cancel
-    GET or POST /tasks/{id}:subscribe           GET /extendedAgentCard         /tasks/{id}/pushNotificationConfigs
+    GET or POST /tasks/{id}:subscribe           GET /extendedAgentCard
+    POST or GET /tasks/{id}/pushNotificationConfigs               GET or DELETE …/pushNotificationConfigs/{id}
 
 Errors are {"error": {"code": HTTP status, "status", "message", "details"}}.
 """
@@ -19,10 +20,10 @@ from starlette.responses import Response
 from trunkline.api.bodies import decode_json, read_body
 from trunkline.api.problems import MalformedBody, log_failure
 from trunkline.errors import TrunklineError
-from trunkline.jsontypes import JsonObject, encode
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.publishing.bindings.caller_request import CallerRequest
 from trunkline.publishing.bindings.requests import (
     UNKNOWN,
-    CallerRequest,
     CallerRequests,
     OperationName,
     check_version,
@@ -35,6 +36,8 @@ from trunkline.telemetry.metrics import Metrics
 _CONTENT_TYPE = "application/json"
 _ACCEPTED = frozenset({_CONTENT_TYPE, "application/a2a+json"})
 _TASK = r"/tasks/(?P<id>[^/:]+)"
+_CONFIGS = r"/tasks/(?P<taskId>[^/:]+)/pushNotificationConfigs"
+_CONFIG = rf"{_CONFIGS}/(?P<id>[^/]+)"
 
 
 class _Route(NamedTuple):
@@ -57,12 +60,10 @@ ROUTES = (
     _route("POST", f"{_TASK}:cancel", "cancel", "CancelTask"),
     _route("GET POST", f"{_TASK}:subscribe", "subscribe", "SubscribeToTask"),
     _route("GET", "/extendedAgentCard", "extended_card", "GetExtendedAgentCard"),
-    _route(
-        "GET POST DELETE",
-        rf"{_TASK}/pushNotificationConfigs(?:/[^/]+)?",
-        "push",
-        "TaskPushNotificationConfig",
-    ),
+    _route("POST", _CONFIGS, "create_push_config", "CreateTaskPushNotificationConfig"),
+    _route("GET", _CONFIGS, "list_push_configs", "ListTaskPushNotificationConfigs"),
+    _route("GET", _CONFIG, "get_push_config", "GetTaskPushNotificationConfig"),
+    _route("DELETE", _CONFIG, "delete_push_config", "DeleteTaskPushNotificationConfig"),
 )
 
 
@@ -82,8 +83,7 @@ class HttpJsonBinding:
             name = route.name
             check_version(request)
             params = await self._params(request)
-            if "id" in match.groupdict():
-                params["id"] = match["id"]
+            params |= match.groupdict()
             asked = CallerRequest(request, publication, caller, params, "1.0")
             response = await self._answer(route, asked)
         except A2AError as exc:
@@ -102,7 +102,7 @@ class HttpJsonBinding:
         try:
             if route.operation in {"stream", "subscribe"}:
                 return await self._requests.open_stream(route.operation, asked, _as_it_is)
-            return _json(await self._requests.answer(route.operation, asked))
+            return _json(await self._requests.answer(route.operation, asked) or {})
         except TrunklineError as exc:
             error = a2a_error_of(exc)
             if error.kind is ErrorKind.INTERNAL_ERROR:
@@ -169,5 +169,5 @@ def _error(error: A2AError) -> Response:
     return _json({"error": fields}, kind.http_status)
 
 
-def _json(content: JsonObject, status: int = 200) -> Response:
+def _json(content: Json, status: int = 200) -> Response:
     return Response(encode(content), status, media_type=_CONTENT_TYPE)

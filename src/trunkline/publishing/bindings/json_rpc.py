@@ -19,12 +19,11 @@ from trunkline.api.bodies import decode_json, read_body
 from trunkline.api.problems import MalformedBody, log_failure
 from trunkline.errors import TrunklineError
 from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.publishing.bindings.caller_request import CallerRequest, Version
 from trunkline.publishing.bindings.requests import (
     UNKNOWN,
-    CallerRequest,
     CallerRequests,
     OperationName,
-    Version,
     check_version,
     shown_version,
 )
@@ -48,20 +47,20 @@ METHODS: Mapping[str, Method] = {
     "ListTasks": Method("1.0", "list"),
     "CancelTask": Method("1.0", "cancel"),
     "SubscribeToTask": Method("1.0", "subscribe"),
-    "CreateTaskPushNotificationConfig": Method("1.0", "push"),
-    "GetTaskPushNotificationConfig": Method("1.0", "push"),
-    "ListTaskPushNotificationConfigs": Method("1.0", "push"),
-    "DeleteTaskPushNotificationConfig": Method("1.0", "push"),
+    "CreateTaskPushNotificationConfig": Method("1.0", "create_push_config"),
+    "GetTaskPushNotificationConfig": Method("1.0", "get_push_config"),
+    "ListTaskPushNotificationConfigs": Method("1.0", "list_push_configs"),
+    "DeleteTaskPushNotificationConfig": Method("1.0", "delete_push_config"),
     "GetExtendedAgentCard": Method("1.0", "extended_card"),
     "message/send": Method("0.3", "send"),
     "message/stream": Method("0.3", "stream"),
     "tasks/get": Method("0.3", "get"),
     "tasks/cancel": Method("0.3", "cancel"),
     "tasks/resubscribe": Method("0.3", "subscribe"),
-    "tasks/pushNotificationConfig/set": Method("0.3", "push"),
-    "tasks/pushNotificationConfig/get": Method("0.3", "push"),
-    "tasks/pushNotificationConfig/list": Method("0.3", "push"),
-    "tasks/pushNotificationConfig/delete": Method("0.3", "push"),
+    "tasks/pushNotificationConfig/set": Method("0.3", "create_push_config"),
+    "tasks/pushNotificationConfig/get": Method("0.3", "get_push_config"),
+    "tasks/pushNotificationConfig/list": Method("0.3", "list_push_configs"),
+    "tasks/pushNotificationConfig/delete": Method("0.3", "delete_push_config"),
     "agent/getAuthenticatedExtendedCard": Method("0.3", "extended_card"),
 }
 
@@ -113,7 +112,7 @@ class JsonRpcBinding:
             raise a2a_error_of(exc) from exc
 
     async def _answer(self, called: RpcCall, asked: CallerRequest) -> Response:
-        def respond(result: JsonObject) -> JsonObject:
+        def respond(result: Json) -> JsonObject:
             return {"jsonrpc": "2.0", "id": called.id, "result": result}
 
         name = called.method.operation

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.publishing.bindings.caller_request import CallerRequest
+from trunkline.publishing.bindings.push_configs import PushConfigRequests, inline_config
 from trunkline.publishing.bindings.task_lists import TaskLists
 from trunkline.publishing.bindings.v03 import event_v03, message_v03, task_v03
-from trunkline.publishing.cards import IDEMPOTENCY
 from trunkline.publishing.errors import A2AError, ErrorKind, invalid_params
 from trunkline.publishing.messages import (
     flag,
@@ -26,20 +27,29 @@ from trunkline.publishing.messages import (
     read_message,
     text_field,
 )
-from trunkline.publishing.operations import Caller, PublishedOperations, SentMessage, TaskFinished
-from trunkline.publishing.publications import Publication
+from trunkline.publishing.operations import PublishedOperations, SentMessage, TaskFinished
 from trunkline.publishing.streams import OpenStreams, TaskStream
 from trunkline.publishing.tasks import CallerTask, submitted
 from trunkline.publishing.updates import Position, TaskUpdates, read_position
 from trunkline.services.runs.queries import RunQueries
 
-Version = Literal["0.3", "1.0"]
-OperationName = Literal["send", "stream", "get", "list", "cancel", "subscribe", "push", "extended_card"]
+OperationName = Literal[
+    "send",
+    "stream",
+    "get",
+    "list",
+    "cancel",
+    "subscribe",
+    "create_push_config",
+    "get_push_config",
+    "list_push_configs",
+    "delete_push_config",
+    "extended_card",
+]
 
 T = TypeVar("T")
 
 LAST_EVENT_ID = "last-event-id"
-_EXTENSION_HEADERS = ("A2A-Extensions", "X-A2A-Extensions")
 VERSION_HEADER = "A2A-Version"
 _SUPPORTED = ("0.3", "1.0")
 # For metrics, which must not grow with what callers make up.
@@ -47,25 +57,7 @@ UNKNOWN = "unknown"
 _DEFAULT_VERSION = "0.3"
 
 
-class CallerRequest(NamedTuple):
-    """A request of a caller, whatever binding it came by."""
-
-    http: Request
-    publication: Publication
-    caller: Caller
-    params: JsonObject
-    version: Version
-
-    @property
-    def is_old(self) -> bool:
-        return self.version == "0.3"
-
-    @property
-    def is_idempotent(self) -> bool:
-        return IDEMPOTENCY in active_extensions(self.http)
-
-
-Operation: TypeAlias = Callable[[CallerRequest], Awaitable[JsonObject]]
+Operation: TypeAlias = Callable[[CallerRequest], Awaitable[Json]]
 # Makes an event of a stream out of what it says, as the binding sends it.
 Wrap: TypeAlias = Callable[[JsonObject], JsonObject]
 
@@ -74,6 +66,7 @@ class CallerRequests:
     def __init__(
         self,
         operations: PublishedOperations,
+        push_configs: PushConfigRequests,
         queries: RunQueries,
         streams: OpenStreams,
         stopping: asyncio.Event,
@@ -88,12 +81,14 @@ class CallerRequests:
             "get": self._get,
             "cancel": self._cancel,
             "list": lambda asked: lists.page(asked.publication, asked.caller, asked.params, asked.version),
+            "create_push_config": push_configs.create,
+            "get_push_config": push_configs.get,
+            "list_push_configs": push_configs.list,
+            "delete_push_config": push_configs.delete,
         }
 
-    async def answer(self, name: OperationName, asked: CallerRequest) -> JsonObject:
+    async def answer(self, name: OperationName, asked: CallerRequest) -> Json:
         """The result of every operation other than a stream. Raises `A2AError`."""
-        if name == "push":
-            raise A2AError(ErrorKind.PUSH_NOTIFICATION_NOT_SUPPORTED, "Push notifications are not supported.")
         if name == "extended_card":
             raise A2AError(
                 ErrorKind.EXTENDED_AGENT_CARD_NOT_CONFIGURED,
@@ -144,11 +139,7 @@ class CallerRequests:
         return task_v03(shown) if asked.is_old else shown
 
     async def _store_message(self, asked: CallerRequest, configuration: JsonObject) -> SentMessage:
-        for name in ("taskPushNotificationConfig", "pushNotificationConfig"):
-            if object_field(configuration, name) is not None:
-                raise A2AError(
-                    ErrorKind.PUSH_NOTIFICATION_NOT_SUPPORTED, "Push notifications are not supported."
-                )
+        push_config = inline_config(configuration, asked.version)
         received = read_message(
             asked.params,
             publication=asked.publication.key,
@@ -157,7 +148,11 @@ class CallerRequests:
         )
         try:
             return await self._operations.send(
-                asked.publication, received, asked.caller, once=asked.is_idempotent
+                asked.publication,
+                received,
+                asked.caller,
+                once=asked.is_idempotent,
+                push_config=push_config,
             )
         except TaskFinished as exc:
             raise invalid_params(exc.message) if asked.is_old else exc from exc
@@ -217,13 +212,6 @@ class CallerRequests:
             streams=self._streams,
             stopping=self._stopping,
         )
-
-
-def active_extensions(request: Request) -> list[str]:
-    """The supported extensions that the caller has activated."""
-    given = [value for name in _EXTENSION_HEADERS for value in request.headers.getlist(name)]
-    named = {uri.strip() for value in given for uri in value.split(",")}
-    return [uri for uri in (IDEMPOTENCY,) if uri in named]
 
 
 def task_id_in(params: JsonObject) -> str:

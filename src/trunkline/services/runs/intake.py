@@ -11,10 +11,12 @@ from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.ids import number_of
 from trunkline.machine.inputs import RunRequested
+from trunkline.services.callbacks.task_updates import put_first_configs
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.stores.base import ExistingRun, FollowUp, InputsQueued, NewRun, QueuedInput, Transaction
 from trunkline.stores.port.automation.triggers import Firing
 from trunkline.stores.port.operations import NewAuditEntry
+from trunkline.stores.port.push_configs import PushConfig
 
 START = "start"
 # A database that fails over is back sooner, and then no caller notifications.
@@ -29,6 +31,7 @@ class _NewStart(NamedTuple):
     answer: asyncio.Future[ExistingRun | None]
     audit: NewAuditEntry | None
     firing: Firing | None
+    push_config: PushConfig | None
 
 
 class _QueuedItem(NamedTuple):
@@ -67,15 +70,16 @@ class Intake:
         request: RunRequested,
         audit: NewAuditEntry | None = None,
         firing: Firing | None = None,
+        push_config: PushConfig | None = None,
     ) -> ExistingRun | None:
         """
         None: the run is new. Otherwise the run that its idempotency key has made before.
 
-        `audit` and `firing`: written in the same transaction, if the run is new.
+        `audit`, `firing` and `push_config`: written in the same transaction, if the run is new.
         """
         self._check()
         future: asyncio.Future[ExistingRun | None] = asyncio.get_running_loop().create_future()
-        self._runs.append(_NewStart(run, request, future, audit, firing))
+        self._runs.append(_NewStart(run, request, future, audit, firing, push_config))
         return await self._accepted(future)
 
     async def put(
@@ -123,6 +127,9 @@ class Intake:
             firings = [start.firing for start in new if start.firing is not None]
             if firings:
                 await tx.triggers.put_firings(firings)
+            configs = [start.push_config for start in new if start.push_config is not None]
+            if configs:
+                await put_first_configs(tx, configs)
         if items:
             await tx.input_queue.put(items)
             await tx.notify(InputsQueued(wakes=number_of(items[0].run_id)))

@@ -38,6 +38,7 @@ from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import FollowUp, NewRun, QueuedInput, RunRecord, Store, WorkflowVersion
 from trunkline.stores.port.operations import NewAuditEntry
+from trunkline.stores.port.push_configs import PushConfig
 from trunkline.stores.rows.runs import record_of_new_run
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
@@ -120,12 +121,12 @@ class Runs:
         correlation_id: str,
         idempotency_key: str | None = None,
         trace: TraceContext | None = None,
+        push_config_of: Callable[[RunId], PushConfig | None] | None = None,
     ) -> StartedRun:
         """
         Starts a run for a message of an A2A caller. Raises `Invalid` as `execute` does.
-
         `contexts`: the conversations with agents that the caller's context has had so far. With a key, the same message
-        starts one run.
+        starts one run. `push_config_of`: where the updates of a new run go from its first one on.
         """
         compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
         _check_input(compiled, run_input)
@@ -144,6 +145,7 @@ class Runs:
             fingerprint=encode(sent),
             message=message,
             contexts=contexts,
+            push_config_of=push_config_of,
         )
 
     async def _start(
@@ -161,6 +163,7 @@ class Runs:
         message: CallerMessage | None = None,
         contexts: dict[str, str] | None = None,
         wait_seconds: float | None = None,
+        push_config_of: Callable[[RunId], PushConfig | None] | None = None,
     ) -> StartedRun:
         """`fingerprint`: what else, in addition to the input, a repeated request with the same key has in common."""
         digest = None
@@ -188,7 +191,8 @@ class Runs:
             labels=labels_of(run_id),
         )
         if wait_seconds is None:
-            existing = await self._intake.start(run, request, audit)
+            config = None if push_config_of is None else push_config_of(run_id)
+            existing = await self._intake.start(run, request, audit, push_config=config)
             if existing is None:
                 return self._started(run)
         else:
@@ -335,10 +339,7 @@ class Runs:
     async def _allowed(self, run_id: RunId, action: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
         record, _ = await self._queries.find(run_id)
         if not allows(record.status):
-            raise Conflict(
-                f"Run {run_id} is {record.status} and cannot be {action}.",
-                fix=f"See its state: trunkline runs show {run_id}.",
-            )
+            raise _cannot_be(record, action)
         return record
 
     async def _put(
@@ -354,6 +355,13 @@ class Runs:
     ) -> None:
         entry = audit_entry("run", action, run_id, step=step, outcome=outcome)
         await self._intake.put(QueuedInput(run_id, key, item), entry, follow_up)
+
+
+def _cannot_be(record: RunRecord, action: str) -> Conflict:
+    return Conflict(
+        f"Run {record.id} is {record.status} and cannot be {action}.",
+        fix=f"See its state: trunkline runs show {record.id}.",
+    )
 
 
 def _ended(run: NewRun, state: RunState) -> tuple[RunRecord, list[StepState]]:

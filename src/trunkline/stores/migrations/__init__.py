@@ -48,6 +48,7 @@ REVISIONS = (
     "0019",
     "0020",
     "0021",
+    "0022",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -96,6 +96,12 @@ FOLLOW_UPS = TransferTable(
     order=("run_id", "key"),
     uuids=frozenset({"run_id"}),
 )
+PUSH_CONFIGS = TransferTable(
+    name="push_configs",
+    columns=("run_id", "id", "sealed", "created_at", "failures", "error", "disabled_at"),
+    order=("run_id", "id"),
+    uuids=frozenset({"run_id"}),
+)
 EVENTS = TransferTable(
     name="events",
     columns=("id", "run_id", "seq", "type", "at", "data"),
@@ -215,9 +221,9 @@ CALLBACKS = TransferTable(
 
 # In the order in which they are copied.
 TABLES = (
-    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, RUN_LABELS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, EVENTS, INBOX, TIMERS,
-    RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS,
-    COMPARISONS, AUDIT, TRIGGERS, FIRINGS, TRIGGER_TOPICS, TRIGGER_OCCASIONS, CALLBACK_QUEUES, CALLBACKS,
+    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, RUN_LABELS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, PUSH_CONFIGS, EVENTS,
+    INBOX, TIMERS, RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS,
+    AGENT_CHECKS, COMPARISONS, AUDIT, TRIGGERS, FIRINGS, TRIGGER_TOPICS, TRIGGER_OCCASIONS, CALLBACK_QUEUES, CALLBACKS,
 )  # fmt: skip
 
 

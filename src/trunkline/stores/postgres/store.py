@@ -40,6 +40,7 @@ from trunkline.stores.postgres.tables.operations import (
     PostgresProcessReads,
 )
 from trunkline.stores.postgres.tables.published_tasks import PostgresPublishedTaskReads
+from trunkline.stores.postgres.tables.push_configs import PostgresPushConfigReads
 from trunkline.stores.postgres.tables.runs import PostgresRunReads
 from trunkline.stores.postgres.tables.transfer import PostgresTransferReads
 from trunkline.stores.postgres.tables.workflows import PostgresWorkflowReads
@@ -69,6 +70,7 @@ class PostgresStore:
         self.published_tasks = PostgresPublishedTaskReads(pool, now)
         self.received_events = PostgresReceivedEventReads(pool, now)
         self.callbacks = PostgresCallbackReads(pool, now)
+        self.push_configs = PostgresPushConfigReads(pool, now)
         self.exchanges = PostgresExchangeReads(pool, now)
         self.dead_letters = PostgresDeadLetterReads(pool, now)
         self.keys = PostgresKeyReads(pool, now)

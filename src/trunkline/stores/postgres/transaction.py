@@ -34,6 +34,7 @@ from trunkline.stores.postgres.tables.messaging import (
 )
 from trunkline.stores.postgres.tables.operations import PostgresAuditWrites, PostgresProcessWrites
 from trunkline.stores.postgres.tables.published_tasks import PostgresPublishedTaskWrites
+from trunkline.stores.postgres.tables.push_configs import PostgresPushConfigWrites
 from trunkline.stores.postgres.tables.runs import PostgresRunWrites
 from trunkline.stores.postgres.tables.task_claims import PostgresLeaseWrites
 from trunkline.stores.postgres.tables.tasks import PostgresTaskWrites
@@ -92,6 +93,10 @@ class PostgresTransaction:
     @property
     def published_tasks(self) -> PostgresPublishedTaskWrites:
         return PostgresPublishedTaskWrites(self._db, self.now)
+
+    @property
+    def push_configs(self) -> PostgresPushConfigWrites:
+        return PostgresPushConfigWrites(self._db, self.now)
 
     @property
     def callbacks(self) -> PostgresCallbackWrites:

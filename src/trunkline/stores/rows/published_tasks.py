@@ -1,4 +1,4 @@
-"""Tasks of A2A callers, and their follow-up messages."""
+"""Tasks of A2A callers, their follow-up messages, and their push notification configs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from trunkline.ids import RunId
 from trunkline.machine.state import RunState, task_state
 from trunkline.messages import decode_caller_message
 from trunkline.stores.port.published_tasks import FollowUp, PublishedTask
+from trunkline.stores.port.push_configs import PushConfig, PushConfigKey
 from trunkline.stores.port.runs import NewRun
 from trunkline.stores.rows import Row, Value
 
 TASK_COLUMNS = "run_id, publication, caller, context_id, state, updated_at"
+PUSH_CONFIG_COLUMNS = "run_id, id, sealed, created_at, failures, error, disabled_at"
 
 
 def new_task_values(run: NewRun) -> tuple[Value, ...] | None:
@@ -48,3 +50,16 @@ def follow_up_values(follow_up: FollowUp) -> tuple[Value, ...]:
 def follow_up(row: Row) -> FollowUp:
     run_id, key, at, question, answer = row
     return FollowUp(run_id=RunId(run_id), key=key, at=Instant(at), question=question, answer=answer)
+
+
+def push_config(row: Row) -> PushConfig:
+    """From `PUSH_CONFIG_COLUMNS`."""
+    run_id, identity, sealed, created_at, failures, error, disabled_at = row
+    return PushConfig(
+        key=PushConfigKey(RunId(run_id), identity),
+        sealed=bytes(sealed),
+        created_at=Instant(created_at),
+        failures=failures,
+        error=error,
+        disabled_at=disabled_at,
+    )

@@ -43,6 +43,7 @@ from trunkline.stores.sqlite.tables.keys_and_secrets import SqliteKeyReads, Sqli
 from trunkline.stores.sqlite.tables.messaging import SqliteDeadLetterReads, SqliteExchangeReads
 from trunkline.stores.sqlite.tables.operations import SqliteAuditReads, SqliteBacklogReads, SqliteProcessReads
 from trunkline.stores.sqlite.tables.published_tasks import SqlitePublishedTaskReads
+from trunkline.stores.sqlite.tables.push_configs import SqlitePushConfigReads
 from trunkline.stores.sqlite.tables.runs import SqliteRunReads
 from trunkline.stores.sqlite.tables.transfer import SqliteTransferReads
 from trunkline.stores.sqlite.tables.workflows import SqliteWorkflowReads
@@ -68,6 +69,7 @@ class SqliteStore:
         self.published_tasks = SqlitePublishedTaskReads(reader, clock)
         self.received_events = SqliteReceivedEventReads(reader, clock)
         self.callbacks = SqliteCallbackReads(reader, clock)
+        self.push_configs = SqlitePushConfigReads(reader, clock)
         self.exchanges = SqliteExchangeReads(reader, clock)
         self.dead_letters = SqliteDeadLetterReads(reader, clock)
         self.keys = SqliteKeyReads(reader, clock)

@@ -38,6 +38,7 @@ from trunkline.stores.sqlite.tables.messaging import (
 )
 from trunkline.stores.sqlite.tables.operations import SqliteAuditWrites, SqliteProcessWrites
 from trunkline.stores.sqlite.tables.published_tasks import SqlitePublishedTaskWrites
+from trunkline.stores.sqlite.tables.push_configs import SqlitePushConfigWrites
 from trunkline.stores.sqlite.tables.runs import SqliteRunWrites
 from trunkline.stores.sqlite.tables.tasks import SqliteLeaseWrites, SqliteTaskWrites
 from trunkline.stores.sqlite.tables.transfer import SqliteTransferWrites
@@ -107,6 +108,10 @@ class SqliteTransaction:
     @property
     def published_tasks(self) -> SqlitePublishedTaskWrites:
         return SqlitePublishedTaskWrites(self._db, self.now)
+
+    @property
+    def push_configs(self) -> SqlitePushConfigWrites:
+        return SqlitePushConfigWrites(self._db, self.now)
 
     @property
     def callbacks(self) -> SqliteCallbackWrites:

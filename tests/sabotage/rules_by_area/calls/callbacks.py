@@ -9,6 +9,8 @@ from tests.sabotage.rule import Rule
 
 _SENDER = "tests/unit/services/callbacks/test_sender.py"
 _STORE = "tests/contract/stores/test_callbacks.py"
+_CONFIGS = "tests/contract/stores/test_push_configs.py"
+_PUSH = "tests/scenarios/publishing/test_push_notifications.py"
 _POSTGRES = "trunkline.stores.postgres.tables.automation.callbacks"
 
 CALLBACKS: Sequence[Rule] = (
@@ -32,6 +34,27 @@ CALLBACKS: Sequence[Rule] = (
         symbol=f"{_POSTGRES}:_LOCK_QUEUES",
         change=ReplaceText("DO UPDATE SET kind = excluded.kind", "DO NOTHING"),
         caught_by=(f"{_STORE}::test_a_callback_that_comes_while_its_queue_is_settled_as_empty_is_not_lost",),
+    ),
+    Rule(
+        name="transition-puts-its-task-updates",
+        breaks="A receiver of push notifications never learns of a change of its task.",
+        symbol="trunkline.executor.driver:RunDriver._decide",
+        change=Drop("call statement", 2, of=2),
+        caught_by=(f"{_PUSH}::test_every_state_arrives_in_order_when_the_receiver_is_back[embedded]",),
+    ),
+    Rule(
+        name="config-comes-with-its-run",
+        breaks="A crash between a run and its push notification config leaves a receiver without the first updates.",
+        symbol="trunkline.services.callbacks.task_updates:put_first_configs",
+        change=Drop("call statement", 1, of=2),
+        caught_by=(f"{_PUSH}::test_every_state_arrives_in_order_when_the_receiver_is_back[embedded]",),
+    ),
+    Rule(
+        name="config-waits-for-transitions",
+        breaks="An update that comes while its config is created is never sent.",
+        symbol="trunkline.stores.postgres.tables.published.push_configs:_LOCK_RUN",
+        change=ReplaceText(" FOR UPDATE", ""),
+        caught_by=(f"{_CONFIGS}::test_a_config_that_comes_while_a_transition_is_written_waits_for_it",),
     ),
     Rule(
         name="callbacks-are-http",

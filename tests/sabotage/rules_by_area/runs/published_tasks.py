@@ -33,7 +33,7 @@ PUBLISHED_TASKS: Sequence[Rule] = (
         name="message-sent-twice",
         breaks="A message that is sent again because no answer came starts a second task.",
         symbol="trunkline.publishing.operations:PublishedOperations._start",
-        change=Change("keyword", 3, of=4, becomes="None"),
+        change=Change("keyword", 3, of=5, becomes="None"),
         caught_by=(f"{_TWICE}[embedded]",),
     ),
     Rule(

@@ -140,7 +140,7 @@ SECRETS: Sequence[Rule] = (
         name="rekey-stops-stale-agent-changes",
         breaks="A change of an agent that began before the rekey writes back what the old key encrypted.",
         symbol="trunkline.services.security.rekey:_replace",
-        change=Change("keyword", 3, of=3, becomes="row.version"),
+        change=Change("keyword", 4, of=4, becomes="row.version"),
         caught_by=(f"{_REKEY}::test_an_agents_change_that_began_before_does_not_bring_the_old_key_back",),
     ),
     Rule(

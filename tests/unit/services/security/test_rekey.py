@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
+from tests.contract.samples import insert, new_run
 
 from trunkline.agents import Agent
 from trunkline.errors import ConfigurationError
 from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.registry import AgentRegistry
 from trunkline.services.agents.specs import AgentSpec
+from trunkline.services.callbacks.push_configs import PushConfigs, PushReceiver
 from trunkline.services.security.rekey import Rekeying, RekeyReport
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import KEY_BYTES, Vault
@@ -90,6 +92,7 @@ class RacingStore:
         self._changed = False
         self.secrets = self
         self.agents = store.agents
+        self.push_configs = store.push_configs
         self.transaction = store.transaction
 
     async def page(self, *, limit: int, after: str | None = None) -> list[Secret]:
@@ -121,3 +124,16 @@ async def test_an_agents_change_that_began_before_does_not_bring_the_old_key_bac
     async with store.transaction() as tx:
         assert not await tx.agents.update(stale, stale.version)
     assert Vault(NEW).is_current((await registry.get("a0")).secret or b"")
+
+
+async def test_push_notification_configs_are_encrypted_again(store: Store, clock: FakeClock) -> None:
+    run_id = new_run(1).id
+    await insert(store, new_run(1))
+    receiver = PushReceiver(url="https://receiver.example/", version="1.0", token="t-1")
+    for number in range(3):
+        old = PushConfigs(store, Vault(OLD), clock)
+        await old.put(old.new(run_id, f"c{number}", receiver))
+    assert (await rekey(store, NEW, OLD)).rekeyed == 3
+    configs = PushConfigs(store, Vault(NEW), clock)
+    assert [configs.receiver(each) for each in await configs.of_task(run_id)] == [receiver] * 3
+    assert (await rekey(store, OTHER)).unreadable_names[0] == f"push config {run_id}/c0"

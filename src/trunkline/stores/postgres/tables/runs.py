@@ -119,6 +119,7 @@ _DELETE = (
     "DELETE FROM steps WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM published_tasks WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM follow_ups WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM push_configs WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM run_labels WHERE run_id = ANY($1::uuid[])",
     "DELETE FROM runs WHERE id = ANY($1::uuid[])",
 )

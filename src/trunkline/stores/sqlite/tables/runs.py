@@ -139,6 +139,7 @@ _DELETE_RUN = (
     "DELETE FROM steps WHERE run_id = ?",
     "DELETE FROM published_tasks WHERE run_id = ?",
     "DELETE FROM follow_ups WHERE run_id = ?",
+    "DELETE FROM push_configs WHERE run_id = ?",
     "DELETE FROM run_labels WHERE run_id = ?",
     "DELETE FROM runs WHERE id = ?",
 )
