@@ -388,7 +388,7 @@ _ALL_CHECKS = (
     CheckDefinition(
         id="result-state",
         group="Response format",
-        title="The task state is recognised",
+        title="The task state is recognized",
         expected="result.status.state is 'completed' for work that is done.",
         why="Task marked as failed even though agent succeeded: success, done and ok are not valid states.",
         fix="Use the exact string 'completed' in result.status.state (TASK_STATE_COMPLETED in A2A 1.0).",

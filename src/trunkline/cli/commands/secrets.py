@@ -115,7 +115,7 @@ def rekey(*, place: StorePlace = STORE_HERE) -> int:
 
     First put a new key before the old one in TRUNKLINE_SECRET_KEY or the key file, and restart every process. The
     command works directly on the store, while the system runs. If it is interrupted, run it again to continue. When
-    it succeeds, nothing needs the old key any more, and you can remove it.
+    it succeeds, the old key is no longer needed, and you can remove it.
     """
     settings = place.settings()
 
