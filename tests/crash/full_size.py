@@ -100,10 +100,10 @@ def _source_digest() -> str:
 
 
 class PartResults:
-    """The results for the current source."""
+    """The results in a folder, which is one for each state of the source."""
 
-    def __init__(self) -> None:
-        self._folder = _RESULTS / _source_digest()
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, part: Part) -> PartResult | None:
@@ -137,14 +137,21 @@ class PartResults:
         new.replace(self._file(part))
         return result
 
+    def choose(self, parts: Sequence[Part], names: Sequence[str] | None) -> Sequence[Part]:
+        """The parts to run: those that are named, or all that have not passed."""
+        if names:
+            return [part for part in parts if part.name in names]
+        return [part for part in parts if not self.has_passed(part)]
+
     def _file(self, part: Part) -> Path:
         return self._folder / f"{part.name}.json"
 
 
-def _show(results: PartResults) -> None:
-    width = max(len(part.name) for part in PARTS)
+def show(results: PartResults, parts: Sequence[Part]) -> None:
+    """Prints how each part has ended, and the figures of all of them."""
+    width = max(len(part.name) for part in parts)
     total: dict[str, int | float] = {}
-    for part in PARTS:
+    for part in parts:
         result = results.get(part)
         if result is None:
             _say(f"{part.name:{width}}  not run")
@@ -164,12 +171,6 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _chosen(names: Sequence[str] | None, results: PartResults) -> Sequence[Part]:
-    if names:
-        return [part for part in PARTS if part.name in names]
-    return [part for part in PARTS if not results.has_passed(part)]
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash.full_size", description=__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", choices=[part.name for part in PARTS])
@@ -177,12 +178,12 @@ def main() -> int:
         "--list", action="store_true", help="show the parts and their results, and run nothing"
     )
     arguments = parser.parse_args()
-    results = PartResults()
+    results = PartResults(_RESULTS / _source_digest())
     if not arguments.list:
-        for part in _chosen(arguments.only, results):
+        for part in results.choose(PARTS, arguments.only):
             _say(f"== {part.name}")
             results.run(part)
-    _show(results)
+    show(results, PARTS)
     failed = [part.name for part in PARTS if (result := results.get(part)) is not None and not result.passed]
     return 1 if failed else 0
 

@@ -71,6 +71,9 @@ async def test_a_trial_is_no_run_and_counts_for_nothing(shared_system: RunningSy
     assert trial["error"] is not None
     assert trial["error"]["code"] == "agent_reported_error"
     assert await system.items("/agents/Uncounted/calls") == []
+    labels = {"protocol": "simple-a2a", "agent_name": "Uncounted"}
+    assert await system.metric("agent_detached_requests_total", **labels, kind="trial") == 1
+    assert await system.metric("agent_protocol_requests_total", **labels) is None
     assert (await system.call("GET", "/agents/Uncounted/activity")).json["minutes"] == []
     limits = (await system.call("GET", "/agents/Uncounted")).json["limits"]
     assert isinstance(limits, dict)
