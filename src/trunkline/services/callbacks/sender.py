@@ -23,6 +23,8 @@ from trunkline.clock import Clock, Instant, after
 from trunkline.errors import TrunklineError, Unavailable
 from trunkline.id_generation import new_id
 from trunkline.services.callbacks.sources import (
+    AttemptedCallback,
+    CallbackNotReady,
     CallbackReceiver,
     CallbackReport,
     CallbackRequest,
@@ -56,6 +58,20 @@ CLAIM_LASTS = timedelta(seconds=30)
 _POSTPONED = timedelta(seconds=1)
 _LOOK_EVERY_SECONDS = 1.0
 _MAX_ERROR_CHARACTERS = 500
+
+
+async def post_callback(transport: Transport, request: CallbackRequest) -> str | None:
+    """Why it was not accepted."""
+    try:
+        # Agents can be local programs as well; callbacks are HTTP only.
+        parse_url(request.url)
+    except UrlError as exc:
+        return f"The address cannot be called: {exc}."
+    try:
+        answer = await transport.post(request.url, request.body, request.headers, REQUEST_SECONDS)
+    except TransportError as exc:
+        return exc.message[:_MAX_ERROR_CHARACTERS]
+    return None if 200 <= answer.status < 300 else f"The receiver answered with HTTP {answer.status}."
 
 
 class CallbackSender:
@@ -176,7 +192,7 @@ class CallbackSender:
                 await tx.callbacks.delete([queue.queue])
             return
         if not receiver.is_enabled:
-            await self._settle_disabled(queue)
+            await self._settle_disabled(queue, source)
             return
         attempts = _Attempts(queue)
         end = asyncio.get_running_loop().time() + self._works_seconds
@@ -190,35 +206,33 @@ class CallbackSender:
     async def _send(self, attempts: _Attempts, receiver: CallbackReceiver, callback: StoredCallback) -> bool:
         """Whether the next one may be sent."""
         now = self._clock.now()
-        for request in await receiver.requests(callback, now):
+        is_too_old = now >= after(callback.created_at, RETRY_FOR)
+        try:
+            requests = await receiver.requests(callback, now)
+        except CallbackNotReady as exc:
+            attempts.failed(callback, exc.message[:_MAX_ERROR_CHARACTERS], is_too_old=is_too_old)
+            return False
+        for request in requests:
             host = urlsplit(request.url).netloc
             if self._hosts.get(host, 0) >= MAX_QUEUES_OF_A_HOST:
                 attempts.is_postponed = True
                 return False
             error = await self._post(request, host)
             if error is not None:
-                attempts.failed(callback, error, is_too_old=now >= after(callback.created_at, RETRY_FOR))
+                attempts.failed(callback, error, is_too_old=is_too_old)
                 return False
         attempts.accepted(callback)
         return True
 
     async def _post(self, request: CallbackRequest, host: str) -> str | None:
         """Why it was not accepted."""
-        try:
-            # Agents can be local programs as well; callbacks are HTTP only.
-            parse_url(request.url)
-        except UrlError as exc:
-            return f"The address cannot be called: {exc}."
         self._hosts[host] = self._hosts.get(host, 0) + 1
         try:
-            answer = await self._transport.post(request.url, request.body, request.headers, REQUEST_SECONDS)
-        except TransportError as exc:
-            return exc.message[:_MAX_ERROR_CHARACTERS]
+            return await post_callback(self._transport, request)
         finally:
             self._hosts[host] -= 1
             if not self._hosts[host]:
                 del self._hosts[host]
-        return None if 200 <= answer.status < 300 else f"The receiver answered with HTTP {answer.status}."
 
     async def _settle(self, queue: ClaimedQueue, source: CallbackSource, attempts: _Attempts) -> None:
         async with self._store.transaction() as tx:
@@ -231,7 +245,7 @@ class CallbackSender:
                 claim=queue.claim,
                 ended=attempts.ended,
                 failures=report.failures,
-                next_attempt_at=after(tx.now, RETRY_FOR if is_disabled else self._pause(attempts)),
+                next_attempt_at=after(tx.now, MAX_PAUSE if is_disabled else self._pause(attempts)),
             )
             if not await tx.callbacks.settle(outcome):
                 # Another process has it: what it does is noted there.
@@ -246,16 +260,19 @@ class CallbackSender:
         if report.given_up:
             self._metrics.callbacks.labels(kind, "given_up").inc(report.given_up)
 
-    async def _settle_disabled(self, queue: ClaimedQueue) -> None:
-        """Look again when the callbacks that wait may be too old: then they are dropped without an attempt."""
+    async def _settle_disabled(self, queue: ClaimedQueue, source: CallbackSource) -> None:
+        """Callbacks that wait until they are too old are dropped without an attempt."""
         async with self._store.transaction() as tx:
-            old = [each.id for each in queue.callbacks if tx.now >= after(each.created_at, RETRY_FOR)]
-            pause = _POSTPONED if old else RETRY_FOR
+            old = [each for each in queue.callbacks if tx.now >= after(each.created_at, RETRY_FOR)]
+            if old:
+                await source.note_dropped(tx, queue.queue, old)
+            # Its receiver may have been enabled since it was read, when the queue was claimed and so not resumed.
+            pause = _POSTPONED if old else MAX_PAUSE
             await tx.callbacks.settle(
                 QueueOutcome(
                     queue=queue.queue,
                     claim=queue.claim,
-                    ended=old,
+                    ended=[each.id for each in old],
                     failures=queue.failures,
                     next_attempt_at=after(tx.now, pause),
                 )
@@ -296,8 +313,7 @@ class _Attempts:
         self.failures = queue.failures
         self.error: str | None = None
         self.is_postponed = False
-        self._accepted = 0
-        self._given_up = 0
+        self._attempted: list[AttemptedCallback] = []
 
     @property
     def were_made(self) -> bool:
@@ -305,21 +321,22 @@ class _Attempts:
 
     def accepted(self, callback: StoredCallback) -> None:
         self.ended.append(callback.id)
-        self._accepted += 1
+        self._attempted.append(AttemptedCallback(callback=callback))
         self.failures = 0
 
     def failed(self, callback: StoredCallback, error: str, *, is_too_old: bool) -> None:
         self.failures += 1
         self.error = error
+        self._attempted.append(AttemptedCallback(callback=callback, error=error, is_given_up=is_too_old))
         if is_too_old:
             self.ended.append(callback.id)
-            self._given_up += 1
 
     def report(self, at: Instant) -> CallbackReport:
         return CallbackReport(
             at=at,
-            accepted=self._accepted,
-            given_up=self._given_up,
+            accepted=sum(each.error is None for each in self._attempted),
+            given_up=sum(each.is_given_up for each in self._attempted),
             failures=self.failures,
             error=self.error,
+            attempted=self._attempted,
         )

@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from trunkline.clock import Instant
+from trunkline.errors import TrunklineError
 from trunkline.stores.base import Transaction
 from trunkline.stores.port.automation.callbacks import StoredCallback
 from trunkline.triggers.signatures import standard_signature
@@ -24,6 +25,17 @@ class CallbackRequest(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     headers: Mapping[str, str]
     body: bytes
+
+
+class CallbackNotReady(TrunklineError):
+    """No request can be made at the moment. It counts as an attempt that has failed."""
+
+
+class AttemptedCallback(msgspec.Struct, frozen=True, kw_only=True):
+    callback: StoredCallback
+    # None: it was accepted.
+    error: str | None = None
+    is_given_up: bool = False
 
 
 class CallbackReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +50,8 @@ class CallbackReport(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     # Why the last one failed.
     error: str | None = None
+    # One by one, in their order.
+    attempted: Sequence[AttemptedCallback] = ()
 
 
 class CallbackReceiver(Protocol):
@@ -49,7 +63,11 @@ class CallbackReceiver(Protocol):
         ...
 
     async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[CallbackRequest]:
-        """In the order in which they are sent; none: there is nothing to say. All must be accepted."""
+        """
+        In the order in which they are sent; none: there is nothing to say. All must be accepted.
+
+        Raises `CallbackNotReady`.
+        """
         ...
 
 
@@ -60,6 +78,10 @@ class CallbackSource(Protocol):
 
     async def note(self, tx: Transaction, queue: str, report: CallbackReport) -> bool:
         """In the transaction that settles the queue. True: the receiver is disabled from now on."""
+        ...
+
+    async def note_dropped(self, tx: Transaction, queue: str, dropped: Sequence[StoredCallback]) -> None:
+        """They became too old while the receiver was disabled."""
         ...
 
 

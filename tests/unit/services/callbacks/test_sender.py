@@ -18,7 +18,12 @@ from trunkline.services.callbacks.sender import (
     RETRY_FOR,
     CallbackSender,
 )
-from trunkline.services.callbacks.sources import CallbackReport, CallbackRequest, signed_headers
+from trunkline.services.callbacks.sources import (
+    CallbackNotReady,
+    CallbackReport,
+    CallbackRequest,
+    signed_headers,
+)
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.automation.callbacks import CallbackQueue, NewCallback, StoredCallback
 from trunkline.telemetry.metrics import Metrics
@@ -71,6 +76,8 @@ class Source:
         self.exists = True
         self.reports: list[CallbackReport] = []
         self.requests_each = 1
+        self.is_ready = True
+        self.dropped: list[StoredCallback] = []
         self._disable_after = disable_after
 
     async def receiver(self, queue: str) -> Source | None:
@@ -78,6 +85,8 @@ class Source:
         return self if self.exists else None
 
     async def requests(self, callback: StoredCallback, now: Instant) -> Sequence[CallbackRequest]:
+        if not self.is_ready:
+            raise CallbackNotReady("The secret is missing.")
         headers = signed_headers(["secret"], str(callback.id), now, callback.payload)
         request = CallbackRequest(url=self.url, headers=headers, body=callback.payload)
         return [request] * self.requests_each
@@ -88,6 +97,10 @@ class Source:
         if report.failures >= self._disable_after:
             self.is_enabled = False
         return not self.is_enabled
+
+    async def note_dropped(self, tx: Transaction, queue: str, dropped: Sequence[StoredCallback]) -> None:
+        del tx, queue
+        self.dropped += dropped
 
 
 @pytest.fixture
@@ -238,9 +251,27 @@ async def test_nothing_is_sent_to_a_disabled_receiver_until_it_is_resumed(
         source.is_enabled = True
         async with store.transaction() as tx:
             await tx.callbacks.resume(["q"])
+        # The sender may have had it claimed.
+        clock.advance(MAX_PAUSE)
         sender.wake()
         await settled(store)
     assert receiver.bodies == ["1", "1"]
+
+
+async def test_a_callback_whose_request_cannot_be_made_is_tried_again(
+    store: Store, clock: FakeClock, receiver: Receiver, source: Source
+) -> None:
+    source.is_ready = False
+    await put(store, "1")
+    async with sending(store, source, clock) as sender:
+        await settled(store, failures=1)
+        assert receiver.bodies == []
+        source.is_ready = True
+        clock.advance(MAX_PAUSE)
+        sender.wake()
+        assert await receiver.got(1) == ["1"]
+        await settled(store)
+    assert source.reports[0].error == "The secret is missing."
 
 
 async def test_callbacks_for_a_disabled_receiver_are_dropped_when_they_are_too_old(
@@ -252,6 +283,7 @@ async def test_callbacks_for_a_disabled_receiver_are_dropped_when_they_are_too_o
     async with sending(store, source, clock):
         await settled(store)
     assert receiver.bodies == []
+    assert [callback.payload for callback in source.dropped] == [b"1"]
 
 
 async def test_callbacks_for_a_receiver_that_is_gone_are_dropped(
