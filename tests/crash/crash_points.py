@@ -63,6 +63,14 @@ TIMER_POINTS = ("timers.fire_due",)
 TRIGGER_POINTS = ("triggers.claim_due", "triggers.put_firings", "triggers.update")
 # What has happened starts a run.
 OCCASION_POINTS = ("triggers.note_run_ends", "triggers.take_occasions")
+# A change is reported, and its delivery is sent.
+SUBSCRIPTION_POINTS = (
+    "subscriptions.put_deliveries",
+    "callbacks.put",
+    "callbacks.claim",
+    "subscriptions.note_attempts",
+    "callbacks.settle",
+)
 EVENT_POINTS = ("received_events.put", "received_events.await_events", "received_events.stop_awaiting")
 STOP_POINTS = ("tasks.stop",)
 # Only where an agent has a breaker.
@@ -84,6 +92,7 @@ _WATCHED = frozenset(
         *TIMER_POINTS,
         *TRIGGER_POINTS,
         *OCCASION_POINTS,
+        *SUBSCRIPTION_POINTS,
         *EVENT_POINTS,
         *STOP_POINTS,
         *BREAKER_POINTS,

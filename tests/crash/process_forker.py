@@ -45,6 +45,7 @@ QUICK = LivenessTimeouts(
     lease=Lease(lasts=timedelta(seconds=1), beat_every=timedelta(seconds=0.3)),
     session=timedelta(seconds=1.5),
     resend_after=timedelta(seconds=3),
+    callback_claim=timedelta(seconds=2),
 )
 
 

@@ -20,6 +20,7 @@ from tests.sabotage.rules_by_area.calls.claims import CLAIMS
 from tests.sabotage.rules_by_area.calls.delivery import DELIVERY
 from tests.sabotage.rules_by_area.calls.messaging import MESSAGING
 from tests.sabotage.rules_by_area.calls.remote_tasks import REMOTE_TASKS
+from tests.sabotage.rules_by_area.calls.subscriptions import SUBSCRIPTIONS
 from tests.sabotage.rules_by_area.runs.actions import ACTIONS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
@@ -58,6 +59,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Messages can be lost, doubled and late": MESSAGING,
         "Calls": DELIVERY,
         "Callbacks": CALLBACKS,
+        "Subscriptions": SUBSCRIPTIONS,
         "Remote tasks, second calls and files": REMOTE_TASKS,
         "Choosing a dialect": DIALECTS,
         "Migration stages": MIGRATION_STAGES,

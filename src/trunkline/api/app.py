@@ -14,6 +14,7 @@ from trunkline.api.routes.agents.checks import agent_test_call_operations, check
 from trunkline.api.routes.agents.migration import migration_operations
 from trunkline.api.routes.agents.registry import agent_operations
 from trunkline.api.routes.automation.events import event_operations
+from trunkline.api.routes.automation.subscriptions import subscription_operations
 from trunkline.api.routes.automation.triggers import trigger_operations
 from trunkline.api.routes.automation.webhooks import webhook_operations
 from trunkline.api.routes.blobs import blob_operations
@@ -55,6 +56,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *run_log_operations(services),
         *workflow_operations(services),
         *trigger_operations(services),
+        *subscription_operations(services),
         *secret_operations(services),
         *key_operations(services),
         *inbox_operations(services),

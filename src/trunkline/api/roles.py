@@ -2,8 +2,9 @@
 The minimum role of an API key for each operation.
 
     viewer    read everything
-    operator  start and control runs; send events; fire, pause and resume triggers; test, check, reset and roll back
-              agents; replay and delete dead letters
+    operator  start and control runs; send events; fire, pause and resume triggers; pause, resume and test
+              subscriptions, and repeat their deliveries; test, check, reset and roll back agents; replay and delete
+              dead letters
     admin     everything
 
 A test compares the table with the OpenAPI document. An operation that is missing in the table requires admin.
@@ -66,6 +67,17 @@ ROLES: dict[str, KeyRole | None] = {
     "POST /api/v1/triggers/{trigger}/backfill": "operator",
     "GET /api/v1/triggers/{trigger}/firings": "viewer",
     "POST /api/v1/schedule-preview": "viewer",
+    # subscriptions
+    "POST /api/v1/subscriptions": "admin",
+    "GET /api/v1/subscriptions": "viewer",
+    "GET /api/v1/subscriptions/{subscription}": "viewer",
+    "PUT /api/v1/subscriptions/{subscription}": "admin",
+    "DELETE /api/v1/subscriptions/{subscription}": "admin",
+    "POST /api/v1/subscriptions/{subscription}/pause": "operator",
+    "POST /api/v1/subscriptions/{subscription}/resume": "operator",
+    "POST /api/v1/subscriptions/{subscription}/test": "operator",
+    "GET /api/v1/subscriptions/{subscription}/deliveries": "viewer",
+    "POST /api/v1/subscriptions/{subscription}/deliveries/{delivery}/redeliver": "operator",
     # agents
     "POST /api/v1/agents": "admin",
     "GET /api/v1/agents": "viewer",

@@ -30,6 +30,7 @@ from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.services.security.api_keys import ApiKeyLookup, ApiKeys
 from trunkline.services.security.secrets import Secrets
+from trunkline.services.subscriptions.subscriptions import Subscriptions
 from trunkline.services.triggers.triggers import Triggers
 from trunkline.services.triggers.webhooks import Webhooks
 from trunkline.services.workflows import Workflows
@@ -103,6 +104,7 @@ class Services(Probes):
     run_labels: RunLabels
     triggers: Triggers
     webhooks: Webhooks
+    subscriptions: Subscriptions
     dead_letters: DeadLetters
     # None: files are never stored separately from the outputs.
     blobs: BlobStore | None

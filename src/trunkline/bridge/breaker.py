@@ -14,6 +14,7 @@ from trunkline.agents import BreakerPolicy
 from trunkline.agents.call_limits.breaker import CallEnd
 from trunkline.bridge.calls.results import CallResult
 from trunkline.messages import StepError
+from trunkline.services.subscriptions.reporter import Change, ChangeReporter
 from trunkline.stores.base import BreakerChange, RecordedCallEnd, Transaction
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
@@ -66,13 +67,18 @@ _NOT_NOW = frozenset({408, 425, 429})
 
 
 class BreakerObserver:
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, reporter: ChangeReporter | None = None) -> None:
+        """`reporter`: for the subscriptions to opened breakers."""
         self._metrics = metrics
+        self._reporter = reporter
         self._changes: list[BreakerChange] = []
 
     async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
         calls = [call for item in results if (call := _noted(item)) is not None]
         self._changes = await tx.agents.record_calls(calls) if calls else []
+        opened = [change for change in self._changes if change.status == "open"]
+        if opened and self._reporter is not None:
+            await self._reporter.report(tx, [_opened(change) for change in opened])
 
     def committed(self) -> None:
         for change in self._changes:
@@ -85,6 +91,10 @@ class BreakerObserver:
 
     def rolled_back(self) -> None:
         self._changes = []
+
+
+def _opened(change: BreakerChange) -> Change:
+    return Change("breaker.open", change.agent, {"agent": change.agent, "reason": change.reason})
 
 
 def _noted(item: CallResult) -> RecordedCallEnd | None:

@@ -35,10 +35,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run:run", "Run a workflow."),
     "runs": ("runs:app", "Find, inspect and control runs."),
     "inbox": ("inbox:app", "List and answer steps that wait for a person."),
-    "apply": ("apply:apply", "Apply agents, workflows and triggers from files and folders."),
+    "apply": ("apply:apply", "Apply agents, workflows, triggers and subscriptions from files and folders."),
     "events": ("events:app", "Send events to steps that wait for them, and list events."),
     "workflows": ("workflows:app", "Save, validate and show workflows."),
     "triggers": ("triggers:app", "Save, show, pause and fire triggers, which start runs automatically."),
+    "subscriptions": (
+        "subscriptions:app",
+        "Save, show, pause and test subscriptions, which report changes to other systems.",
+    ),
     "agents": ("agents:app", "Register, check and migrate agents."),
     "secrets": ("secrets:app", "Set, list and delete secrets that workflows use by name."),
     "dead-letters": (

@@ -1,7 +1,8 @@
-"""Trigger files: read and saved on the server."""
+"""Files of triggers and subscriptions: read and saved on the server."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from trunkline.cli.exit_codes import Exit
@@ -11,6 +12,7 @@ from trunkline.cli.lazy_imports import lazy_module
 from trunkline.cli.rest.client import Client
 
 if TYPE_CHECKING:
+    from trunkline.api.resources.automation.subscriptions import SubscriptionResource
     from trunkline.api.resources.automation.triggers import TriggerResource
     from trunkline.jsontypes import JsonObject
     from trunkline.workflow.document import parsing as workflow_parse
@@ -22,6 +24,11 @@ Change = Literal["created", "updated", "unchanged"]
 
 class AppliedTrigger(NamedTuple):
     trigger: TriggerResource
+    change: Change
+
+
+class AppliedSubscription(NamedTuple):
+    subscription: SubscriptionResource
     change: Change
 
 
@@ -41,12 +48,8 @@ def read_document(path: str) -> tuple[bytes, JsonObject]:
 
 def save_trigger(client: Client, path: str, text: bytes, document: JsonObject) -> AppliedTrigger:
     """Errors of the server name the file."""
-    name = document.get("name")
-    if not isinstance(name, str) or not name:
-        raise CliError(
-            f"Cannot apply {path}: the trigger has no name", fix="Add a name: nightly", exit_code=Exit.INVALID
-        )
-    earlier = _updated_at(client, name)
+    name = _name(path, document, "trigger", "nightly")
+    earlier = _updated_at(lambda: client.trigger(name)["updated_at"])
     try:
         trigger, created = client.save_trigger(name, text)
     except ApiError as error:
@@ -57,9 +60,36 @@ def save_trigger(client: Client, path: str, text: bytes, document: JsonObject) -
     return AppliedTrigger(trigger, "unchanged" if trigger["updated_at"] == earlier else "updated")
 
 
-def _updated_at(client: Client, name: str) -> str | None:
+def save_subscription(client: Client, path: str, text: bytes, document: JsonObject) -> AppliedSubscription:
+    """Errors of the server name the file."""
+    name = _name(path, document, "subscription", "billing")
+    earlier = _updated_at(lambda: client.subscription(name)["updated_at"])
     try:
-        return client.trigger(name)["updated_at"]
+        subscription, created = client.save_subscription(name, text)
+    except ApiError as error:
+        error.source = path
+        raise
+    if created:
+        return AppliedSubscription(subscription, "created")
+    return AppliedSubscription(
+        subscription, "unchanged" if subscription["updated_at"] == earlier else "updated"
+    )
+
+
+def _name(path: str, document: JsonObject, kind: str, example: str) -> str:
+    name = document.get("name")
+    if not isinstance(name, str) or not name:
+        raise CliError(
+            f"Cannot apply {path}: the {kind} has no name",
+            fix=f"Add a name: {example}",
+            exit_code=Exit.INVALID,
+        )
+    return name
+
+
+def _updated_at(read: Callable[[], str]) -> str | None:
+    try:
+        return read()
     except ApiError as error:
         if error.status != 404:
             raise

@@ -17,6 +17,7 @@ from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.event_waits import write_event_waits
 from trunkline.executor.input_sources import Timers
 from trunkline.executor.occasions import Occasions
+from trunkline.executor.run_changes import report_turns
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
 from trunkline.ids import RunId
@@ -39,6 +40,7 @@ from trunkline.messages import AgentTask, CancelTask, OutgoingMessage, StepError
 from trunkline.messages.cloudevents import event_message
 from trunkline.services.callbacks.task_updates import put_task_updates
 from trunkline.services.runs.watchers import RunWatchers
+from trunkline.services.subscriptions.reporter import ChangeReporter
 from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
@@ -67,6 +69,7 @@ class RunDriver:
         *,
         schedules: Schedules | None = None,
         occasions: Occasions | None = None,
+        changes: ChangeReporter | None = None,
         traces: Traces | None = None,
         events_topic: str = "",
         reply_timeout: timedelta | None = None,
@@ -78,6 +81,7 @@ class RunDriver:
         self._children = children
         self._schedules = schedules
         self._occasions = occasions
+        self._changes = changes
         self._watchers = watchers
         self._metrics = metrics
         # The topic on which run events are published for other systems; empty: none.
@@ -130,9 +134,17 @@ class RunDriver:
             self._trace(messages)
         if messages:
             await self._broker.publish_tasks(tx, messages)
+        await self._report(tx, transitions, moved)
+        await tx.notify(RunsChanged([turn.state.id for turn in self._turns], list(self._ended)))
+
+    async def _report(
+        self, tx: Transaction, transitions: Sequence[Transition], moved: Collection[RunId]
+    ) -> None:
+        """To other systems."""
+        if self._changes is not None:
+            await report_turns(tx, self._changes, self._turns)
         if self._events_topic:
             await tx.outbox.put(_event_messages(self._events_topic, transitions, moved))
-        await tx.notify(RunsChanged([turn.state.id for turn in self._turns], list(self._ended)))
 
     async def _note_ends(self, tx: Transaction) -> None:
         triggers = {state.trigger for state in self._ended.values() if state.trigger}

@@ -1,6 +1,6 @@
 """
 Retention: deletes what is old enough, in small batches: finished runs with their files, firings of
-triggers, agent activity, audit entries, received events.
+triggers, deliveries of subscriptions, agent activity, audit entries, received events.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ _RUNS_A_BATCH = 50
 _RUNS_A_LOOK = 500
 _ENTRIES_A_BATCH = 500
 _ROUND = timedelta(seconds=60)
+# Deliveries of subscriptions are kept for no longer than this.
+DELIVERIES = timedelta(days=7)
+# As long as they are tried, with room for one that is sent again by hand.
+_SHORTEST_DELIVERIES = timedelta(days=2)
 # What agents had to do is shown minute by minute for no longer than this.
 ACTIVITY = timedelta(days=1)
 
@@ -77,6 +81,7 @@ class Retention:
             if deleted < _RUNS_A_BATCH:
                 break
         await self._delete_old_firings(stopping)
+        await self._delete_old_deliveries(stopping)
         if total:
             log.info(log_events.RUNS_DELETED, runs=total)
             if self._blobs is not None:
@@ -86,6 +91,14 @@ class Retention:
         while not stopping.is_set():
             async with self._store.transaction() as tx:
                 deleted = await tx.triggers.forget_firings(after(tx.now, -self._keep), _ENTRIES_A_BATCH)
+            if deleted < _ENTRIES_A_BATCH:
+                return
+
+    async def _delete_old_deliveries(self, stopping: asyncio.Event) -> None:
+        keep = max(min(self._keep, DELIVERIES), _SHORTEST_DELIVERIES)
+        while not stopping.is_set():
+            async with self._store.transaction() as tx:
+                deleted = await tx.subscriptions.forget_deliveries(after(tx.now, -keep), _ENTRIES_A_BATCH)
             if deleted < _ENTRIES_A_BATCH:
                 return
 

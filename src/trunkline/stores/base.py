@@ -38,6 +38,7 @@ from trunkline.stores.port.agents.registry import (
 )
 from trunkline.stores.port.automation.callbacks import CallbackReads, CallbackWrites
 from trunkline.stores.port.automation.received_events import ReceivedEventReads, ReceivedEventWrites
+from trunkline.stores.port.automation.subscriptions import SubscriptionReads, SubscriptionWrites
 from trunkline.stores.port.automation.triggers import TriggerReads, TriggerWrites
 from trunkline.stores.port.input_queue import InputQueueWrites, QueuedInput, Timer, TimerWrites, WokenRun
 from trunkline.stores.port.keys_and_secrets import (
@@ -213,6 +214,9 @@ class Transaction(Protocol):
     def callbacks(self) -> CallbackWrites: ...
 
     @property
+    def subscriptions(self) -> SubscriptionWrites: ...
+
+    @property
     def keys(self) -> KeyWrites: ...
 
     @property
@@ -274,6 +278,9 @@ class Store(Protocol):
 
     @property
     def push_configs(self) -> PushConfigReads: ...
+
+    @property
+    def subscriptions(self) -> SubscriptionReads: ...
 
     @property
     def exchanges(self) -> ExchangeReads: ...

@@ -80,6 +80,10 @@ TRIGGER_DELETED = "trigger_deleted"
 TRIGGER_FAILED = "trigger_failed"
 WEBHOOK_REFUSED = "webhook_refused"
 
+# subscriptions
+SUBSCRIPTION_SAVED = "subscription_saved"
+SUBSCRIPTION_DELETED = "subscription_deleted"
+
 # dead letters
 DEAD_LETTER_REPLAYED = "dead_letter_replayed"
 DEAD_LETTER_DISCARDED = "dead_letter_discarded"

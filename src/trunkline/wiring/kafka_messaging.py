@@ -95,13 +95,18 @@ class KafkaMessaging:
 
     async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[CommitPart]:
         source = await self._open(self._bridge_group(self._context.settings.pool), loop.wake)
-        return [task_deliveries(source, take, self._context.metrics, self._orphan_messages())]
+        context = self._context
+        return [task_deliveries(source, take, context.metrics, self._orphan_messages(), context.changes)]
 
     async def executor_parts(self, loop: CommitLoop) -> Sequence[CommitPart]:
         self._results = await self._enter(self._executor_group())
         source = self._listen(self._results, loop.wake)
         results = result_deliveries(
-            source, queue_delivered_results, self._context.metrics, self._orphan_messages()
+            source,
+            queue_delivered_results,
+            self._context.metrics,
+            self._orphan_messages(),
+            self._context.changes,
         )
         return [results, TaskResender(self._kafka)]
 

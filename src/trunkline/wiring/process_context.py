@@ -27,6 +27,9 @@ from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault
+from trunkline.services.subscriptions.directory import SubscriptionDirectory
+from trunkline.services.subscriptions.reporter import ChangeReporter
+from trunkline.services.subscriptions.source import DeliveryRequests
 from trunkline.services.triggers.starts import TriggeredRuns
 from trunkline.services.triggers.webhooks import WebhookAddresses
 from trunkline.services.workflows import Workflows
@@ -75,6 +78,9 @@ class ProcessContext:
     blobs: BlobStore | None
     push_notifications: PushNotifications
     push_configs: PushConfigs
+    subscriptions: SubscriptionDirectory
+    changes: ChangeReporter
+    delivery_requests: DeliveryRequests
     watchers: RunWatchers = field(default_factory=RunWatchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -102,7 +108,10 @@ async def open_process_context(
         keys = vault_keys(settings)
         metrics = Metrics()
         vault = Vault(*keys)
-        drift_recorder = DriftRecorder(store, metrics)
+        subscriptions = SubscriptionDirectory()
+        changes = ChangeReporter(subscriptions)
+        secrets = Secrets(store, vault, clock)
+        drift_recorder = DriftRecorder(store, metrics, changes)
         registry = AgentRegistry(store, vault, agent_cache, drift_recorder)
         tokens = TokenProvider(transport, clock)
         routes = RoutingTable(store.agent_events, clock)
@@ -131,7 +140,10 @@ async def open_process_context(
                 agent_cache=agent_cache,
                 registry=registry,
                 drift_recorder=drift_recorder,
-                secrets=Secrets(store, vault, clock),
+                secrets=secrets,
+                subscriptions=subscriptions,
+                changes=changes,
+                delivery_requests=DeliveryRequests(secrets),
                 workflows=workflows,
                 triggered_runs=TriggeredRuns(workflows, routes),
                 webhook_addresses=WebhookAddresses(*keys),

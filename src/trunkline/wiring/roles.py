@@ -133,7 +133,7 @@ class BridgeRole:
             calls,
             self._owner,
             ActivityRecorder(self._owner),
-            BreakerObserver(context.metrics),
+            BreakerObserver(context.metrics, context.changes),
             self._rollback_watch,
             self._shadow_calls,
         )
@@ -184,6 +184,7 @@ class ExecutorRole:
             context.metrics,
             schedules=schedules,
             occasions=self.occasions,
+            changes=context.changes,
             traces=context.traces,
             events_topic=context.settings.events_topic if context.settings.uses_kafka else "",
             reply_timeout=context.settings.reply_timeout or None,

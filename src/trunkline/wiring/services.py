@@ -25,6 +25,9 @@ from trunkline.services.runs.labels import RunLabels
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
 from trunkline.services.security.api_keys import ApiKeys
+from trunkline.services.subscriptions.reporter import CALLBACK_KIND
+from trunkline.services.subscriptions.source import SubscriptionCallbacks
+from trunkline.services.subscriptions.subscriptions import Subscriptions
 from trunkline.services.triggers.triggers import Triggers
 from trunkline.services.triggers.webhooks import Webhooks
 from trunkline.stores.port.operations import Process
@@ -70,7 +73,8 @@ def callback_sources(context: ProcessContext) -> dict[str, CallbackSource]:
         context.workflows,
         max_failures=context.settings.push_max_failures,
     )
-    return {PUSH_KIND: source}
+    subscriptions = SubscriptionCallbacks(context.store, context.delivery_requests)
+    return {PUSH_KIND: source, CALLBACK_KIND: subscriptions}
 
 
 def migrations(context: ProcessContext) -> Migrations:
@@ -125,6 +129,9 @@ def api_services(
             intake,
             context.clock,
             context.metrics,
+        ),
+        subscriptions=Subscriptions(
+            context.store, context.subscriptions, context.delivery_requests, context.transport
         ),
         runs=Runs(
             run_queries,

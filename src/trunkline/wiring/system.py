@@ -120,7 +120,7 @@ async def _working(process_roles: ProcessRoles, services: Services | None) -> As
     async with _running(process_roles), asyncio.TaskGroup() as group:
         if services is not None and source is not None:
             commands = StartCommandConsumer(
-                source, services.runs, context.store, context.metrics, context.traces
+                source, services.runs, context.store, context.metrics, context.traces, context.changes
             )
             group.create_task(commands.run(context.stopping))
         try:

@@ -24,7 +24,7 @@ TABLES = {
     "agent_states", "secrets", "agent_events", "agent_checks", "agent_sides", "comparisons", "agent_minutes",
     "audit", "processes", "triggers", "firings", "published_tasks", "follow_ups", "received_events", "event_waits",
     "callback_queues", "callbacks", "push_configs", "run_labels", "trigger_topics",
-    "trigger_occasions",
+    "trigger_occasions", "subscriptions", "deliveries",
 }  # fmt: skip
 
 

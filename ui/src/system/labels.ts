@@ -51,6 +51,7 @@ export const KINDS: Record<AuditKind, string> = {
   secret: "Secrets",
   dead_letter: "Dead letters",
   trigger: "Triggers",
+  subscription: "Subscriptions",
 };
 
 const ACTION_LABELS: Record<string, string> = {
@@ -61,6 +62,13 @@ const ACTION_LABELS: Record<string, string> = {
   "run.reply": "Replied to a question of run",
   "run.resolve": "Resolved an unknown outcome of run",
   "workflow.save": "Saved workflow",
+  "subscription.create": "Created subscription",
+  "subscription.update": "Changed subscription",
+  "subscription.delete": "Deleted subscription",
+  "subscription.pause": "Paused subscription",
+  "subscription.resume": "Resumed subscription",
+  "subscription.test": "Tested subscription",
+  "subscription.redeliver": "Repeated a delivery of subscription",
   "trigger.create": "Created trigger",
   "trigger.update": "Changed trigger",
   "trigger.delete": "Deleted trigger",

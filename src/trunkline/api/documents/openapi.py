@@ -39,6 +39,7 @@ TAGS: list[Json] = [
         "name": "triggers",
         "description": "Triggers, which start runs at certain times, or when something has happened.",
     },
+    {"name": "subscriptions", "description": "Subscriptions, which report changes to other systems."},
     {"name": "runs", "description": "Executions of workflows: start, read, watch and control them."},
     {
         "name": "secrets",

@@ -1,8 +1,8 @@
 """
-`trunkline apply FILE|FOLDER`: agents, workflows and triggers from files.
+`trunkline apply FILE|FOLDER`: agents, workflows, triggers and subscriptions from files.
 
-What a file holds is seen from its keys: `kind: trigger`, a list named `agents`, or else a workflow. Agents are applied
-first and triggers last, since each refers to the ones before.
+What a file holds is seen from its keys: `kind: trigger` or `subscription`, a list named `agents`, or else a workflow.
+Agents are applied first, then workflows and triggers, since each refers to the ones before.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import STDIN
 from trunkline.cli.options import HERE, Server
 from trunkline.cli.rendering.output import print_json, print_table, status_cell
-from trunkline.cli.trigger_files import read_document, save_trigger
+from trunkline.cli.trigger_files import read_document, save_subscription, save_trigger
 from trunkline.cli.workflow_files import save_text
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import JsonObject
 
-Kind = Literal["agent", "workflow", "trigger"]
-_KINDS: tuple[Kind, ...] = ("agent", "workflow", "trigger")
+Kind = Literal["agent", "workflow", "trigger", "subscription"]
+_KINDS: tuple[Kind, ...] = ("agent", "workflow", "trigger", "subscription")
 _SUFFIXES = (".yaml", ".yml", ".json")
 # A folder that was named by mistake is not read to its end.
 _MAX_FILES = 10_000
@@ -45,10 +45,11 @@ def apply(
     server: Server = HERE,
 ) -> int:
     """
-    Apply agents, workflows and triggers from files and folders.
+    Apply agents, workflows, triggers and subscriptions from files and folders.
 
-    A file with kind: trigger is a trigger, one with a list named agents has agents, and any other file is a workflow.
-    Agents are applied first and triggers last. Applying the same files twice changes nothing the second time.
+    A file with kind: trigger or kind: subscription is one of these, a file with a list named agents has agents, and any
+    other file is a workflow. Agents are applied first, then workflows and triggers. Applying the same
+    files twice changes nothing the second time.
     """
     client = server.client()
     found: dict[Kind, list[tuple[str, bytes, JsonObject]]] = {kind: [] for kind in _KINDS}
@@ -65,6 +66,9 @@ def apply(
     for path, text, document in found["trigger"]:
         applied = save_trigger(client, path, text, document)
         changes.append(("trigger", applied.trigger["name"], applied.change))
+    for path, text, document in found["subscription"]:
+        subscribed = save_subscription(client, path, text, document)
+        changes.append(("subscription", subscribed.subscription["name"], subscribed.change))
     if server.json:
         items = [{"kind": kind, "name": name, "change": change} for kind, name, change in changes]
         print_json({"items": items, "next_cursor": None})
@@ -77,6 +81,8 @@ def apply(
 def _kind(document: JsonObject) -> Kind:
     if document.get("kind") == "trigger":
         return "trigger"
+    if document.get("kind") == "subscription":
+        return "subscription"
     return "agent" if isinstance(document.get("agents"), list) and "steps" not in document else "workflow"
 
 

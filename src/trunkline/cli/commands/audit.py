@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from trunkline.jsontypes import Json
 
 Kind = Annotated[
-    Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger"], Choice
+    Literal[
+        "run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger", "subscription"
+    ],
+    Choice,
 ]
 # Entries of different processes can appear in another order than their times, by at most this.
 _OVERLAP = timedelta(minutes=1)

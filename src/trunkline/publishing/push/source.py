@@ -96,6 +96,10 @@ class PushNotificationSource:
         await tx.push_configs.note(key_of(queue), report.failures, error, disable=is_disabled)
         return is_disabled
 
+    async def note_dropped(self, tx: Transaction, queue: str, dropped: Sequence[StoredCallback]) -> None:
+        """No history of updates is kept."""
+        del tx, queue, dropped
+
 
 class UnreadableReceiver:
     """Its config cannot be decrypted with the keys of this process."""

@@ -13,7 +13,8 @@ from trunkline.agents import Agent, Dialect
 from trunkline.agents.check_reports import AgentCheckReport, CheckTarget, drift_between
 from trunkline.agents.migration.comparison import AnswerComparison
 from trunkline.id_generation import new_id
-from trunkline.jsontypes import encode
+from trunkline.jsontypes import JsonObject, encode
+from trunkline.services.subscriptions.reporter import Change, ChangeReporter
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.agents.agent_events import AgentEvent, AgentEventKind, CheckRecord, NewAgentEvent
 from trunkline.telemetry import log_events
@@ -57,9 +58,11 @@ _card_changes = msgspec.json.Decoder(CardChange)
 
 
 class DriftRecorder:
-    def __init__(self, store: Store, metrics: Metrics) -> None:
+    def __init__(self, store: Store, metrics: Metrics, reporter: ChangeReporter | None = None) -> None:
+        """`reporter`: for the subscriptions to changed grades."""
         self._store = store
         self._metrics = metrics
+        self._reporter = reporter
 
     async def record_check(
         self, agent: Agent, report: AgentCheckReport, target: CheckTarget | None = None
@@ -86,6 +89,9 @@ class DriftRecorder:
             before = await tx.checks.put(record, KEPT_CHECKS)
             changes = [] if before is None else _changes(agent, before, report)
             written = await put_new_events(tx, self._store, changes)
+            graded = [event for event in written if event.kind == "grade_changed"]
+            if graded and self._reporter is not None:
+                await self._reporter.report(tx, [_graded(event, report) for event in graded])
         self.report_events(written)
         if target is None:
             self._metrics.show_grade(agent.name, report.grade)
@@ -103,6 +109,11 @@ class DriftRecorder:
         for event in events:
             self._metrics.drifts.labels(event.agent, event.kind.removesuffix("_changed")).inc()
             log.warning(_LOGGED[event.kind], agent=event.agent, reason=event.why)
+
+
+def _graded(event: AgentEvent, report: AgentCheckReport) -> Change:
+    data: JsonObject = {"agent": event.agent, "grade": report.grade, "reason": event.why, "url": report.url}
+    return Change("check.grade_changed", event.agent, data)
 
 
 def card_change(agent: Agent, before: Dialect | None, dialect: Dialect | None) -> NewAgentEvent | None:

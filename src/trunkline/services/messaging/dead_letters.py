@@ -4,20 +4,38 @@ Dead letters: records that could not be read or applied, kept raw until a person
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 
 from trunkline.clock import Instant
 from trunkline.errors import Conflict, NotFound
 from trunkline.id_generation import new_id
+from trunkline.jsontypes import JsonObject
 from trunkline.messages import BrokerRecord, OutgoingMessage
 from trunkline.services.operations.audit_log import audit_entry
-from trunkline.stores.base import DeadLetter, Store
+from trunkline.services.subscriptions.reporter import Change, ChangeReporter
+from trunkline.stores.base import DeadLetter, Store, Transaction
 from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.telemetry import log_events
 
 log = structlog.stdlib.get_logger()
 
 _MAX_REASON_CHARACTERS = 500
+
+
+async def put_dead_letters(
+    tx: Transaction, letters: Sequence[DeadLetter], reporter: ChangeReporter | None
+) -> None:
+    """`reporter`: for the subscriptions to dead letters."""
+    await tx.dead_letters.put(letters)
+    if reporter is not None:
+        await reporter.report(tx, [_change(letter) for letter in letters])
+
+
+def _change(letter: DeadLetter) -> Change:
+    data: JsonObject = {"dead_letter": letter.id, "topic": letter.topic, "reason": letter.reason}
+    return Change("dead_letter", letter.topic, data)
 
 
 class DeadLetters:

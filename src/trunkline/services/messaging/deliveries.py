@@ -25,8 +25,9 @@ from trunkline.messages.codec import (
     read_result,
     read_task,
 )
-from trunkline.services.messaging.dead_letters import dead_letter
+from trunkline.services.messaging.dead_letters import dead_letter, put_dead_letters
 from trunkline.services.messaging.orphan_messages import OrphanMessages, RunMessage
+from trunkline.services.subscriptions.reporter import ChangeReporter
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
@@ -77,13 +78,16 @@ class Deliveries(Generic[AnyMessage]):
         take: Take[AnyMessage],
         metrics: Metrics,
         orphans: OrphanMessages | None = None,
+        reporter: ChangeReporter | None = None,
     ) -> None:
+        """`reporter`: for the subscriptions to dead letters."""
         self._source = source
         self._codec = reading
         self._take = take
         self._metrics = metrics
         # None: whatever is for a run that there is not is left to `take`.
         self._orphans = orphans
+        self._reporter = reporter
         self._late = 0
         self._carried: Sequence[BrokerRecord] = ()
         self._dead: list[_DeadRecord] = []
@@ -101,7 +105,8 @@ class Deliveries(Generic[AnyMessage]):
         elif deliveries:
             await self._take(tx, [delivery.message for delivery in deliveries])
         if self._dead:
-            await tx.dead_letters.put([dead_letter(dead.record, dead.reason, tx.now) for dead in self._dead])
+            letters = [dead_letter(dead.record, dead.reason, tx.now) for dead in self._dead]
+            await put_dead_letters(tx, letters, self._reporter)
 
     def committed(self) -> None:
         for dead in self._dead:
@@ -213,8 +218,9 @@ def task_deliveries(
     take: TakeTasks[Transaction],
     metrics: Metrics,
     orphans: OrphanMessages | None = None,
+    reporter: ChangeReporter | None = None,
 ) -> Deliveries[TaskMessage]:
-    return Deliveries(source, _TASKS, take, metrics, orphans)
+    return Deliveries(source, _TASKS, take, metrics, orphans, reporter)
 
 
 def result_deliveries(
@@ -222,5 +228,6 @@ def result_deliveries(
     take: TakeResults[Transaction],
     metrics: Metrics,
     orphans: OrphanMessages | None = None,
+    reporter: ChangeReporter | None = None,
 ) -> Deliveries[AgentResult]:
-    return Deliveries(source, _RESULTS, take, metrics, orphans)
+    return Deliveries(source, _RESULTS, take, metrics, orphans, reporter)

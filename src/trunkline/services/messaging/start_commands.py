@@ -21,9 +21,10 @@ from trunkline.messages import BrokerRecord, TraceContext
 from trunkline.messages.codec import UnreadableMessage
 from trunkline.messages.commands import idempotency_key, read_command
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE
-from trunkline.services.messaging.dead_letters import dead_letter
+from trunkline.services.messaging.dead_letters import dead_letter, put_dead_letters
 from trunkline.services.operations.audit_log import acting
 from trunkline.services.runs.runs import Runs
+from trunkline.services.subscriptions.reporter import ChangeReporter
 from trunkline.stores.base import Store
 from trunkline.telemetry import log_events
 from trunkline.telemetry.metrics import Metrics
@@ -48,13 +49,21 @@ _Outcome: TypeAlias = _RejectedCommand | Literal["started", "kept"]
 
 class StartCommandConsumer:
     def __init__(
-        self, source: RecordSource, runs: Runs, store: Store, metrics: Metrics, traces: Traces
+        self,
+        source: RecordSource,
+        runs: Runs,
+        store: Store,
+        metrics: Metrics,
+        traces: Traces,
+        reporter: ChangeReporter | None = None,
     ) -> None:
+        """`reporter`: for the subscriptions to dead letters."""
         self._source = source
         self._runs = runs
         self._store = store
         self._metrics = metrics
         self._traces = traces
+        self._reporter = reporter
         self._arrived = asyncio.Event()
         source.on_arrival(self._arrived.set)
 
@@ -132,7 +141,7 @@ class StartCommandConsumer:
         try:
             async with self._store.transaction() as tx:
                 letters = [dead_letter(record, reason, tx.now) for record, (_, reason) in dead]
-                await tx.dead_letters.put(letters)
+                await put_dead_letters(tx, letters, self._reporter)
         except Unavailable as exc:
             log.error(log_events.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
             return False

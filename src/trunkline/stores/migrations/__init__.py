@@ -49,6 +49,7 @@ REVISIONS = (
     "0020",
     "0021",
     "0022",
+    "0023",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -13,7 +13,9 @@ from trunkline.clock import Instant
 from trunkline.machine.state import RunStatus
 
 # What a change was made to.
-AuditKind = Literal["run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger"]
+AuditKind = Literal[
+    "run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger", "subscription"
+]
 
 
 class NewAuditEntry(msgspec.Struct, frozen=True, kw_only=True):

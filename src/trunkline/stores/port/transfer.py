@@ -219,11 +219,28 @@ CALLBACKS = TransferTable(
     name="callbacks", columns=("id", "queue", "payload", "created_at"), is_numbered=True
 )
 
+SUBSCRIPTIONS = TransferTable(
+    name="subscriptions",
+    columns=(
+        "id", "name", "definition", "version", "created_at", "updated_at", "failing_since", "error", "disabled_at",
+    ),
+    uuids=frozenset({"id"}),
+)  # fmt: skip
+DELIVERIES = TransferTable(
+    name="deliveries",
+    columns=(
+        "id", "subscription_id", "event_id", "type", "run_id", "event", "created_at", "status", "attempts",
+        "attempted_at", "error",
+    ),
+    uuids=frozenset({"id", "subscription_id", "run_id"}),
+)  # fmt: skip
+
 # In the order in which they are copied.
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, RUN_LABELS, STEPS, PUBLISHED_TASKS, FOLLOW_UPS, PUSH_CONFIGS, EVENTS,
     INBOX, TIMERS, RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX, AGENT_EVENTS,
     AGENT_CHECKS, COMPARISONS, AUDIT, TRIGGERS, FIRINGS, TRIGGER_TOPICS, TRIGGER_OCCASIONS, CALLBACK_QUEUES, CALLBACKS,
+    SUBSCRIPTIONS, DELIVERIES,
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from trunkline.stores.postgres.tables.agents.agent_events import (
 from trunkline.stores.postgres.tables.agents.registry import PostgresAgentReads
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackReads
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventReads
+from trunkline.stores.postgres.tables.automation.subscriptions import PostgresSubscriptionReads
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerReads
 from trunkline.stores.postgres.tables.keys_and_secrets import PostgresKeyReads, PostgresSecretReads
 from trunkline.stores.postgres.tables.messaging import PostgresDeadLetterReads, PostgresExchangeReads
@@ -71,6 +72,7 @@ class PostgresStore:
         self.received_events = PostgresReceivedEventReads(pool, now)
         self.callbacks = PostgresCallbackReads(pool, now)
         self.push_configs = PostgresPushConfigReads(pool, now)
+        self.subscriptions = PostgresSubscriptionReads(pool, now)
         self.exchanges = PostgresExchangeReads(pool, now)
         self.dead_letters = PostgresDeadLetterReads(pool, now)
         self.keys = PostgresKeyReads(pool, now)

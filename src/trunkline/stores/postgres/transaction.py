@@ -22,6 +22,7 @@ from trunkline.stores.postgres.tables.agents.agent_events import (
 from trunkline.stores.postgres.tables.agents.registry import PostgresAgentWrites
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackWrites
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventWrites
+from trunkline.stores.postgres.tables.automation.subscriptions import PostgresSubscriptionWrites
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerWrites
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
 from trunkline.stores.postgres.tables.input_queue import PostgresInputQueue, PostgresTimerWrites
@@ -101,6 +102,10 @@ class PostgresTransaction:
     @property
     def callbacks(self) -> PostgresCallbackWrites:
         return PostgresCallbackWrites(self._db, self.now)
+
+    @property
+    def subscriptions(self) -> PostgresSubscriptionWrites:
+        return PostgresSubscriptionWrites(self._db, self.now)
 
     @property
     def keys(self) -> PostgresKeyWrites:

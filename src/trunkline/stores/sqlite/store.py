@@ -38,6 +38,7 @@ from trunkline.stores.sqlite.tables.agents.agent_events import (
 from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentReads
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackReads
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventReads
+from trunkline.stores.sqlite.tables.automation.subscriptions import SqliteSubscriptionReads
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerReads
 from trunkline.stores.sqlite.tables.keys_and_secrets import SqliteKeyReads, SqliteSecretReads
 from trunkline.stores.sqlite.tables.messaging import SqliteDeadLetterReads, SqliteExchangeReads
@@ -70,6 +71,7 @@ class SqliteStore:
         self.received_events = SqliteReceivedEventReads(reader, clock)
         self.callbacks = SqliteCallbackReads(reader, clock)
         self.push_configs = SqlitePushConfigReads(reader, clock)
+        self.subscriptions = SqliteSubscriptionReads(reader, clock)
         self.exchanges = SqliteExchangeReads(reader, clock)
         self.dead_letters = SqliteDeadLetterReads(reader, clock)
         self.keys = SqliteKeyReads(reader, clock)

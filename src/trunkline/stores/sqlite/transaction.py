@@ -26,6 +26,7 @@ from trunkline.stores.sqlite.tables.agents.agent_events import (
 from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentWrites
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackWrites
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventWrites
+from trunkline.stores.sqlite.tables.automation.subscriptions import SqliteSubscriptionWrites
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerWrites
 from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
 from trunkline.stores.sqlite.tables.input_queue import SqliteInputQueue, SqliteTimerWrites
@@ -116,6 +117,10 @@ class SqliteTransaction:
     @property
     def callbacks(self) -> SqliteCallbackWrites:
         return SqliteCallbackWrites(self._db, self.now)
+
+    @property
+    def subscriptions(self) -> SqliteSubscriptionWrites:
+        return SqliteSubscriptionWrites(self._db, self.now)
 
     @property
     def keys(self) -> SqliteKeyWrites:

@@ -18,7 +18,7 @@ CALLBACKS: Sequence[Rule] = (
         name="failed-callback-holds-its-queue",
         breaks="A receiver learns of a later change before an earlier one.",
         symbol="trunkline.services.callbacks.sender:CallbackSender._send",
-        change=Change("return value", 2, of=3, becomes="True"),
+        change=Change("return value", 3, of=4, becomes="True"),
         caught_by=(f"{_SENDER}::test_a_failed_callback_is_sent_again_before_those_behind_it",),
     ),
     Rule(
@@ -59,7 +59,7 @@ CALLBACKS: Sequence[Rule] = (
     Rule(
         name="callbacks-are-http",
         breaks="Who may name the address of a receiver can start local programs.",
-        symbol="trunkline.services.callbacks.sender:CallbackSender._post",
+        symbol="trunkline.services.callbacks.sender:post_callback",
         change=Drop("call statement", 1, of=1),
         caught_by=(f"{_SENDER}::test_a_local_program_is_not_called",),
     ),

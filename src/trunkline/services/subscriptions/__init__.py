@@ -1,0 +1,1 @@
+"""Subscriptions: reports of changes to other systems."""

@@ -1,0 +1,92 @@
+"""Subscriptions and their deliveries, as rows."""
+
+from __future__ import annotations
+
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.stores.port.automation.subscriptions import Attempt, Delivery, SubscriptionRecord
+from trunkline.stores.rows import Row, Value
+
+
+def subscription_record(row: Row) -> SubscriptionRecord:
+    subscription_id, name, definition, version, created_at, updated_at, failing_since, error, disabled_at = (
+        row
+    )
+    return SubscriptionRecord(
+        id=subscription_id,
+        name=name,
+        definition=definition,
+        version=version,
+        created_at=created_at,
+        updated_at=updated_at,
+        failing_since=failing_since,
+        error=error,
+        disabled_at=disabled_at,
+    )
+
+
+def subscription_values(record: SubscriptionRecord) -> tuple[Value, ...]:
+    return (
+        record.id,
+        record.name,
+        record.definition,
+        record.version,
+        record.created_at,
+        record.updated_at,
+        record.failing_since,
+        record.error,
+        record.disabled_at,
+    )
+
+
+def changed_subscription_values(record: SubscriptionRecord) -> tuple[Value, ...]:
+    """Id, definition, version, updated_at, failing_since, error, disabled_at."""
+    return (
+        record.id,
+        record.definition,
+        record.version,
+        record.updated_at,
+        record.failing_since,
+        record.error,
+        record.disabled_at,
+    )
+
+
+def delivery_record(row: Row) -> Delivery:
+    (
+        delivery_id, subscription_id, event_id, kind, run_id, event, created_at, status, attempts, attempted_at, error,
+    ) = row  # fmt: skip
+    return Delivery(
+        id=delivery_id,
+        subscription_id=subscription_id,
+        event_id=event_id,
+        type=kind,
+        run_id=None if run_id is None else RunId(run_id),
+        event=bytes(event),
+        created_at=Instant(created_at),
+        status=status,
+        attempts=attempts,
+        attempted_at=attempted_at,
+        error=error,
+    )
+
+
+def delivery_values(delivery: Delivery) -> tuple[Value, ...]:
+    return (
+        delivery.id,
+        delivery.subscription_id,
+        delivery.event_id,
+        delivery.type,
+        delivery.run_id,
+        delivery.event,
+        delivery.created_at,
+        delivery.status,
+        delivery.attempts,
+        delivery.attempted_at,
+        delivery.error,
+    )
+
+
+def attempt_values(attempt: Attempt) -> tuple[Value, ...]:
+    """Id, status, error, how many attempts more."""
+    return (attempt.delivery_id, attempt.status, attempt.error, int(attempt.was_sent))
