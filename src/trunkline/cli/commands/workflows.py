@@ -35,8 +35,8 @@ else:
 
 
 app = App(name="workflows", help="Save, validate and show workflows.", version_flags=[])
-app.command("trunkline.cli.commands.publish:publish_workflow", name="publish")
-app.command("trunkline.cli.commands.publish:unpublish_workflow", name="unpublish")
+app.command("trunkline.cli.publish_commands:publish_workflow", name="publish")
+app.command("trunkline.cli.publish_commands:unpublish_workflow", name="unpublish")
 
 
 @app.command(name="apply")
