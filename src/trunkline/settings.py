@@ -407,7 +407,7 @@ def load_settings(flags: Mapping[str, object]) -> Settings:
     try:
         settings = Settings.model_validate({}) if not flags else Settings(**flags)  # pyright: ignore[reportArgumentType] - checked by pydantic
     except ValidationError as exc:
-        findings = [_finding(error["loc"], error["msg"]) for error in exc.errors(include_input=False)]
+        findings = [_finding(error["loc"], error["msg"], error["input"]) for error in exc.errors()]
         raise ConfigurationError(
             "; ".join(f"{finding.path}: {finding.message}" for finding in findings),
             fix="Correct the flag, the TRUNKLINE_… variable or the key in trunkline.toml.",
@@ -457,9 +457,25 @@ def _not_from_here(file: Path, fix: str) -> ConfigurationError:
     )
 
 
-def _finding(place: tuple[int | str, ...], message: str) -> Finding:
+def _finding(place: tuple[int | str, ...], message: str, value: object) -> Finding:
     # The library's own words before those of our parsers.
-    return Finding(path=".".join(str(part) for part in place), message=message.removeprefix("Value error, "))
+    said = (
+        message.removeprefix("Value error, ")
+        .replace("Input should be", "must be")
+        .partition(", unable to")[0]
+    )
+    if said.startswith("must be") and place[0] in _SHOWN and isinstance(value, (str, int, float)):
+        said = f"{said}, but it is {str(value)[:_MAX_SHOWN_CHARACTERS]!r}"
+    return Finding(path=".".join(str(part) for part in place), message=said)
+
+
+# The settings whose values an error may repeat: all but secrets and the commands of programs, which can contain some.
+_SHOWN = {
+    name
+    for name, field in Settings.model_fields.items()
+    if name != "stdio_commands" and "SecretStr" not in str(field.annotation)
+}
+_MAX_SHOWN_CHARACTERS = 100
 
 
 def _check_backends(settings: Settings) -> None:

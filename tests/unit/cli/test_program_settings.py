@@ -83,11 +83,11 @@ def test_the_commands_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     ("text", "why"),
     [
         ("python -m zone", 'use an object of commands by name, such as {"worker": ["python", "-m", "zone"]}'),
-        ("[]", "stdio_commands: Input should be a valid dictionary"),
+        ("[]", "stdio_commands: must be a valid dictionary"),
         ('{"worker": "python -m zone"}', "stdio_commands.worker: a command must be a list of arguments"),
         ('{"worker": []}', "the command is empty"),
         ('{"worker": [""]}', "the command is empty"),
-        ('{"worker": ["python", 1]}', "stdio_commands.worker.command.1: Input should be a valid string"),
+        ('{"worker": ["python", 1]}', "stdio_commands.worker.command.1: must be a valid string"),
         ('{"../worker": ["python"]}', "it must have the form stdio:NAME"),
         (
             '{"worker": {"command": ["python"], "env": ["A"]}}',

@@ -59,9 +59,28 @@ def test_every_setting_with_choices_is_covered() -> None:
 
 def test_another_word_is_refused_with_the_choices() -> None:
     with pytest.raises(
-        ConfigurationError, match="log_level: Input should be 'debug', 'info', 'warning' or 'error'"
+        ConfigurationError, match="log_level: must be 'debug', 'info', 'warning' or 'error', but it is 'loud'"
     ):
         load_settings({"log_level": "loud"})
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        ({"port": 99_999}, "port: must be less than or equal to 65535, but it is '99999'"),
+        ({"port": "abc"}, "port: must be a valid integer, but it is 'abc'"),
+    ],
+)
+def test_an_error_contains_the_value(flags: dict[str, object], error: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(flags)
+    assert caught.value.message == error
+
+
+def test_an_error_does_not_contain_a_secret() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings({"kafka_sasl_password": 12_345})
+    assert caught.value.message == "kafka_sasl_password: must be a valid string"
 
 
 def test_another_word_as_a_flag_is_refused_with_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
