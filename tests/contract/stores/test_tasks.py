@@ -372,13 +372,13 @@ async def test_a_task_that_is_done_keeps_what_its_answer_says(store: Store) -> N
 
 async def test_a_large_task_is_written_and_taken_like_others(store: Store, clock: FakeClock) -> None:
     large = msgspec.structs.replace(task(1), input_data="x" * 3_000_000)
-    await queue(store, large)
-    (claimed,) = await claim(store)
+    await queue(store, large, msgspec.structs.replace(task(2), input_data="x" * 3_000_000))
+    (claimed,) = await claim(store, limit=1)
     asked = msgspec.structs.replace(taken(claimed), task_bytes=claimed.payload_bytes)
     assert await answer(store, asked) == set()
     clock.advance(timedelta(minutes=1))
-    (again,) = await claim(store)
-    assert again.task == large
+    again, other = await claim(store)
+    assert (again.task, other.key) == (large, key_of(task(2)))
     ended = msgspec.structs.replace(done(again), task_bytes=again.payload_bytes)
     assert await answer(store, ended) == set()
     assert await answer(store, ended) == {claimed.key}

@@ -55,6 +55,10 @@ _CLAIM_QUEUED = f"""
         (SELECT id FROM tasks WHERE status = 'queued' AND agent = ?2 AND {_IN_POOLS} ORDER BY id LIMIT ?3)
     RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
+# Without reading them: a length is in the head of the row.
+_QUEUED_SIZES = "SELECT length(payload) FROM tasks WHERE status = 'queued' LIMIT ?"
+# Of so many tasks, to know whether they are large.
+_MAX_SIZES = 64
 # Its run has ended, and its owner may not know it.
 _UNWANTED = f"EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run_id AND runs.status NOT IN ({UNFINISHED}))"  # noqa: S608 - as above
 _CLAIM_DUE = f"""
@@ -170,8 +174,11 @@ class SqliteTaskWrites(SqliteWrites):
         budget = ClaimBudget(self._db, self._now)
         queued = None if pools is not None else await self._held.claim(owner, room, budget)
         if queued is None:
-            self._held.write()
-            queued = self._claim_queued(owner, room, wanted, budget)
+            await self._held.write_all()
+            sizes = rows(self._db, _QUEUED_SIZES, (min(room, _MAX_SIZES),))
+            queued = await run_statements(
+                lambda: self._claim_queued(owner, room, wanted, budget), sum(size for (size,) in sizes)
+            )
         self._next_begin = budget.write()
         return due + queued
 
