@@ -1,6 +1,7 @@
 """
 The minimum role of an API key for each operation.
 
+    caller    call published agents and workflows over A2A, those that the key names, and see its own tasks
     viewer    read everything
     operator  start and control runs; send events; fire, pause and resume triggers; pause, resume and test
               subscriptions, and repeat their deliveries; test, check, reset and roll back agents; replay and delete
@@ -147,7 +148,7 @@ _HOOKS = (f"{PUSH_PATH}/", f"{HOOK_PATH}/")
 _PUBLISHED = "/a2a/"
 _CATALOG = "/a2a/catalog"
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-_RANKS: dict[KeyRole, int] = {"viewer": 0, "operator": 1, "admin": 2}
+_RANKS: dict[KeyRole, int] = {"caller": 0, "viewer": 1, "operator": 2, "admin": 3}
 _PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
 
 
@@ -178,10 +179,13 @@ def role_for(method: str, path: str) -> KeyRole | None:
 
 
 def _published_role(path: str) -> KeyRole | None:
-    """Anyone may read the card of what is published; it says that a key is needed for the rest."""
-    if path.endswith(_CARDS):
-        return None
-    return "viewer" if path.rstrip("/") == _CATALOG else "operator"
+    """Anyone may read the card of what is published; it says whether a key is needed for the rest."""
+    return None if path.endswith(_CARDS) else "caller"
+
+
+def may_omit_key(path: str) -> bool:
+    """Whether the publication at the path decides if a request without a key is answered."""
+    return path.startswith(_PUBLISHED) and path.rstrip("/") != _CATALOG
 
 
 def allows(given: KeyRole, needed: KeyRole) -> bool:

@@ -19,13 +19,14 @@ from starlette.types import Receive, Scope, Send
 
 from trunkline.api.app import PUBLISHED
 from trunkline.api.headers import correlation_id_of
-from trunkline.api.middleware.auth import caller_of, key_id_of
+from trunkline.api.middleware.auth import caller_of, key_id_of, key_of
 from trunkline.api.problems import method_not_allowed, problem_of, unexpected
 from trunkline.api.routes.run_control import begin_request_span
 from trunkline.api.services import Services
 from trunkline.errors import NotFound, TrunklineError
 from trunkline.jsontypes import encode
 from trunkline.messages import TraceContext
+from trunkline.publishing.access import is_listed, refused
 from trunkline.publishing.bindings.caller_request import active_extensions
 from trunkline.publishing.bindings.http_json import HttpJsonBinding
 from trunkline.publishing.bindings.json_rpc import JsonRpcBinding
@@ -116,6 +117,9 @@ class PublishingApp:
             )
         if address.rest in (CARD_PATH, OLD_CARD_PATH):
             return self._card(request, publication, address)
+        denied = refused(request, publication)
+        if denied is not None:
+            return denied
         is_rpc = address.rest in ("", "/")
         if is_rpc and request.method != "POST":
             return method_not_allowed(request, ["POST"])
@@ -149,6 +153,7 @@ class PublishingApp:
         cards = [
             card_v1(publication, self._url(request, publication), needs_key=self._needs_key(publication))
             for publication in page.publications
+            if is_listed(key_of(request.scope), publication)
         ]
         body = encode({"items": [*cards], "next_cursor": page.next_cursor})
         return Response(body, media_type="application/json")

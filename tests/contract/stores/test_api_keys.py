@@ -39,8 +39,10 @@ async def revoke(store: Store, name_or_id: str) -> ApiKey | None:
 
 async def test_a_key_is_found_by_its_digest_alone(store: Store) -> None:
     key = api_key(1, "ci", "admin")
-    await insert(store, key, api_key(2, "grafana"))
+    caller = msgspec.structs.replace(api_key(3, "carl", "caller"), publications=("agents/A", "workflows/ü"))
+    await insert(store, key, api_key(2, "grafana"), caller)
     assert await store.keys.get(key.digest) == key
+    assert await store.keys.get(caller.digest) == caller
     assert await store.keys.get(b"another") is None
 
 

@@ -16,6 +16,7 @@ from trunkline.testing.system import objects_in
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
 
 ENDPOINT = "//a2a/workflows/front"
+JSON = {"Content-Type": "application/json"}
 FRONT: JsonObject = {"name": "front", "publish": True, "steps": {"only": {"agent": "A"}}}
 
 
@@ -51,3 +52,69 @@ async def test_a_task_of_another_caller_does_not_exist(tmp_path: Path) -> None:
         assert (refused.status, (await system.call("POST", ENDPOINT, {})).status) == (403, 401)
         card = await system.call("GET", f"{ENDPOINT}/.well-known/agent-card.json")
         assert card.json["securityRequirements"] == [{"schemes": {"bearer": {"list": []}}}]
+
+
+async def test_a_caller_s_key_is_for_what_it_names(tmp_path: Path) -> None:
+    admin = await create_key(tmp_path, "admin", "ann")
+    async with guarded_system(tmp_path) as system, ScriptedAgent(simple_success("hi")) as agent:
+        registered: JsonObject = {"name": "A", "url": agent.url, "protocol": "simple-a2a", "publish": True}
+        await system.call("POST", "/agents", registered, bearer(admin))
+        await system.call("POST", "/workflows", encode(FRONT), bearer(admin))
+        wanted: JsonObject = {"name": "carl", "role": "caller", "publications": ["agents/A"]}
+        created = await system.call("POST", "/keys", wanted, bearer(admin))
+        assert (created.status, created.json["publications"]) == (201, ["agents/A"])
+        carl = str(created.json["key"])
+        body: JsonObject = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "SendMessage",
+            "params": {"message": text("hi")},
+        }
+        called = await system.call("POST", "//a2a/agents/A", body, JSON | bearer(carl))
+        assert "result" in called.json, called.json
+        assert (await system.call("POST", ENDPOINT, body, JSON | bearer(carl))).status == 403
+        for path in ("/runs", "/workflows", "/agents", "/keys"):
+            assert (await system.call("GET", path, headers=bearer(carl))).status == 403
+        catalog = (await system.call("GET", "//a2a/catalog", headers=bearer(carl))).json
+        assert [card["name"] for card in objects_in(catalog["items"])] == ["A"]
+        everything = (await system.call("GET", "//a2a/catalog", headers=bearer(admin))).json
+        assert len(objects_in(everything["items"])) == 2
+        assert (await system.call("GET", "//a2a/catalog")).status == 401
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"role": "caller"},
+        {"role": "caller", "publications": ["A"]},
+        {"role": "caller", "publications": ["agents/A/b"]},
+        {"role": "viewer", "publications": ["agents/A"]},
+    ],
+)
+async def test_a_key_with_the_wrong_publications_is_refused(tmp_path: Path, wanted: JsonObject) -> None:
+    admin = await create_key(tmp_path, "admin", "ann")
+    async with guarded_system(tmp_path) as system:
+        refused = await system.call("POST", "/keys", {"name": "carl", **wanted}, bearer(admin))
+        assert refused.status == 422
+        assert "publications" in str(refused.json["errors"])
+
+
+async def test_what_is_public_needs_no_key(tmp_path: Path) -> None:
+    admin = await create_key(tmp_path, "admin", "ann")
+    viewer = await create_key(tmp_path, "viewer", "vera")
+    async with guarded_system(tmp_path) as system, ScriptedAgent(simple_success("hi")) as agent:
+        registered: JsonObject = {"name": "A", "url": agent.url, "protocol": "simple-a2a"}
+        await system.call("POST", "/agents", registered, bearer(admin))
+        public: JsonObject = {**FRONT, "publish": {"security": "public"}}
+        await system.call("POST", "/workflows", encode(public), bearer(admin))
+        body: JsonObject = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "SendMessage",
+            "params": {"message": text("hi")},
+        }
+        for headers in ({}, bearer(viewer)):
+            assert "result" in (await system.call("POST", ENDPOINT, body, JSON | headers)).json
+        assert (await system.call("POST", ENDPOINT, body, JSON | bearer("tl_wrong"))).status == 401
+        card = await system.call("GET", f"{ENDPOINT}/.well-known/agent-card.json")
+        assert "securitySchemes" not in card.json

@@ -2360,9 +2360,11 @@ export interface components {
             /** @description When the key was last used, at most a minute late. Null: never. */
             last_used_at: string | null;
             name: string;
+            /** @description What a key with the role `caller` can call: `agents/NAME` and `workflows/NAME`. Empty for other roles. */
+            publications: string[];
             revoked_at: string | null;
             /** @enum {string} */
-            role: "admin" | "operator" | "viewer";
+            role: "admin" | "caller" | "operator" | "viewer";
         };
         /** ApiKeyPage */
         ApiKeyPage: {
@@ -2516,7 +2518,7 @@ export interface components {
              * @description Role of the API key. `admin` without API keys.
              * @enum {string}
              */
-            role: "admin" | "operator" | "viewer";
+            role: "admin" | "caller" | "operator" | "viewer";
         };
         /** CallsByEndpoint */
         CallsByEndpoint: {
@@ -2758,9 +2760,11 @@ export interface components {
             /** @description When the key was last used, at most a minute late. Null: never. */
             last_used_at: string | null;
             name: string;
+            /** @description What a key with the role `caller` can call: `agents/NAME` and `workflows/NAME`. Empty for other roles. */
+            publications: string[];
             revoked_at: string | null;
             /** @enum {string} */
-            role: "admin" | "operator" | "viewer";
+            role: "admin" | "caller" | "operator" | "viewer";
         };
         /** CutoverRequest */
         CutoverRequest: {
@@ -3551,10 +3555,15 @@ export interface components {
             /** @description Who or what the key is for. No other active key can have this name. */
             name: string;
             /**
+             * @description What a key with the role `caller` can call: `agents/NAME` and `workflows/NAME`. Empty for other roles.
+             * @default []
+             */
+            publications: string[];
+            /**
              * @description What the key can do.
              * @enum {string}
              */
-            role: "admin" | "operator" | "viewer";
+            role: "admin" | "caller" | "operator" | "viewer";
         };
         /** Offer */
         Offer: {

@@ -9,6 +9,7 @@ import { callerQuery, type Role } from "./permissions.ts";
 import classes from "./Shell.module.css";
 
 const ROLE_DESCRIPTIONS: Record<Role, string> = {
+  caller: "Can call published agents and workflows.",
   viewer: "Can view everything.",
   operator: "Can view everything, start and control runs, and reset and roll back agents.",
   admin: "Can view and change everything.",

@@ -10,7 +10,7 @@ export type Role = Caller["role"];
 
 export type Permission = { readonly allowed: true } | { readonly allowed: false; readonly reason: string };
 
-const RANKS: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, admin: 2 };
+const RANKS: Readonly<Record<Role, number>> = { caller: 0, viewer: 1, operator: 2, admin: 3 };
 const ALLOWED: Permission = { allowed: true };
 // A revoked key or a changed role is noticed earlier, with the first rejected request.
 const FRESH_MS = 60_000;

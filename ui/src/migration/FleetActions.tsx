@@ -53,6 +53,7 @@ const ACTIONS = ["cutover", "rollback", "finish"] as const;
 export function FleetActions({ entries }: { entries: readonly Entry[] }) {
   const [action, setAction] = useState<FleetAction | null>(null);
   const may: Record<Role, ReturnType<typeof usePermission>> = {
+    caller: usePermission("caller"),
     viewer: usePermission("viewer"),
     operator: usePermission("operator"),
     admin: usePermission("admin"),

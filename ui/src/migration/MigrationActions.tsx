@@ -44,6 +44,7 @@ interface Props {
 export function MigrationActions({ status, act, onAct }: Props) {
   const check = useCheck(status.agent);
   const may: Record<Role, ReturnType<typeof usePermission>> = {
+    caller: usePermission("caller"),
     viewer: usePermission("viewer"),
     operator: usePermission("operator"),
     admin: usePermission("admin"),

@@ -1,6 +1,6 @@
 /** Creates an API key and shows it, only this once. */
 
-import { Button, Code, Group, Modal, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Code, Group, Modal, Select, Stack, TagsInput, Text, TextInput } from "@mantine/core";
 import { useState, type FormEvent } from "react";
 
 import { serverNow } from "../api/serverClock.ts";
@@ -12,6 +12,7 @@ import classes from "./system.module.css";
 
 const DAY_MS = 86_400_000;
 const ROLES: readonly { readonly value: Role; readonly label: string }[] = [
+  { value: "caller", label: "caller: call published agents and workflows over A2A" },
   { value: "viewer", label: "viewer: read everything" },
   { value: "operator", label: "operator: also start and control runs" },
   { value: "admin", label: "admin: do everything" },
@@ -26,12 +27,13 @@ const LIFETIMES = [
 export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("viewer");
+  const [publications, setPublications] = useState<string[]>([]);
   const [days, setDays] = useState("90");
   const creating = useCreateKey();
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const expires_at = days === "" ? null : new Date(serverNow() + Number(days) * DAY_MS).toISOString();
-    creating.mutate({ name: name.trim(), role, expires_at });
+    creating.mutate({ name: name.trim(), role, expires_at, publications: role === "caller" ? publications : [] });
   };
   if (creating.data !== undefined) return <CreatedKey name={name.trim()} text={creating.data.key} onClose={onClose} />;
   return (
@@ -56,6 +58,17 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
             allowDeselect={false}
             data-testid="key-role"
           />
+          {role === "caller" && (
+            <TagsInput
+              label="Publications"
+              description="What the key can call: agents/NAME or workflows/NAME."
+              value={publications}
+              onChange={setPublications}
+              splitChars={[",", " "]}
+              acceptValueOnBlur
+              data-testid="key-publications"
+            />
+          )}
           <Select
             label="Expires"
             data={LIFETIMES}

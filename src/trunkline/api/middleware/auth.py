@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from trunkline.api.headers import correlation_id_of, find_header
 from trunkline.api.middleware.key_limits import KeyLimits
 from trunkline.api.problems import KINDS, Kind, problem, problem_of, redacted_path, unexpected
-from trunkline.api.roles import allows, role_for
+from trunkline.api.roles import allows, may_omit_key, role_for
 from trunkline.api.services import RequestLimits
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import NotAllowed, TooManyRequests, TrunklineError, Unavailable
@@ -38,6 +38,8 @@ _BEARER = b"bearer "
 _CALLER = "trunkline.key"
 # And where it keeps how to read that key again.
 _CURRENT_KEY = "trunkline.current_key"
+# And where it keeps how to refuse a request whose publication needs a key.
+_REFUSE = "trunkline.refuse_without_key"
 # A response that does not end looks as often whether its key is still valid.
 _REVOCATION_CHECK_SECONDS = 1.0
 # Refusals that are logged in a second at most, whatever the number of addresses.
@@ -97,6 +99,9 @@ class ApiKeyCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         needed = role_for(scope["method"], scope["path"]) if scope["type"] == "http" else None
+        if needed is not None and may_omit_key(scope["path"]) and _shown_key(scope) is None:
+            scope[_REFUSE] = lambda: self._without_key(Request(scope))
+            needed = None
         refused = None if needed is None else await self._refusal(Request(scope), needed)
         if refused is not None:
             await refused(scope, receive, send)
@@ -122,7 +127,7 @@ class ApiKeyCheck:
         except Exception as error:  # noqa: BLE001 - no outer layer would answer; it is logged
             return unexpected(request, error)
         if text is None:
-            return self._unknown(request, "no_key", "This request needs an API key, but none was sent.")
+            return self._without_key(request)
         if key is None:
             return self._unknown(request, "unknown_key", "The API key is unknown.")
         if key.revoked_at is not None:
@@ -142,6 +147,9 @@ class ApiKeyCheck:
         self._keys.note_use(key)
         return None
 
+    def _without_key(self, request: Request) -> Response:
+        return self._unknown(request, "no_key", "This request needs an API key, but none was sent.")
+
     async def _current_key(self, text: str) -> ApiKey | None:
         """The key as it is now; None if it does not give access any more."""
         key = await self._keys.find(text)
@@ -154,7 +162,7 @@ class ApiKeyCheck:
             KEY_NEEDED,
             detail,
             "Send the header Authorization: Bearer KEY, or set TRUNKLINE_API_KEY for the command "
-            "line. To create a key: trunkline keys create NAME --role viewer|operator|admin.",
+            "line. To create a key: trunkline keys create NAME --role caller|viewer|operator|admin.",
             headers=_CHALLENGE,
         )
 
@@ -181,6 +189,12 @@ def key_of(scope: Scope) -> ApiKey | None:
     """The request's API key; None without API keys."""
     key: ApiKey | None = scope.get(_CALLER)
     return key
+
+
+def refusal_without_key(scope: Scope) -> Response | None:
+    """The response to a request without a key that needs one; None if it has a key, or if no keys are in use."""
+    refuse: Callable[[], Response] | None = scope.get(_REFUSE)
+    return None if refuse is None else refuse()
 
 
 def caller_of(scope: Scope) -> str | None:

@@ -10,7 +10,12 @@ from msgspec import Meta
 
 from trunkline.api.resources.common import NextCursor, Timestamp, time_or_none
 from trunkline.clock import rfc3339
+from trunkline.services.security.api_keys import MAX_PUBLICATIONS
 from trunkline.stores.port.keys_and_secrets import ApiKey, KeyRole
+
+PUBLICATIONS = (
+    "What a key with the role `caller` can call: `agents/NAME` and `workflows/NAME`. Empty for other roles."
+)
 
 
 class ApiKeyResource(TypedDict):
@@ -26,6 +31,7 @@ class ApiKeyResource(TypedDict):
         Meta(description="When the key was last used, at most a minute late. Null: never."),
     ]
     revoked_at: Timestamp | None
+    publications: Annotated[list[str], Meta(description=PUBLICATIONS)]
 
 
 class CreatedApiKey(ApiKeyResource):
@@ -52,6 +58,7 @@ class NewApiKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Annotated[datetime, Meta(tz=True, description="When the key expires. Without it, it never does.")]
         | None
     ) = None
+    publications: Annotated[list[str], Meta(description=PUBLICATIONS, max_length=MAX_PUBLICATIONS)] = []
 
 
 def api_key_resource(key: ApiKey) -> ApiKeyResource:
@@ -63,4 +70,5 @@ def api_key_resource(key: ApiKey) -> ApiKeyResource:
         "expires_at": time_or_none(key.expires_at),
         "last_used_at": time_or_none(key.last_used_at),
         "revoked_at": time_or_none(key.revoked_at),
+        "publications": list(key.publications),
     }

@@ -44,7 +44,12 @@ class KeyRoutes:
         """
         body = decode_object(await read_body(request, self._limits.max_body_bytes))
         wanted = convert(body, NewApiKey)
-        key, text = await self._keys.create(wanted.name, wanted.role, expires_at=instant(wanted.expires_at))
+        key, text = await self._keys.create(
+            wanted.name,
+            wanted.role,
+            expires_at=instant(wanted.expires_at),
+            publications=wanted.publications,
+        )
         created: CreatedApiKey = {**api_key_resource(key), "key": text}
         return json_response(created, 201)
 

@@ -17,12 +17,13 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.inputs import Choice
 from trunkline.cli.lazy_imports import lazy_module
-from trunkline.cli.options import STORE_HERE, Duration, StorePlace
+from trunkline.cli.options import STORE_HERE, Duration, Pairs, StorePlace
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from trunkline import clock, system_clock, wiring
     from trunkline.clock import Instant
+    from trunkline.jsontypes import JsonObject
     from trunkline.services.security import api_keys as keys_service
     from trunkline.services.security.api_keys import ApiKeys
     from trunkline.stores.base import ApiKey
@@ -33,7 +34,7 @@ else:
     system_clock = lazy_module("trunkline.system_clock")
 
 T = TypeVar("T")
-Role = Annotated[Literal["viewer", "operator", "admin"], Choice]
+Role = Annotated[Literal["caller", "viewer", "operator", "admin"], Choice]
 
 app = App(name="keys", help="Create, list and revoke API keys, directly in the store.", version_flags=[])
 
@@ -45,6 +46,7 @@ def create(
     *,
     role: Role,
     expires_in: Duration = None,
+    publication: Pairs = (),
     place: StorePlace = STORE_HERE,
 ) -> int:
     """
@@ -56,12 +58,16 @@ def create(
     Parameters
     ----------
     role
-        What the key can do. A viewer can read everything, an operator can also start and control runs, and an admin can
-        do everything.
+        What the key can do. A caller can call published agents and workflows over A2A, and see its own tasks. A viewer
+        can read everything, an operator can also start and control runs, and an admin can do everything.
     expires_in
         How long the key is valid, such as 90d. By default, it never expires.
+    publication
+        What a caller can call: agents/NAME or workflows/NAME. Can be repeated.
     """
-    key, text = _with_keys(place, lambda keys: keys.create(name, role, lifetime=expires_in))
+    key, text = _with_keys(
+        place, lambda keys: keys.create(name, role, lifetime=expires_in, publications=publication)
+    )
     if place.json:
         print_json({**_shown(key), "key": text})
         return Exit.OK
@@ -123,7 +129,7 @@ def _with_keys(place: StorePlace, use: Callable[[ApiKeys], Awaitable[T]]) -> T:
         return asyncio.run(work())
 
 
-def _shown(key: ApiKey) -> dict[str, str | None]:
+def _shown(key: ApiKey) -> JsonObject:
     return {
         "id": key.id,
         "name": key.name,
@@ -132,6 +138,7 @@ def _shown(key: ApiKey) -> dict[str, str | None]:
         "expires_at": _time(key.expires_at),
         "last_used_at": _time(key.last_used_at),
         "revoked_at": _time(key.revoked_at),
+        "publications": list(key.publications),
     }
 
 

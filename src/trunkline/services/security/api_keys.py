@@ -31,6 +31,9 @@ log = structlog.stdlib.get_logger()
 _PREFIX = "tl_"
 _RANDOM_BYTES = 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
+_PUBLICATION = re.compile(r"(agents|workflows)/[^/\x00-\x1f\x7f]{1,255}")
+# Of one key: all are read with it.
+MAX_PUBLICATIONS = 100
 _PAGE = 1_000
 # How long a revoked key can still be taken for a good one.
 _REMEMBERED = timedelta(seconds=2)
@@ -55,6 +58,7 @@ class ApiKeys:
         *,
         expires_at: Instant | None = None,
         lifetime: timedelta | None = None,
+        publications: Sequence[str] = (),
     ) -> tuple[ApiKey, str]:
         """
         The key's record, and the key itself, which is shown only this once.
@@ -67,6 +71,7 @@ class ApiKeys:
                 fix="Use up to 100 letters, digits, dots, dashes, underscores or @, starting with a "
                 "letter or digit.",
             )
+        _check_publications(role, publications)
         text = _PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
         async with self._store.transaction() as tx:
             end = expires_at if lifetime is None else after(tx.now, lifetime)
@@ -82,10 +87,19 @@ class ApiKeys:
                 digest=digest_of(text),
                 created_at=tx.now,
                 expires_at=end,
+                publications=tuple(dict.fromkeys(publications)),
             )
             await tx.keys.insert(key)
             shown_end = None if end is None else rfc3339(end)
-            await tx.audit.put([audit_entry("key", "create", name, role=role, expires_at=shown_end)])
+            entry = audit_entry(
+                "key",
+                "create",
+                name,
+                role=role,
+                expires_at=shown_end,
+                publications=list(key.publications) or None,
+            )
+            await tx.audit.put([entry])
         return key, text
 
     async def revoke(self, name_or_id: str, *, caller: ApiKey | None = None) -> ApiKey:
@@ -129,6 +143,25 @@ class ApiKeys:
             if len(page) < _PAGE:
                 return
             last = page[-1].id
+
+
+def _check_publications(role: KeyRole, publications: Sequence[str]) -> None:
+    if role != "caller":
+        if publications:
+            raise Invalid(
+                f"A key with the role {role} cannot have publications.",
+                fix="Leave them out, or use the role caller.",
+                findings=[Finding(path="publications", message="only callers have publications")],
+            )
+        return
+    wrong = [name for name in publications if not _PUBLICATION.fullmatch(name)]
+    if wrong or not publications or len(publications) > MAX_PUBLICATIONS:
+        what = f"{wrong[0]!r} is not one" if wrong else f"it has {len(publications)}"
+        raise Invalid(
+            f"A key with the role caller needs 1 to {MAX_PUBLICATIONS} publications, but {what}.",
+            fix="Name what the key can call, such as agents/NAME or workflows/NAME.",
+            findings=[Finding(path="publications", message="must be agents/NAME or workflows/NAME")],
+        )
 
 
 class ApiKeyLookup:

@@ -50,6 +50,7 @@ REVISIONS = (
     "0021",
     "0022",
     "0023",
+    "0024",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline.clock import Instant
 
-KeyRole = Literal["viewer", "operator", "admin"]
+KeyRole = Literal["caller", "viewer", "operator", "admin"]
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +25,8 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: Instant | None = None
     # Written once a minute at most.
     last_used_at: Instant | None = None
+    # Of a caller: what it may call, as `workflows/NAME` and `agents/NAME`.
+    publications: tuple[str, ...] = ()
 
     def is_expired(self, now: Instant) -> bool:
         return self.expires_at is not None and self.expires_at <= now

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
+
 from trunkline.clock import Instant, after
+from trunkline.jsontypes import encode
 from trunkline.stores.port.keys_and_secrets import ApiKey, Secret
 from trunkline.stores.port.operations import AuditEntry, NewAuditEntry, Process, SeenProcess
 from trunkline.stores.rows import Row, Value
 
+_publications = msgspec.json.Decoder(tuple[str, ...])
+
 
 def api_key(row: Row) -> ApiKey:
-    key_id, name, role, digest, created_at, revoked_at, expires_at, last_used_at = row
+    key_id, name, role, digest, created_at, revoked_at, expires_at, last_used_at, publications = row
     return ApiKey(
         id=key_id,
         name=name,
@@ -21,6 +26,7 @@ def api_key(row: Row) -> ApiKey:
         revoked_at=revoked_at,
         expires_at=expires_at,
         last_used_at=last_used_at,
+        publications=() if publications is None else _publications.decode(publications),
     )
 
 
@@ -34,6 +40,7 @@ def api_key_values(key: ApiKey) -> tuple[Value, ...]:
         key.revoked_at,
         key.expires_at,
         key.last_used_at,
+        encode(key.publications).decode() if key.publications else None,
     )
 
 

@@ -13,11 +13,11 @@ from trunkline.stores.postgres.database.group_base import PostgresReads, Postgre
 from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid, restored_row
 from trunkline.stores.rows.operations import api_key, api_key_values, secret_record
 
-_KEY_COLUMNS = "id::text, name, role, digest, created_at, revoked_at, expires_at, last_used_at"
+_KEY_COLUMNS = "id::text, name, role, digest, created_at, revoked_at, expires_at, last_used_at, publications"
 _KEYS = f"SELECT {_KEY_COLUMNS} FROM api_keys"  # noqa: S608 - constants of this module
 _INSERT_KEY = """
-    INSERT INTO api_keys(id, name, role, digest, created_at, revoked_at, expires_at, last_used_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    INSERT INTO api_keys(id, name, role, digest, created_at, revoked_at, expires_at, last_used_at, publications)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 """
 # If one has the text as its name and another one as its id, the one with that name.
 _REVOKE_KEY = f"""

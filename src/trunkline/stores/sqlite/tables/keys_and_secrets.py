@@ -13,9 +13,9 @@ from trunkline.stores.rows.operations import api_key, api_key_values, secret_rec
 from trunkline.stores.sqlite.database.group_base import SqliteReads, SqliteWrites
 from trunkline.stores.sqlite.database.statements import execute, first, is_duplicate, rows
 
-_KEY_COLUMNS = "id, name, role, digest, created_at, revoked_at, expires_at, last_used_at"
+_KEY_COLUMNS = "id, name, role, digest, created_at, revoked_at, expires_at, last_used_at, publications"
 _KEYS = f"SELECT {_KEY_COLUMNS} FROM api_keys"  # noqa: S608 - constants of this module
-_INSERT_KEY = f"INSERT INTO api_keys({_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
+_INSERT_KEY = f"INSERT INTO api_keys({_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
 # If one has the text as its name and another one as its id, the one with that name.
 _REVOKE_KEY = f"""
     UPDATE api_keys SET revoked_at = ?2 WHERE id =
