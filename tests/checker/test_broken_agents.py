@@ -1,4 +1,4 @@
-"""Every defect is found out, by the one finding that names it; agents without any pass."""
+"""Every defect is found by the one finding that names it; agents without defects pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bridges do to a store: they hold a lease, claim, answer, stop, and take what the dead have left."""
+"""What bridges do to a store: they hold a lease, claim, answer and stop, and take over claims of stopped bridges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store of every backend, with a clock that stands until it is moved, and the way to Kafka."""
+"""A store of every backend, with a fake clock, and a connection to Kafka."""
 
 from __future__ import annotations
 

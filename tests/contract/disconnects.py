@@ -1,4 +1,4 @@
-"""Cuts every connection to a database, and waits for what comes of it."""
+"""Cuts every connection to a database, and waits until the store has noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speaks Trunkline's REST interface, and can tell a refusal from a life that has ended."""
+"""A client of the REST interface that can tell a rejected request from a process that has died."""
 
 from __future__ import annotations
 

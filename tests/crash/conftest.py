@@ -1,4 +1,6 @@
-"""What the crash tests share: agents, a process that starts lives, and a data folder that has everything saved."""
+"""
+What the crash tests share: agents, a process that can be started again, and a data folder with everything saved.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The points at which a life can end, and the interceptors that end it there.
+The points at which a process can be killed, and the interceptors that kill it there.
 
 A point counts only when it carries something: an idle turn of the commit loop is not an occurrence, so the n-th
 occurrence is the same moment in every life.

@@ -1,5 +1,5 @@
 """
-A zone that notes each run of a handler, and dies where a test says.
+A zone that records each run of a handler, and dies where a test says.
 
     ZONE_RUNS   the file that gets a line when a handler begins; written at once, whatever happens to the process then
     ZONE_CRASH_POINT   where it is killed, by itself, with -9: see `CRASH_POINTS`

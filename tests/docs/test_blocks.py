@@ -1,4 +1,4 @@
-"""Every code block of the documentation is read by what reads it for a user; the links lead somewhere."""
+"""Every code block of the documentation is valid in its language, and every link leads somewhere."""
 
 from __future__ import annotations
 

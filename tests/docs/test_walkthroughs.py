@@ -1,7 +1,4 @@
-"""
-Whoever follows a page by copy and paste gets what it says: each page with blocks to run is followed here from its top
-to its end.
-"""
+"""Pages with runnable blocks are followed from top to bottom: each command gives the output that the page shows."""
 
 from __future__ import annotations
 

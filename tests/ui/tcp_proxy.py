@@ -1,4 +1,4 @@
-"""A line between the browser and Trunkline that can be cut: what goes over it is passed on as it is."""
+"""A proxy between the browser and Trunkline that a test can cut."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What a record of a call must not say, and what it says instead.
+Removes secrets from the records of calls.
 
 Made once for an agent, used for each of its calls: the secrets of its `auth_config`, and the tokens that were
 fetched with them, appear as the names of environment variables where we sent them, and as `[redacted]` wherever

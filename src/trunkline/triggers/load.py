@@ -1,4 +1,4 @@
-"""The way from a text to a trigger that is known to be right, with its schedule and its expressions compiled."""
+"""Turns a text into a validated trigger, with its schedule and its expressions compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way from a text to a workflow that is known to be right."""
+"""Turns a text into a validated and compiled workflow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The threads that handlers run in which are no coroutines.
+The threads for handlers that are not coroutines.
 
 Daemons, unlike those of the standard library's executor: a thread cannot be stopped, and one whose handler never ends
 must not keep the process from ending.

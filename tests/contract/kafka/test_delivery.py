@@ -1,4 +1,4 @@
-"""From outbox to inbox by way of the real broker: what is long, doubled, or poison among the good."""
+"""From the outbox to the input queue through a real broker: long, repeated and malformed messages among good ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the broker is told of a group's progress: what is settled, and nothing that was only handed out."""
+"""The offsets that are committed: those of settled messages, and never those of messages still in progress."""
 
 from __future__ import annotations
 

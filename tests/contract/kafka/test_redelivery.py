@@ -1,4 +1,4 @@
-"""Kafka with the real broker: what comes twice, what moves to another member, and what happens when it is away."""
+"""Redelivery by a real broker: repeated messages, partitions that move to another member, and outages."""
 
 from __future__ import annotations
 

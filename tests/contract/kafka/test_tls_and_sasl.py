@@ -1,4 +1,4 @@
-"""Kafka behind TLS and SASL: let in with the right words, and told apart when they are wrong."""
+"""Kafka with TLS and SASL: the right credentials are accepted, and wrong ones lead to distinct errors."""
 
 from __future__ import annotations
 

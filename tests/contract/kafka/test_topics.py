@@ -1,4 +1,4 @@
-"""Making and checking topics: what is wrong is found, and the fix that is named is one."""
+"""Creating and checking topics: every problem is found, and the suggested fix solves it."""
 
 from __future__ import annotations
 

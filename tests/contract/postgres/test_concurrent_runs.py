@@ -1,4 +1,7 @@
-"""Executors at one PostgreSQL in the same moment: each run, timer and message is one's alone, and nobody is blocked."""
+"""
+Executors on one PostgreSQL at the same time: only one of them gets each run, timer and message, and none is
+blocked.
+"""
 
 from __future__ import annotations
 

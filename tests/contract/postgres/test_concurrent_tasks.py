@@ -1,4 +1,4 @@
-"""Bridges at one PostgreSQL in the same moment: each task is one's alone, for as long as its lease lasts."""
+"""Bridges on one PostgreSQL at the same time: only one of them gets each task, for as long as its lease lasts."""
 
 from __future__ import annotations
 

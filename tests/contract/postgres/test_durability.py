@@ -1,4 +1,7 @@
-"""What PostgreSQL has answered is on the disk, and who stops in the middle does not hold up the others for long."""
+"""
+What PostgreSQL has acknowledged is on disk, and a process that stops in a transaction does not block the others for
+long.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A PostgreSQL that goes away, refuses or takes too long: it is said, nothing is half written, and later it works."""
+"""
+A PostgreSQL that is away, refuses or takes too long: the error says so, nothing is half written, and work resumes
+later.
+"""
 
 from __future__ import annotations
 

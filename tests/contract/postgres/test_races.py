@@ -1,4 +1,4 @@
-"""Moments that hardly ever come: held open by a lock in the database, so that they come every time."""
+"""Rare races, which a lock in the database makes happen every time."""
 
 from __future__ import annotations
 

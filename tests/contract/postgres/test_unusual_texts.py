@@ -1,4 +1,4 @@
-"""Texts and ids that agents and callers can make up, and PostgreSQL would refuse."""
+"""Texts and ids from agents and callers that PostgreSQL itself would reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store promises about runs that other runs have begun."""
+"""What every store promises about child runs."""
 
 from __future__ import annotations
 

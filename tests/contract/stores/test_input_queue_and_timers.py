@@ -1,4 +1,4 @@
-"""What every store promises about what wakes a run: its inbox and its timers."""
+"""What every store promises about input queues and timers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store promises about an agent that rings: its task is asked for at once, whoever has it."""
+"""What every store promises about push notifications: the task is polled at once, whichever bridge has claimed it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What is said between two zones, case by case: each is said over every transport, with the same bytes at both ends.
+The exchanges between two zones, case by case: each is made over every transport, with the same bytes at both ends.
 
 The ids are fixed, so that the bytes are the same each time. Ids that a zone or a client generates (of a task, of a
 poll) are placeholders in the golden files.

@@ -1,4 +1,4 @@
-"""The cases are no tests themselves, but their assertions shall say as much when they fail."""
+"""Makes failed assertions in the cases as detailed as those in test modules."""
 
 from __future__ import annotations
 

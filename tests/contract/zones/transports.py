@@ -1,4 +1,4 @@
-"""Every way to a zone, each with a real server or process at its other end, and what was said at this one."""
+"""Every transport to a zone, each with a real server or process at the other end, and a record of what was sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The system at the REST door: how it stands, who has changed what, and who is asking."""
+"""The system over REST: its state, the audit log, and the identity of the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exchange with an agent as the API tells of it."""
+"""An exchange with an agent, as the REST interface returns it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The world around one run, as hostile as it may be, and what must hold in it after every turn.
+A simulated environment of one run, with arbitrary failures, and the invariants that hold after every turn.
 
 It plays bridge, store, other runs and people: answers calls and ends children in any order, too late or twice, lets
 timers ring, restarts from what is stored, and lets people interfere at any time.

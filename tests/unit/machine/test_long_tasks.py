@@ -1,4 +1,4 @@
-"""Agents that take their time, and agents that ask back."""
+"""Agents that work for a long time, and agents that ask questions."""
 
 from __future__ import annotations
 

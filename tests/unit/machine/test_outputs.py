@@ -1,4 +1,4 @@
-"""What a run puts out, and what a retried one takes over."""
+"""The output of a run, and what a retried run keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are JSON, and yet too much."""
+"""Answers that are JSON but exceed a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eight common issues of the migration guide, each named as an operator reads it there, with its fix."""
+"""The eight common issues of the migration guide, each with the message that operators see, and its fix."""
 
 from __future__ import annotations
 

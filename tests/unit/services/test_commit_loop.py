@@ -1,4 +1,4 @@
-"""The commit loop: its parts hear of a turn what became of it, and not before."""
+"""The commit loop: its parts learn the outcome of a turn after its end, and not before."""
 
 from __future__ import annotations
 

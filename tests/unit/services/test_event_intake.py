@@ -1,4 +1,4 @@
-"""The entrance for events: batches that stay within their bounds, and what becomes of them when the store fails."""
+"""The intake of events: a turn stores a limited number of them, and a failed turn loses none."""
 
 from __future__ import annotations
 

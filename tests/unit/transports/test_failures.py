@@ -1,4 +1,4 @@
-"""What a call that was not made failed of: the agent, or this machine."""
+"""Why a call was not made: because of the agent, or because of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be written of a step that does something without a call, and what of it only a call can have."""
+"""Actions: what a definition can contain, and which options only calls have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be written of a step that is a run of another workflow, and what of it only an agent can have."""
+"""Child workflows: what a definition can contain, and which options only agent steps have."""
 
 from __future__ import annotations
 

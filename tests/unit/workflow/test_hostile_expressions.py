@@ -1,4 +1,4 @@
-"""Expressions that were written to hurt: each ends with an error, or with its value, within its means."""
+"""Expensive expressions: each ends with an error, or with its value, within its limits."""
 
 from __future__ import annotations
 

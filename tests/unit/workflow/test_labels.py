@@ -1,4 +1,4 @@
-"""What can be written as labels of a workflow, and what they are for a run."""
+"""Labels of a workflow: what a definition can contain, and their values for a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be written under `for_each`, and what it lets expressions read."""
+"""`for_each`: what a definition can contain, and what expressions in it can read."""
 
 from __future__ import annotations
 

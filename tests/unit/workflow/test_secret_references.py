@@ -1,4 +1,4 @@
-"""Secrets that a definition names: where they may stand, and that nothing else is taken for one."""
+"""References to secrets: where a definition can contain them, and that nothing else is taken for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads of handlers that are no coroutines."""
+"""The threads for handlers that are not coroutines."""
 
 from __future__ import annotations
 

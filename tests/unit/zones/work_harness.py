@@ -1,4 +1,4 @@
-"""Work on a store of its own, with handlers that a test holds back and lets go."""
+"""A call runner with its own store, and handlers that a test holds and releases."""
 
 from __future__ import annotations
 

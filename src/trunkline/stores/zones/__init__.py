@@ -1,5 +1,5 @@
 """
-What a zone remembers: its calls, the tokens it has seen, and whom it has turned away.
+What a zone stores: its calls, the tokens it has seen, and the calls it has rejected.
 
 A zone does not use the system's database: it runs elsewhere, often in another account, and has its own file.
 `begin` and `finish` survive the death of the process; what `accept` has returned from survives the machine's, too.

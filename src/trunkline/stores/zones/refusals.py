@@ -1,5 +1,5 @@
 """
-Whom a zone has turned away: a file of its own, which can be read while the zone runs.
+The calls that a zone has rejected, in a separate file that can be read while the zone runs.
 
 The zone keeps everybody else off its other file, since a lock for each call costs a third of writing it down.
 """

@@ -1,1 +1,1 @@
-"""What a step does in place of a call: how each action is written, read and described to editors."""
+"""What a step does instead of a call: how each action is written, read and described to editors."""

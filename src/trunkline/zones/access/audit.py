@@ -1,5 +1,5 @@
 """
-Whom a zone has turned away, for its operator: what the caller is not told stands here.
+The calls that a zone has rejected, for its operator, with the details that the caller does not get.
 
 Read from the zone's file, also while the zone runs.
 """

@@ -1,5 +1,6 @@
 """
-Tokens that callers have signed themselves, read: whose is it, and is it for this request, here and now?
+Reads tokens that callers have signed: who signed one, and whether it is for this zone, this request and this
+moment.
 
 Nothing that a token says of itself decides how it is checked: the algorithms are ours (`agents.signing`), the keys are
 those that the policy has for its issuer, and a header that names a key or a place to get one is refused.

@@ -1,4 +1,4 @@
-"""Workflows that nobody would write: whatever is in a file, it is imported or told of, and what comes out is valid."""
+"""Generated litecone workflows: everything is imported or reported, and the result is valid."""
 
 from __future__ import annotations
 

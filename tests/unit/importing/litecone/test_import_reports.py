@@ -1,4 +1,4 @@
-"""What an import of litecone's workflows cannot carry over is told, and whatever a file holds harms nobody."""
+"""What an import of litecone workflows cannot convert is reported, and no file can do harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that are runs of other workflows: what begins them, what their end means, and what they are told."""
+"""Child runs: what starts them, what their end means, and which commands reach them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that come when nobody counts on them any more."""
+"""Answers that arrive after their step has ended or moved on."""
 
 from __future__ import annotations
 

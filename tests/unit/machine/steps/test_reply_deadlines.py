@@ -1,4 +1,4 @@
-"""How long an agent's question waits for a person, and what becomes of the step when nobody answers."""
+"""How long a question waits for a person, and what happens to the step without an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards and grades that change become events, once each."""
+"""Agent cards and grades that change become events, once each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses that name a task and prove that we made them, and what a ring there does."""
+"""Push notification URLs: they name a task, carry a valid token, and cause a poll."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead letters: what is sent on is what came, and it is no letter any more from that very moment."""
+"""Dead letters: a replay sends exactly what arrived, and removes the dead letter in the same transaction."""
 
 from __future__ import annotations
 

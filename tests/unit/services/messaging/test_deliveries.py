@@ -1,4 +1,4 @@
-"""Records into the store: settled when committed, kept when not, and a bad one is alone in its misfortune."""
+"""Records into the store: settled when committed, kept when not, and a bad record affects no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages for runs that there are not: late ones are dropped and counted, others are told about."""
+"""Messages for runs that do not exist: late ones are dropped and counted, others become dead letters."""
 
 from __future__ import annotations
 

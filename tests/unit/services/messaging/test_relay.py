@@ -1,4 +1,4 @@
-"""The relay: what it forgets has arrived, and what cannot be sent does not hold up the rest."""
+"""The relay: it deletes only what has arrived, and a message that cannot be sent does not block the rest."""
 
 from __future__ import annotations
 

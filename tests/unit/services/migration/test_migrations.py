@@ -1,4 +1,4 @@
-"""Agents that move: what is allowed, what is refused and why, and what is written down of it."""
+"""Migrations of agents: what is allowed, what is refused and why, and what the history records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The inventory: what each agent speaks and offers, what is in its way, and what workflows would read otherwise."""
+"""
+The migration plan: the protocol and the offers of each agent, what blocks it, and which expressions would change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of agents' moves, and when it is read."""
+"""What the routing table knows of migrations, and when it reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process says that it lives for as long as it does, and good-bye at its end."""
+"""A process reports that it is alive, and that it has stopped."""
 
 from __future__ import annotations
 

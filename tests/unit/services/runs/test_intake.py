@@ -1,4 +1,4 @@
-"""The door of the commit loop: what it takes is durable, and nobody waits at it for ever."""
+"""The intake of the commit loop: what it accepts is durable, and no caller waits forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be written under `join`, and which steps it shelters."""
+"""`join`: what a definition can contain, and which steps belong to its branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A zone that anybody on a network could call is not served there by mistake."""
+"""A zone that anyone on the network could call is not served by mistake."""
 
 from __future__ import annotations
 
