@@ -26,6 +26,7 @@ from trunkline.api.routes.keys import key_operations
 from trunkline.api.routes.run_control import run_control_operations
 from trunkline.api.routes.run_logs import run_log_operations
 from trunkline.api.routes.runs import run_operations
+from trunkline.api.routes.schemas import schema_operations
 from trunkline.api.routes.secrets import secret_operations
 from trunkline.api.routes.system import probe_operations, system_operations
 from trunkline.api.routes.workflows import workflow_operations
@@ -58,6 +59,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *trigger_operations(services),
         *subscription_operations(services),
         *secret_operations(services),
+        *schema_operations(services),
         *key_operations(services),
         *inbox_operations(services),
         *event_operations(services),

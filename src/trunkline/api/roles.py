@@ -56,6 +56,11 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/workflows/{workflow}/versions/{version}": "viewer",
     "POST /api/v1/workflow-validation": "viewer",
     "GET /api/v1/workflow-schema": "viewer",
+    # schemas
+    "GET /api/v1/schemas": "viewer",
+    "GET /api/v1/schemas/{schema}": "viewer",
+    "PUT /api/v1/schemas/{schema}": "admin",
+    "DELETE /api/v1/schemas/{schema}": "admin",
     # triggers
     "POST /api/v1/triggers": "admin",
     "GET /api/v1/triggers": "viewer",

@@ -28,6 +28,7 @@ from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.labels import RunLabels
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
+from trunkline.services.schemas import Schemas
 from trunkline.services.security.api_keys import ApiKeyLookup, ApiKeys
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.subscriptions.subscriptions import Subscriptions
@@ -99,6 +100,7 @@ class Services(Probes):
     secrets: Secrets
     api_keys: ApiKeys
     workflows: Workflows
+    schemas: Schemas
     runs: Runs
     run_queries: RunQueries
     run_labels: RunLabels

@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "apply": ("apply:apply", "Apply agents, workflows, triggers and subscriptions from files and folders."),
     "events": ("events:app", "Send events to steps that wait for them, and list events."),
     "workflows": ("workflows:app", "Save, validate and show workflows."),
+    "schemas": ("schemas:app", "Save, list, show and delete JSON Schemas for outputs of steps."),
     "triggers": ("triggers:app", "Save, show, pause and fire triggers, which start runs automatically."),
     "subscriptions": (
         "subscriptions:app",

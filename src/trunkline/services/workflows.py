@@ -12,8 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
+
 from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.id_generation import new_id
+from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES
 from trunkline.services.heavy_work import HeavyWork
 from trunkline.services.operations.audit_log import audit_entry
@@ -154,6 +157,12 @@ class Workflows:
 
     async def _load(self, text: bytes, source: str) -> LoadedWorkflow:
         loaded = await self._work.run(_load, text, source)
+        schemas: Mapping[str, JsonObject] = {}
+        if loaded.schemas:
+            # Read once more, with the schemas in the places of their names.
+            found = await self._store.schemas.some(loaded.schemas)
+            schemas = {saved.name: _schema(saved.schema) for saved in found}
+            loaded = await self._work.run(_load, text, source, schemas)
         steps = loaded.definition.steps.values()
         agents = {step.agent for step in steps if step.kind == "agent"}
         known = await self._store.agents.known(agents)
@@ -166,7 +175,7 @@ class Workflows:
             return loaded
         # Read once more for the place of each in the text.
         children = set(child_workflows(loaded.definition)) - below.unknown
-        return await self._work.run(_load, text, source, known, children, below.cycles)
+        return await self._work.run(_load, text, source, schemas, known, children, below.cycles)
 
     async def _reachable(self, definition: WorkflowDefinition) -> _ReachableWorkflows:
         """
@@ -221,6 +230,7 @@ def _cycle_text(
 def _load(
     text: bytes,
     source: str,
+    schemas: Mapping[str, JsonObject] | None = None,
     known_agents: Collection[str] | None = None,
     known_workflows: Collection[WorkflowReference] | None = None,
     cycles: Mapping[WorkflowReference, str] = MappingProxyType({}),
@@ -232,8 +242,12 @@ def _load(
         known_error_codes=ERROR_CODES,
         known_workflows=known_workflows,
         cycles=cycles,
-        known_schemas={},
+        known_schemas=schemas,
     )
+
+
+def _schema(text: bytes) -> JsonObject:
+    return msgspec.json.decode(text, type=dict[str, Json])
 
 
 def _compile(canonical: bytes) -> CompiledWorkflow:

@@ -103,7 +103,15 @@ from trunkline.stores.port.tasks import (
     TaskWrites,
 )
 from trunkline.stores.port.transfer import ExportRecord, TransferReads, TransferWrites
-from trunkline.stores.port.workflows import LastRun, WorkflowReads, WorkflowVersion, WorkflowWrites
+from trunkline.stores.port.workflows import (
+    LastRun,
+    SavedSchema,
+    SchemaReads,
+    SchemaWrites,
+    WorkflowReads,
+    WorkflowVersion,
+    WorkflowWrites,
+)
 
 __all__ = [
     "AgentLoad",
@@ -132,6 +140,7 @@ __all__ = [
     "RecordedCallEnd",
     "RunRecord",
     "RunsChanged",
+    "SavedSchema",
     "StoppedTask",
     "Store",
     "TaskAnswer",
@@ -223,6 +232,9 @@ class Transaction(Protocol):
     def secrets(self) -> SecretWrites: ...
 
     @property
+    def schemas(self) -> SchemaWrites: ...
+
+    @property
     def audit(self) -> AuditWrites: ...
 
     @property
@@ -293,6 +305,9 @@ class Store(Protocol):
 
     @property
     def secrets(self) -> SecretReads: ...
+
+    @property
+    def schemas(self) -> SchemaReads: ...
 
     @property
     def audit(self) -> AuditReads: ...

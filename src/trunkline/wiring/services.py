@@ -24,6 +24,7 @@ from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.labels import RunLabels
 from trunkline.services.runs.queries import RunQueries
 from trunkline.services.runs.runs import Runs
+from trunkline.services.schemas import Schemas
 from trunkline.services.security.api_keys import ApiKeys
 from trunkline.services.subscriptions.reporter import CALLBACK_KIND
 from trunkline.services.subscriptions.source import SubscriptionCallbacks
@@ -111,6 +112,7 @@ def api_services(
         secrets=context.secrets,
         api_keys=ApiKeys(context.store),
         workflows=context.workflows,
+        schemas=Schemas(context.store),
         run_queries=run_queries,
         webhooks=Webhooks(
             context.store,

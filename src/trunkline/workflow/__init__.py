@@ -43,6 +43,7 @@ from trunkline.workflow.labels import (
 from trunkline.workflow.language_schema import workflow_json_schema
 from trunkline.workflow.load import LoadedWorkflow, compile_workflow, load_workflow
 from trunkline.workflow.output_reads import OutputRead, output_reads
+from trunkline.workflow.output_schema import MAX_SCHEMA_BYTES
 from trunkline.workflow.secret_references import (
     SECRET_KEY,
     SECRET_NAME_PATTERN,
@@ -55,6 +56,7 @@ __all__ = [
     "LABEL_KEY_PATTERN",
     "LABEL_PATTERN",
     "MAX_LABELS",
+    "MAX_SCHEMA_BYTES",
     "SECRET_KEY",
     "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",

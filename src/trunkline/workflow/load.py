@@ -20,6 +20,8 @@ class LoadedWorkflow(NamedTuple):
     warnings: list[Finding]
     # What the store keeps: the definition as JSON, the same bytes for the same content.
     canonical: bytes
+    # The saved JSON Schemas that it refers to, by name.
+    schemas: frozenset[str] = frozenset()
 
 
 def load_workflow(
@@ -57,7 +59,10 @@ def load_workflow(
         found.sort(key=lambda finding: (finding.line or 0, finding.column or 0))
         raise invalid_error(source, found, len(document.problems) + len(report.errors))
     return LoadedWorkflow(
-        definition, to_findings(report.warnings, document.text, places), canonical_form(definition)
+        definition,
+        to_findings(report.warnings, document.text, places),
+        canonical_form(definition),
+        frozenset(report.schemas),
     )
 
 

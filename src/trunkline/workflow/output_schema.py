@@ -37,6 +37,7 @@ def read_output_schema(
             fields.error(
                 "output_schema", f"'output_schema' refers to the schema '{name}'; remove its other keys"
             )
+        report.schemas.add(name)
         if saved is None:
             return schema
         if name not in saved:

@@ -33,6 +33,8 @@ class ValidationReport:
     def __init__(self) -> None:
         self.errors: list[ReportedProblem] = []
         self.warnings: list[ReportedProblem] = []
+        # Saved JSON Schemas that steps refer to.
+        self.schemas: set[str] = set()
         self._hints = 0
 
     @property

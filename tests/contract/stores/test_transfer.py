@@ -65,6 +65,7 @@ async def fill(store: Store) -> None:
         await tx.agents.insert(msgspec.structs.replace(FULL, description=ODD, protocol_config=config))
         await tx.workflows.insert_version(version)
         await tx.workflows.insert_version(msgspec.structs.replace(version, version=2))
+        await tx.schemas.put("review", b"{}")
         await tx.keys.insert(
             ApiKey(id=id_of("key"), name="ci", role="admin", digest=b"digest", created_at=NOW)
         )

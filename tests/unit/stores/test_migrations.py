@@ -25,6 +25,7 @@ TABLES = {
     "audit", "processes", "triggers", "firings", "published_tasks", "follow_ups", "received_events", "event_waits",
     "callback_queues", "callbacks", "push_configs", "run_labels", "trigger_topics",
     "trigger_occasions", "subscriptions", "deliveries",
+    "schemas",
 }  # fmt: skip
 
 

@@ -35,6 +35,7 @@ TAGS: list[Json] = [
     {"name": "agents", "description": "The agents that workflows can call."},
     {"name": "migration", "description": "Migrations of agents to another protocol or address."},
     {"name": "workflows", "description": "Workflow definitions, saved as immutable versions."},
+    {"name": "schemas", "description": "Saved JSON Schemas for outputs of steps."},
     {
         "name": "triggers",
         "description": "Triggers, which start runs at certain times, or when something has happened.",

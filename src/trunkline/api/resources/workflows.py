@@ -1,4 +1,4 @@
-"""Workflows: their versions and graphs, and the validation of definitions."""
+"""Workflows: their versions and graphs, the validation of definitions, and saved JSON Schemas."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from msgspec import Meta
 from trunkline.api.resources.common import (
     FindingResource,
     JsonMapping,
+    JsonValue,
     NextCursor,
     Timestamp,
     finding_resource,
@@ -21,7 +22,7 @@ from trunkline.errors import Finding
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.machine.state import RunStatus
 from trunkline.services.workflows import ValidationResult
-from trunkline.stores.base import LastRun, WorkflowVersion
+from trunkline.stores.base import LastRun, SavedSchema, WorkflowVersion
 from trunkline.workflow import CompiledStep, CompiledWorkflow, StepKind, write_yaml
 
 # The name of the schema of the workflow language, which is not declared here.
@@ -280,3 +281,33 @@ def _edge_reason(step: CompiledStep, need: str) -> EdgeReason:
     if need in step.catches:
         return "on_error"
     return "needs" if need in step.definition.needs else "reads"
+
+
+# --- saved schemas
+
+
+class SchemaResource(TypedDict):
+    """A saved JSON Schema. A list leaves out the schema itself."""
+
+    name: str
+    version: Annotated[int, Meta(description="How many times the schema has changed.")]
+    schema: NotRequired[Annotated[JsonValue, Meta(description="The JSON Schema.")]]
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class SchemaPage(TypedDict):
+    items: list[SchemaResource]
+    next_cursor: NextCursor
+
+
+def schema_resource(saved: SavedSchema, *, whole: bool = True) -> SchemaResource:
+    resource: SchemaResource = {
+        "name": saved.name,
+        "version": saved.version,
+        "created_at": rfc3339(saved.created_at),
+        "updated_at": rfc3339(saved.updated_at),
+    }
+    if whole:
+        resource["schema"] = stored_json(saved.schema)
+    return resource

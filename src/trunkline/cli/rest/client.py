@@ -43,7 +43,12 @@ if TYPE_CHECKING:
     )
     from trunkline.api.resources.secrets import SecretResource
     from trunkline.api.resources.system import AuditEntryResource, SystemState
-    from trunkline.api.resources.workflows import SavedWorkflow, WorkflowItem, WorkflowResource
+    from trunkline.api.resources.workflows import (
+        SavedWorkflow,
+        SchemaResource,
+        WorkflowItem,
+        WorkflowResource,
+    )
     from trunkline.jsontypes import Json, JsonObject
 
 # Longer than the server's pings are apart: silence beyond it is a lost connection.
@@ -142,6 +147,22 @@ class Client(EventCalls, SubscriptionCalls, TriggerCalls):
         return cast(
             "MigrationOutcome", self._send("POST", f"/migration/{action}", body, seconds=FLEET_SECONDS).value
         )
+
+    # Saved JSON Schemas
+
+    def schemas(self, *, limit: int | None = None, cursor: str | None = None) -> Page[SchemaResource]:
+        return cast("Page[SchemaResource]", self._list("/schemas", {}, limit, cursor))
+
+    def schema(self, name: str) -> SchemaResource:
+        return cast("SchemaResource", self._send("GET", f"/schemas/{segment(name)}").value)
+
+    def save_schema(self, name: str, schema: JsonObject) -> tuple[SchemaResource, bool]:
+        """And whether it is new."""
+        answer = self._send("PUT", f"/schemas/{segment(name)}", schema)
+        return cast("SchemaResource", answer.value), answer.status == 201
+
+    def delete_schema(self, name: str) -> None:
+        self._send("DELETE", f"/schemas/{segment(name)}")
 
     # Named secrets
 

@@ -51,6 +51,7 @@ REVISIONS = (
     "0022",
     "0023",
     "0024",
+    "0025",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

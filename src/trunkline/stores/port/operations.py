@@ -14,7 +14,16 @@ from trunkline.machine.state import RunStatus
 
 # What a change was made to.
 AuditKind = Literal[
-    "run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger", "subscription"
+    "run",
+    "workflow",
+    "agent",
+    "migration",
+    "key",
+    "schema",
+    "secret",
+    "dead_letter",
+    "trigger",
+    "subscription",
 ]
 
 

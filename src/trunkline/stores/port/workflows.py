@@ -1,8 +1,8 @@
-"""Workflows and their versions."""
+"""Workflows and their versions, and the JSON Schemas that their steps refer to by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -85,3 +85,38 @@ class WorkflowWrites(Protocol):
         ...
 
     async def latest_version(self, name: str) -> WorkflowVersion | None: ...
+
+
+class SavedSchema(msgspec.Struct, frozen=True, kw_only=True):
+    """A JSON Schema by its name; `version` counts its changes."""
+
+    name: str
+    # As JSON.
+    schema: bytes
+    version: int
+    created_at: Instant
+    updated_at: Instant
+
+
+class SchemaReads(Protocol):
+    async def get(self, name: str) -> SavedSchema | None: ...
+
+    async def some(self, names: Collection[str]) -> list[SavedSchema]:
+        """Those that exist."""
+        ...
+
+    async def page(self, *, limit: int, after: str | None = None) -> list[SavedSchema]:
+        """In the order of their names; `after` is the last name seen."""
+        ...
+
+
+class SchemaWrites(Protocol):
+    async def get(self, name: str) -> SavedSchema | None: ...
+
+    async def put(self, name: str, schema: bytes) -> SavedSchema:
+        """Create it, or replace it."""
+        ...
+
+    async def delete(self, name: str) -> bool:
+        """False when there is no such schema."""
+        ...

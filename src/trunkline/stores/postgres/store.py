@@ -43,6 +43,7 @@ from trunkline.stores.postgres.tables.operations import (
 from trunkline.stores.postgres.tables.published_tasks import PostgresPublishedTaskReads
 from trunkline.stores.postgres.tables.push_configs import PostgresPushConfigReads
 from trunkline.stores.postgres.tables.runs import PostgresRunReads
+from trunkline.stores.postgres.tables.schemas import PostgresSchemaReads
 from trunkline.stores.postgres.tables.transfer import PostgresTransferReads
 from trunkline.stores.postgres.tables.workflows import PostgresWorkflowReads
 from trunkline.stores.postgres.transaction import PostgresTransaction
@@ -77,6 +78,7 @@ class PostgresStore:
         self.dead_letters = PostgresDeadLetterReads(pool, now)
         self.keys = PostgresKeyReads(pool, now)
         self.secrets = PostgresSecretReads(pool, now)
+        self.schemas = PostgresSchemaReads(pool, now)
         self.audit = PostgresAuditReads(pool, now)
         self.processes = PostgresProcessReads(pool, now)
         self.backlog = PostgresBacklogReads(pool, now)

@@ -37,6 +37,7 @@ from trunkline.stores.postgres.tables.operations import PostgresAuditWrites, Pos
 from trunkline.stores.postgres.tables.published_tasks import PostgresPublishedTaskWrites
 from trunkline.stores.postgres.tables.push_configs import PostgresPushConfigWrites
 from trunkline.stores.postgres.tables.runs import PostgresRunWrites
+from trunkline.stores.postgres.tables.schemas import PostgresSchemaWrites
 from trunkline.stores.postgres.tables.task_claims import PostgresLeaseWrites
 from trunkline.stores.postgres.tables.tasks import PostgresTaskWrites
 from trunkline.stores.postgres.tables.transfer import PostgresTransferWrites
@@ -114,6 +115,10 @@ class PostgresTransaction:
     @property
     def secrets(self) -> PostgresSecretWrites:
         return PostgresSecretWrites(self._db, self.now)
+
+    @property
+    def schemas(self) -> PostgresSchemaWrites:
+        return PostgresSchemaWrites(self._db, self.now)
 
     @property
     def audit(self) -> PostgresAuditWrites:

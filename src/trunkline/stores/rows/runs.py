@@ -10,7 +10,7 @@ from trunkline.jsontypes import encode
 from trunkline.machine.state import NO_DETAILS, CallDetails, ParentStep, StepState, WaitingFor
 from trunkline.messages import StepError, TraceContext
 from trunkline.stores.port.runs import NewRun, RunRecord, Transition, WaitingStep, WaitPosition
-from trunkline.stores.port.workflows import WorkflowVersion
+from trunkline.stores.port.workflows import SavedSchema, WorkflowVersion
 from trunkline.stores.rows import Row, Value
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
@@ -34,6 +34,17 @@ def workflow_version(row: Row) -> WorkflowVersion:
 
 def workflow_version_values(version: WorkflowVersion) -> tuple[Value, ...]:
     return (version.workflow_id, version.version, version.canonical, version.source, version.created_at)
+
+
+def saved_schema(row: Row) -> SavedSchema:
+    name, schema, version, created_at, updated_at = row
+    return SavedSchema(
+        name=name,
+        schema=schema,
+        version=version,
+        created_at=Instant(created_at),
+        updated_at=Instant(updated_at),
+    )
 
 
 def new_run_values(run: NewRun) -> tuple[Value, ...]:

@@ -46,6 +46,7 @@ from trunkline.stores.sqlite.tables.operations import SqliteAuditReads, SqliteBa
 from trunkline.stores.sqlite.tables.published_tasks import SqlitePublishedTaskReads
 from trunkline.stores.sqlite.tables.push_configs import SqlitePushConfigReads
 from trunkline.stores.sqlite.tables.runs import SqliteRunReads
+from trunkline.stores.sqlite.tables.schemas import SqliteSchemaReads
 from trunkline.stores.sqlite.tables.transfer import SqliteTransferReads
 from trunkline.stores.sqlite.tables.workflows import SqliteWorkflowReads
 from trunkline.stores.sqlite.transaction import SqliteTransaction
@@ -76,6 +77,7 @@ class SqliteStore:
         self.dead_letters = SqliteDeadLetterReads(reader, clock)
         self.keys = SqliteKeyReads(reader, clock)
         self.secrets = SqliteSecretReads(reader, clock)
+        self.schemas = SqliteSchemaReads(reader, clock)
         self.audit = SqliteAuditReads(reader, clock)
         self.processes = SqliteProcessReads(reader, clock)
         self.backlog = SqliteBacklogReads(path, clock)

@@ -41,6 +41,7 @@ from trunkline.stores.sqlite.tables.operations import SqliteAuditWrites, SqliteP
 from trunkline.stores.sqlite.tables.published_tasks import SqlitePublishedTaskWrites
 from trunkline.stores.sqlite.tables.push_configs import SqlitePushConfigWrites
 from trunkline.stores.sqlite.tables.runs import SqliteRunWrites
+from trunkline.stores.sqlite.tables.schemas import SqliteSchemaWrites
 from trunkline.stores.sqlite.tables.tasks import SqliteLeaseWrites, SqliteTaskWrites
 from trunkline.stores.sqlite.tables.transfer import SqliteTransferWrites
 from trunkline.stores.sqlite.tables.workflows import SqliteWorkflowWrites
@@ -129,6 +130,10 @@ class SqliteTransaction:
     @property
     def secrets(self) -> SqliteSecretWrites:
         return SqliteSecretWrites(self._db, self.now)
+
+    @property
+    def schemas(self) -> SqliteSchemaWrites:
+        return SqliteSchemaWrites(self._db, self.now)
 
     @property
     def audit(self) -> SqliteAuditWrites:
