@@ -38,13 +38,15 @@ __all__ = ["HealthReport", "RequestLimits", "Services", "create_app", "create_pr
 
 # Where published workflows and agents are, which another application answers for.
 PUBLISHED = "/a2a/"
+# The installation's own card, which lists what is published.
+ROOT_CARD = "/.well-known/agent-card.json"
 
 
 def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
     """
     The REST API over `services`, which stay the caller's to close.
 
-    `published` answers every request under `/a2a/`, behind the same checks.
+    `published` answers every request under `/a2a/`, and for the installation's card, behind the same checks.
     """
     operations = [
         *agent_operations(services),
@@ -81,7 +83,9 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
 
 def _with_published(app: ASGIApp, published: ASGIApp) -> ASGIApp:
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
-        is_published = scope["type"] == "http" and scope["path"].startswith(PUBLISHED)
+        is_published = scope["type"] == "http" and (
+            scope["path"].startswith(PUBLISHED) or scope["path"] == ROOT_CARD
+        )
         await (published if is_published else app)(scope, receive, send)
 
     return respond

@@ -152,6 +152,7 @@ _HOOKS = (f"{PUSH_PATH}/", f"{HOOK_PATH}/")
 # Published workflows, which are not in the OpenAPI document.
 _PUBLISHED = "/a2a/"
 _CATALOG = "/a2a/catalog"
+_ROOT_CARD = "/.well-known/agent-card.json"
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _RANKS: dict[KeyRole, int] = {"caller": 0, "viewer": 1, "operator": 2, "admin": 3}
 _PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
@@ -171,6 +172,8 @@ def role_for(method: str, path: str) -> KeyRole | None:
     """The minimum role for a call. A viewer may learn that an address does not exist."""
     if path.startswith(_HOOKS):
         # For all methods: an agent that uses the wrong one gets a 405, because it has no key.
+        return None
+    if path == _ROOT_CARD:
         return None
     if path.startswith(_PUBLISHED):
         return _published_role(path)

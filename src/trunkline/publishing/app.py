@@ -6,12 +6,12 @@ The ASGI application of published workflows and agents.
     GET  /a2a/workflows/{name}/.well-known/agent-card.json     the card
     …    /a2a/agents/{name}                                    the same for an agent
     GET  /a2a/catalog                                          the cards of everything that is published
+    GET  /.well-known/agent-card.json                          the installation's own card
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,24 +19,24 @@ from starlette.types import Receive, Scope, Send
 
 from trunkline.api.app import PUBLISHED
 from trunkline.api.headers import correlation_id_of
-from trunkline.api.middleware.auth import caller_of, key_id_of, key_of
+from trunkline.api.middleware.auth import caller_of, key_id_of
 from trunkline.api.problems import method_not_allowed, problem_of, unexpected
 from trunkline.api.routes.run_control import begin_request_span
 from trunkline.api.services import Services
 from trunkline.errors import NotFound, TrunklineError
-from trunkline.jsontypes import encode
 from trunkline.messages import TraceContext
-from trunkline.publishing.access import is_listed, refused
+from trunkline.publishing.access import refused
 from trunkline.publishing.bindings.caller_request import active_extensions
 from trunkline.publishing.bindings.http_json import HttpJsonBinding
 from trunkline.publishing.bindings.json_rpc import JsonRpcBinding
 from trunkline.publishing.bindings.push_configs import PushConfigRequests
 from trunkline.publishing.bindings.requests import CallerRequests
-from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH, card_response, card_v03, card_v1
+from trunkline.publishing.card_pages import CardPages
+from trunkline.publishing.cards import CARD_PATH, OLD_CARD_PATH
 from trunkline.publishing.catalog import CATALOG_PATH, Catalog
 from trunkline.publishing.files import StoredFiles
 from trunkline.publishing.operations import Caller, PublishedOperations
-from trunkline.publishing.publications import Publication, Publications
+from trunkline.publishing.publications import Publications
 from trunkline.publishing.streams import OpenStreams
 from trunkline.publishing.tasks import TaskReader
 from trunkline.services.agents.published import AgentWorkflows
@@ -71,7 +71,11 @@ class PublishingApp:
         public_url: str | None,
     ) -> None:
         self._publications = Publications(services.workflows, services.registry, AgentWorkflows(store))
-        self._catalog = Catalog(services.workflows, services.registry, self._publications)
+        self._cards = CardPages(
+            Catalog(services.workflows, services.registry, self._publications),
+            public_url=public_url,
+            has_keys=services.keys is not None,
+        )
         files = StoredFiles(services.blobs, store.runs)
         operations = PublishedOperations(
             services.runs,
@@ -85,15 +89,14 @@ class PublishingApp:
         requests = CallerRequests(
             operations,
             PushConfigRequests(operations, services.push_configs),
+            self._cards,
             services.run_queries,
             OpenStreams(),
             services.stopping,
         )
         self._rpc = JsonRpcBinding(requests, metrics, services.limits.max_body_bytes)
         self._http = HttpJsonBinding(requests, metrics, services.limits.max_body_bytes)
-        self._public_url = public_url
         self._traces = services.traces
-        self._has_keys = services.keys is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -107,7 +110,12 @@ class PublishingApp:
 
     async def _respond(self, request: Request) -> Response:
         if request.scope["path"].rstrip("/") == PREFIX + CATALOG_PATH:
-            return await self._list_cards(request)
+            # Which routing sets for the operations of the API.
+            request.scope.setdefault("path_params", {})
+            return await self._cards.serve_catalog(request)
+        if request.scope["path"] == CARD_PATH:
+            request.scope.setdefault("path_params", {})
+            return await self._cards.serve_root_card(request)
         address = _address(request.scope["path"])
         publication = None if address is None else await self._publications.find(address.kind, address.name)
         if address is None or publication is None:
@@ -116,7 +124,8 @@ class PublishingApp:
                 fix="See /a2a/catalog for what is published, or publish the workflow or the agent: publish: true.",
             )
         if address.rest in (CARD_PATH, OLD_CARD_PATH):
-            return self._card(request, publication, address)
+            is_old = address.rest == OLD_CARD_PATH or request.headers.get("a2a-version", "").startswith("0.3")
+            return self._cards.serve_card(request, publication, is_old=is_old)
         denied = refused(request, publication)
         if denied is not None:
             return denied
@@ -133,37 +142,6 @@ class PublishingApp:
         if active:
             response.headers["A2A-Extensions"] = ", ".join(active)
         return response
-
-    def _card(self, request: Request, publication: Publication, address: _Address) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            return method_not_allowed(request, ["GET"])
-        is_old = address.rest == OLD_CARD_PATH or request.headers.get("a2a-version", "").startswith("0.3")
-        write = card_v03 if is_old else card_v1
-        return card_response(
-            request,
-            write(publication, self._url(request, publication), needs_key=self._needs_key(publication)),
-        )
-
-    async def _list_cards(self, request: Request) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            return method_not_allowed(request, ["GET"])
-        # Which routing sets for the operations of the API.
-        request.scope.setdefault("path_params", {})
-        page = await self._catalog.read(request)
-        cards = [
-            card_v1(publication, self._url(request, publication), needs_key=self._needs_key(publication))
-            for publication in page.publications
-            if is_listed(key_of(request.scope), publication)
-        ]
-        body = encode({"items": [*cards], "next_cursor": page.next_cursor})
-        return Response(body, media_type="application/json")
-
-    def _needs_key(self, publication: Publication) -> bool:
-        return self._has_keys and publication.options.security == "key"
-
-    def _url(self, request: Request, publication: Publication) -> str:
-        base = self._public_url or str(request.base_url).rstrip("/")
-        return f"{base}{PREFIX}{publication.kind}/{quote(publication.name, safe='')}"
 
     def _caller(self, request: Request, trace: TraceContext | None) -> Caller:
         name = caller_of(request.scope)

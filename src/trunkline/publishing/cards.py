@@ -41,7 +41,7 @@ def card_v1(publication: Publication, url: str, *, needs_key: bool) -> JsonObjec
         "description": publication.description,
         "version": publication.version,
         "supportedInterfaces": interfaces,
-        "capabilities": {**_capabilities(publication), "extendedAgentCard": False},
+        "capabilities": {**_capabilities(publication), "extendedAgentCard": needs_key},
         "defaultInputModes": list(publication.input_modes),
         "defaultOutputModes": list(publication.output_modes),
         "skills": [_skill(skill) for skill in publication.skills],
@@ -71,6 +71,7 @@ def card_v03(publication: Publication, url: str, *, needs_key: bool) -> JsonObje
     if needs_key:
         card["securitySchemes"] = {_SCHEME: {"type": "http", "scheme": "bearer"}}
         card["security"] = [{_SCHEME: []}]
+        card["supportsAuthenticatedExtendedCard"] = True
     return card
 
 

@@ -118,3 +118,29 @@ async def test_what_is_public_needs_no_key(tmp_path: Path) -> None:
         assert (await system.call("POST", ENDPOINT, body, JSON | bearer("tl_wrong"))).status == 401
         card = await system.call("GET", f"{ENDPOINT}/.well-known/agent-card.json")
         assert "securitySchemes" not in card.json
+
+
+async def test_callers_with_a_key_get_an_extended_card_with_the_input_schema(tmp_path: Path) -> None:
+    admin = await create_key(tmp_path, "admin", "ann")
+    schema: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}}
+    async with guarded_system(tmp_path) as system:
+        await system.call("POST", "/workflows", encode({**FRONT, "input": schema}), bearer(admin))
+        public: JsonObject = {**FRONT, "name": "open", "publish": {"security": "public"}}
+        await system.call("POST", "/workflows", encode(public), bearer(admin))
+        card = (await system.call("GET", f"{ENDPOINT}/.well-known/agent-card.json")).json
+        extended = await system.call("GET", f"{ENDPOINT}/extendedAgentCard", headers=bearer(admin))
+        old: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "agent/getAuthenticatedExtendedCard"}
+        of_old = (await system.call("POST", ENDPOINT, old, JSON | bearer(admin))).json["result"]
+        without = await system.call("POST", "//a2a/workflows/open", old, JSON | bearer(admin))
+        root = (await system.call("GET", "//.well-known/agent-card.json")).json
+    assert isinstance(card["capabilities"], dict)
+    assert card["capabilities"]["extendedAgentCard"] is True
+    assert schema not in card["capabilities"].values()
+    assert extended.json["name"] == card["name"]
+    capabilities = extended.json["capabilities"]
+    assert isinstance(capabilities, dict)
+    assert objects_in(capabilities["extensions"])[-1]["params"] == {"schema": schema}
+    assert isinstance(of_old, dict)
+    assert of_old["supportsAuthenticatedExtendedCard"] is True
+    assert "-32007" in str(without.json["error"])
+    assert [skill["id"] for skill in objects_in(root["skills"])] == ["workflows/open"]

@@ -298,3 +298,20 @@ async def test_the_catalog_has_pages_of_agents_and_workflows(system: RunningSyst
     assert max(map(len, by_two)) == 2
     assert await pages("limit=10&tag=b") == [["agent-b", "flow-b"]]
     assert await pages("limit=10&skill=s-c") == [["agent-c", "flow-c"]]
+
+
+async def test_the_installation_has_a_card_that_names_the_catalog(system: RunningSystem) -> None:
+    await system.register("A", "http://127.0.0.1:1/", publish=True)
+    await system.save({"name": "b", "publish": {"name": "B!"}, "steps": {"s": {"agent": "A"}}})
+    found = await system.call("GET", "//.well-known/agent-card.json")
+    again = {"If-None-Match": found.headers["ETag"]}
+    assert (await system.call("GET", "//.well-known/agent-card.json", headers=again)).status == 304
+    assert [(skill["id"], skill["name"]) for skill in objects_in(found.json["skills"])] == [
+        ("agents/A", "A"),
+        ("workflows/b", "B!"),
+    ]
+    capabilities = found.json["capabilities"]
+    assert isinstance(capabilities, dict)
+    (extension,) = objects_in(capabilities["extensions"])
+    assert extension["params"] == {"url": f"{system.url}/a2a/catalog"}
+    assert (await system.call("POST", "//.well-known/agent-card.json", {})).status == 405

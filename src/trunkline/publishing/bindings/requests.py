@@ -19,6 +19,7 @@ from trunkline.publishing.bindings.caller_request import CallerRequest
 from trunkline.publishing.bindings.push_configs import PushConfigRequests, inline_config
 from trunkline.publishing.bindings.task_lists import TaskLists
 from trunkline.publishing.bindings.v03 import event_v03, message_v03, task_v03
+from trunkline.publishing.card_pages import CardPages
 from trunkline.publishing.errors import A2AError, ErrorKind, invalid_params
 from trunkline.publishing.messages import (
     flag,
@@ -67,11 +68,13 @@ class CallerRequests:
         self,
         operations: PublishedOperations,
         push_configs: PushConfigRequests,
+        cards: CardPages,
         queries: RunQueries,
         streams: OpenStreams,
         stopping: asyncio.Event,
     ) -> None:
         self._operations = operations
+        self._cards = cards
         self._queries = queries
         self._streams = streams
         self._stopping = stopping
@@ -89,6 +92,8 @@ class CallerRequests:
 
     async def answer(self, name: OperationName, asked: CallerRequest) -> Json:
         """The result of every operation other than a stream. Raises `A2AError`."""
+        if name == "extended_card" and self._cards.needs_key(asked.publication):
+            return self._cards.extended_card(asked.http, asked.publication, is_old=asked.is_old)
         if name == "extended_card":
             raise A2AError(
                 ErrorKind.EXTENDED_AGENT_CARD_NOT_CONFIGURED,
