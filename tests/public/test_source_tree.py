@@ -1,5 +1,6 @@
 """
-The shape of `src/trunkline`: small folders, no import cycles, no oversized classes, unique class names, few fragments.
+The shape of `src/trunkline`: small folders, no import cycles, no oversized modules and classes, unique class names, few
+fragments.
 
 Imports for type checking count as imports. An `__init__.py` is no module of its folder here, and no fragment.
 """
@@ -17,6 +18,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_MODULES_IN_A_FOLDER = 16
+MOST_LINES_OF_A_MODULE = 600
 MOST_LINES_OF_A_CLASS = 300
 MOST_LINES_OF_A_FUNCTION = 100
 FEW_LINES_OF_CODE = 30
@@ -93,6 +95,11 @@ def test_no_modules_import_each_other_in_a_cycle(modules: Mapping[str, Module]) 
         TopologicalSorter(graph).prepare()
     except CycleError as exc:
         pytest.fail(f"import cycle: {' -> '.join(exc.args[1])}")
+
+
+def test_no_module_is_too_long(modules: Mapping[str, Module]) -> None:
+    lengths = {name: module.text.count("\n") for name, module in modules.items()}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES_OF_A_MODULE} == {}
 
 
 def test_no_class_and_no_function_is_too_long(modules: Mapping[str, Module]) -> None:
