@@ -62,6 +62,8 @@ TIMER_POINTS = ("timers.fire_due",)
 # A scheduled firing.
 TRIGGER_POINTS = ("triggers.claim_due", "triggers.put_firings", "triggers.update")
 # What has happened starts a run.
+# A run that flow control holds back.
+GATE_POINTS = ("start_queue.put", "start_queue.claim", "start_queue.runs_ended")
 OCCASION_POINTS = ("triggers.note_run_ends", "triggers.take_occasions")
 # A change is reported, and its delivery is sent.
 SUBSCRIPTION_POINTS = (
@@ -93,6 +95,7 @@ _WATCHED = frozenset(
         *TRIGGER_POINTS,
         *OCCASION_POINTS,
         *SUBSCRIPTION_POINTS,
+        *GATE_POINTS,
         *EVENT_POINTS,
         *STOP_POINTS,
         *BREAKER_POINTS,

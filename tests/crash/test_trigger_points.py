@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import aiohttp
 import pytest
 from tests.crash.client import ServerGone, TrunklineClient
-from tests.crash.crash_points import KILLED, OCCASION_POINTS, TRIGGER_POINTS
+from tests.crash.crash_points import GATE_POINTS, KILLED, OCCASION_POINTS, TRIGGER_POINTS
 from tests.crash.process_instances import ProcessInstance, ProcessStarter
 
 from trunkline.jsontypes import JsonObject
@@ -131,6 +132,41 @@ async def test_an_event_starts_one_run_and_its_end_one_more_wherever_the_process
             "started"
         ]
     await starter.end()
+
+
+@pytest.mark.parametrize("point", [*GATE_POINTS, "commit.after"])
+async def test_runs_that_wait_for_one_another_all_end_wherever_the_process_ends(
+    point: str, tmp_path: Path, starter: ProcessStarter, session: aiohttp.ClientSession
+) -> None:
+    client = await client_of(await starter.start(tmp_path / "data"), session)
+    await client.call("POST", "/workflows", b"{name: one, steps: {work: {sleep: 10ms}}}")
+    trigger: JsonObject = {
+        "name": "t",
+        "workflow": "one",
+        "webhook": {"verify": {"scheme": "none"}},
+        "concurrency": {"limit": 1},
+        "throttle": "100/s",
+    }
+    webhook = (await client.call("POST", "/triggers", trigger))["webhook"]
+    assert isinstance(webhook, dict)
+    await starter.end()
+    life = await starter.start(tmp_path / "data", point, 2)
+    client = await client_of(life, session)
+    for number in range(3):
+        with suppress(ServerGone):
+            await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": str(number)})
+    async with asyncio.timeout(60):
+        assert await life.ended == KILLED
+    client = await client_of(await starter.start(tmp_path / "data"), session)
+    for number in range(3):
+        await client.raw("POST", str(webhook["url"]), {}, {"Idempotency-Key": str(number)})
+    async with asyncio.timeout(60):
+        while len(await finished(client)) < 3:
+            await asyncio.sleep(0.05)
+    runs = sorted(await client.pages("/runs"), key=lambda run: str(run["started_at"]))
+    await starter.end()
+    assert len(runs) == 3
+    assert all(str(earlier["finished_at"]) <= str(later["started_at"]) for earlier, later in pairwise(runs))
 
 
 async def finished(client: TrunklineClient) -> list[JsonObject]:

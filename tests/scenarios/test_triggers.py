@@ -212,3 +212,66 @@ async def test_a_wrong_source_is_refused_with_line_and_column(
     answer = await ready.call("POST", "/triggers", f"name: a\nworkflow: report\n{source}\n".encode())
     places = [(found["path"], found["line"], found["column"]) for found in objects_in(answer.json["errors"])]
     assert (path, line, column) in places, answer.body
+
+
+async def test_runs_of_a_trigger_go_on_one_at_a_time(ready: RunningSystem) -> None:
+    await ready.save("{name: waits, steps: {wait: {wait_for: {signal: go}}}}")
+    body: JsonObject = {
+        "name": "one-by-one",
+        "workflow": "waits",
+        "event": {"type": "order"},
+        "input": {"customer": "${ event.key }"},
+        "concurrency": {"key": "input.customer", "limit": 1},
+        "throttle": "100/s",
+        "priority": 2,
+    }
+    created = await ready.call("POST", "/triggers", body)
+    assert (created.status, created.json["concurrency"], created.json["throttle"], created.json["priority"]) == (
+        201, {"key": "input.customer", "limit": 1, "on_limit": "queue"}, "100/s", 2,
+    )  # fmt: skip
+    for number, key in enumerate(["a", "a", "b"]):
+        event: JsonObject = {"type": "order", "id": str(number), "key": key}
+        assert (await ready.call("POST", "/events", event)).status == 202
+        await firings(ready, "one-by-one", number + 1)
+    runs = [str(firing["run_id"]) for firing in await firings(ready, "one-by-one", 3)]
+    for going in (runs[0], runs[2]):
+        await ready.wait_for_step(going, "wait", {"WAITING"})
+    while (
+        not isinstance(queued := (waiting := await ready.get(runs[1])).get("queued"), dict)
+        or not queued["reason"]
+    ):
+        await asyncio.sleep(0.05)
+    assert queued["reason"] == "concurrency"
+    assert waiting["status"] == "PENDING"
+    fired = (await ready.call("POST", "/triggers/one-by-one/fire", {"input": {"customer": "a"}})).json
+    for run_id in (runs[0], runs[1], str(fired["id"]), runs[2]):
+        await ready.wait_for_step(run_id, "wait", {"WAITING"})
+        assert (await ready.call("POST", f"/runs/{run_id}/signals/go")).status == 202
+        assert (await ready.wait_for(run_id))["status"] == "COMPLETED"
+    assert "queued" not in await ready.get(runs[1])
+
+
+@pytest.mark.parametrize(
+    ("flow", "path", "line", "column"),
+    [
+        ("concurrency: {}", "concurrency", 4, 14),
+        ("concurrency: {limit: 0}", "concurrency.limit", 4, 22),
+        ("concurrency: {limit: 1, on_limit: wait}", "concurrency.on_limit", 4, 35),
+        ("concurrency: {limit: 1, key: 'input.('}", "concurrency.key", 4, 37),
+        ("concurrency: {limit: 1, key: event.key}", "concurrency.key", 4, 30),
+        ("throttle: 10/d", "throttle", 4, 11),
+        ("debounce: soon", "debounce", 4, 11),
+        ("debounce: 2d", "debounce", 4, 11),
+        ("debounce: {key: input.n}", "debounce", 4, 11),
+        ("debounce: 30s by input.(", "debounce", 4, 24),
+        ("priority: high", "priority", 4, 11),
+    ],
+)
+@pytest.mark.embedded_only
+async def test_wrong_flow_control_is_refused_with_line_and_column(
+    ready: RunningSystem, flow: str, path: str, line: int, column: int
+) -> None:
+    text = f"name: a\nworkflow: report\nschedule: {{every: 1h}}\n{flow}\n"
+    answer = await ready.call("POST", "/triggers", text.encode())
+    places = [(found["path"], found["line"], found["column"]) for found in objects_in(answer.json["errors"])]
+    assert (path, line, column) in places, answer.body

@@ -20,6 +20,7 @@ from trunkline.executor.occasions import Occasions
 from trunkline.executor.run_changes import report_turns
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
+from trunkline.executor.start_gates import StartGates
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
 from trunkline.machine.effects import (
@@ -70,6 +71,7 @@ class RunDriver:
         schedules: Schedules | None = None,
         occasions: Occasions | None = None,
         changes: ChangeReporter | None = None,
+        gates: StartGates | None = None,
         traces: Traces | None = None,
         events_topic: str = "",
         reply_timeout: timedelta | None = None,
@@ -82,6 +84,7 @@ class RunDriver:
         self._schedules = schedules
         self._occasions = occasions
         self._changes = changes
+        self._gates = gates
         self._watchers = watchers
         self._metrics = metrics
         # The topic on which run events are published for other systems; empty: none.
@@ -152,6 +155,8 @@ class RunDriver:
             await self._schedules.runs_ended(tx, triggers)
         if self._occasions is not None:
             await self._occasions.runs_ended(tx, self._ended.values())
+        if triggers and self._gates is not None:
+            await self._gates.runs_ended(tx, self._ended.values())
 
     def _trace(self, messages: Sequence[TaskMessage]) -> None:
         for task in messages:

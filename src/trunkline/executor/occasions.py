@@ -14,14 +14,13 @@ import structlog
 
 from trunkline.clock import Instant, after, rfc3339
 from trunkline.errors import Invalid, NotFound, Unavailable
+from trunkline.executor.start_gates import StartGates
 from trunkline.id_generation import new_id
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
-from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.machine.state import RunState
-from trunkline.services.runs.intake import START
 from trunkline.services.triggers.starts import Occasion, TriggeredRuns, key_text
-from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction
+from trunkline.stores.base import InputsQueued, NewRun, Transaction
 from trunkline.stores.port.automation.received_events import StoredEvent
 from trunkline.stores.port.automation.triggers import EndedRun, Firing, FiringOutcome, RunEnd, TakenOccasion
 from trunkline.telemetry import log_events
@@ -43,8 +42,9 @@ _NOW = Instant(0)
 class Occasions:
     """A part of the commit loop, before the driver: what it starts takes its first turn in the same commit."""
 
-    def __init__(self, runs: TriggeredRuns, metrics: Metrics) -> None:
+    def __init__(self, runs: TriggeredRuns, gates: StartGates, metrics: Metrics) -> None:
         self._runs = runs
+        self._gates = gates
         self._metrics = metrics
         self._look_at = _NOW
         self._started: list[NewRun] = []
@@ -79,19 +79,15 @@ class Occasions:
             else:
                 starts.append((prepared, occasion))
         existing = await tx.runs.insert([run for run, _ in starts])
-        inputs: list[QueuedInput] = []
         for (run, occasion), earlier in zip(starts, existing, strict=True):
             if earlier is None:
                 self._started.append(run)
-                inputs.append(QueuedInput(run.id, START, encode_input(RunRequested())))
                 firings.append(_firing(occasion, tx.now, "started", run_id=run.id))
             else:
                 reason = f"Run {earlier.id} was started for the same key before."
                 firings.append(_firing(occasion, tx.now, "skipped", reason=reason))
         await tx.triggers.put_firings(firings)
-        if inputs:
-            await tx.input_queue.put(inputs)
-            await tx.notify(InputsQueued())
+        await self._gates.begin(tx, self._started)
 
     async def _prepare(self, taken: TakenOccasion, now: Instant) -> NewRun | Firing:
         """The run to start, or the firing that says why there is none."""

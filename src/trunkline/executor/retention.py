@@ -30,6 +30,8 @@ DELIVERIES = timedelta(days=7)
 _SHORTEST_DELIVERIES = timedelta(days=2)
 # What agents had to do is shown minute by minute for no longer than this.
 ACTIVITY = timedelta(days=1)
+# Longer than the longest period of a rate: the bucket is full again.
+_IDLE_RATE = timedelta(hours=2)
 
 
 class Retention:
@@ -82,6 +84,8 @@ class Retention:
                 break
         await self._delete_old_firings(stopping)
         await self._delete_old_deliveries(stopping)
+        async with self._store.transaction() as tx:
+            await tx.start_queue.forget_rates(after(tx.now, -_IDLE_RATE))
         if total:
             log.info(log_events.RUNS_DELETED, runs=total)
             if self._blobs is not None:

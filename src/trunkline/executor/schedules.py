@@ -16,10 +16,10 @@ import structlog
 
 from trunkline.clock import Instant, after, rfc3339
 from trunkline.errors import Invalid, NotFound, Unavailable
+from trunkline.executor.start_gates import StartGates
 from trunkline.id_generation import new_id
 from trunkline.ids import RunId
-from trunkline.machine.inputs import CancelRequested, RunRequested, encode_input
-from trunkline.services.runs.intake import START
+from trunkline.machine.inputs import CancelRequested, encode_input
 from trunkline.services.triggers.starts import Occasion, TriggeredRuns, schedule_key
 from trunkline.stores.base import InputsQueued, NewRun, QueuedInput, Transaction
 from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
@@ -44,8 +44,9 @@ _NOW = Instant(0)
 class Schedules:
     """A part of the commit loop, before the driver: what it starts takes its first turn in the same commit."""
 
-    def __init__(self, runs: TriggeredRuns, metrics: Metrics) -> None:
+    def __init__(self, runs: TriggeredRuns, gates: StartGates, metrics: Metrics) -> None:
         self._runs = runs
+        self._gates = gates
         self._metrics = metrics
         self._next: Instant | None = None
         self._look_at = _NOW
@@ -85,7 +86,6 @@ class Schedules:
             if earlier is None:
                 self._started.append(run)
                 plan.has_started = True
-                inputs.append(QueuedInput(run.id, START, encode_input(RunRequested())))
                 firings.append(start.firing("started", run_id=run.id))
             elif start.was_queued:
                 firings.append(start.firing("started", run_id=earlier.id))
@@ -94,6 +94,7 @@ class Schedules:
         if inputs:
             await tx.input_queue.put(inputs)
             await tx.notify(InputsQueued())
+        await self._gates.begin(tx, self._started)
 
     def _compiled(self, record: TriggerRecord) -> CompiledTrigger | None:
         try:

@@ -167,8 +167,8 @@ def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912, PLR0915 - o
                 kinds.pass_deadline(turn, plan, step)
             else:
                 for_each.pass_deadline(turn, plan, step)
-        case CancelRequested():
-            _cancel(turn)
+        case CancelRequested(reason):
+            _cancel(turn, reason)
         case CancelOverdue():
             _stop_steps(turn, "The agent did not confirm the cancellation in time.", cancel_at_agents=False)
         case PauseRequested():
@@ -260,10 +260,10 @@ def _resolve(turn: Turn, item: OutcomeResolved) -> None:
             assert_never(item.outcome)
 
 
-def _cancel(turn: Turn) -> None:
+def _cancel(turn: Turn, reason: str | None) -> None:
     if turn.state.cancel_requested_at is not None:
         return
-    turn.record(RunCancelRequested())
+    turn.record(RunCancelRequested(reason))
     for step in _steps_under_way(turn):
         if step.name in turn.state.for_each:
             # It ends with its items.

@@ -216,7 +216,8 @@ class RunResumed(RunEventBase, frozen=True):
 
 
 class RunCancelRequested(RunEventBase, frozen=True):
-    pass
+    # Why a run that has not started never will.
+    reason: str | None = None
 
 
 class RunWaiting(RunEventBase, frozen=True):

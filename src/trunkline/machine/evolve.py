@@ -52,6 +52,7 @@ from trunkline.machine.events import (
     StepWorking,
 )
 from trunkline.machine.state import ForEachState, RunState, StepState, StepStatus, WaitingFor
+from trunkline.messages import StepError, fix_for
 from trunkline.workflow import CompiledStep, item_name, step_of_item
 
 _items: msgspec.json.Decoder[list[Json]] = msgspec.json.Decoder(list[Json])
@@ -292,8 +293,10 @@ def _evolve_run(state: RunState, event: AnyRunEvent, at: Instant) -> None:
         case RunResumed():
             state.paused = False
             state.status = "RUNNING"
-        case RunCancelRequested():
+        case RunCancelRequested(reason):
             state.cancel_requested_at = at
+            if reason is not None:
+                state.error = StepError(code="not_started", message=reason, fix=fix_for("not_started"))
             state.paused = False
             state.status = "RUNNING"
         case RunWaiting():

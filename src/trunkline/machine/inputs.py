@@ -123,8 +123,9 @@ class StepDeadlinePassed(msgspec.Struct, frozen=True, tag="step_deadline_passed"
     step: str
 
 
-class CancelRequested(msgspec.Struct, frozen=True, tag="cancel_requested"):
-    pass
+class CancelRequested(msgspec.Struct, frozen=True, tag="cancel_requested", omit_defaults=True):
+    # Why a run that has not started never will.
+    reason: str | None = None
 
 
 class CancelOverdue(msgspec.Struct, frozen=True, tag="cancel_overdue"):

@@ -184,6 +184,10 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
         advice="Find out whether the agent did the work, then resolve the step",
         command="trunkline runs resolve RUN STEP",
     ),
+    "not_started": ErrorCodeInfo(
+        *_NOT_SENT,
+        advice="Change concurrency, throttle or debounce of the trigger if this run should have started.",
+    ),
     "deadline_exceeded": ErrorCodeInfo(
         *_NO_ANSWER, advice="Raise the deadline of the workflow or the step, or make its agents faster."
     ),

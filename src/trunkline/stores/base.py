@@ -39,7 +39,12 @@ from trunkline.stores.port.agents.registry import (
 from trunkline.stores.port.automation.callbacks import CallbackReads, CallbackWrites
 from trunkline.stores.port.automation.received_events import ReceivedEventReads, ReceivedEventWrites
 from trunkline.stores.port.automation.subscriptions import SubscriptionReads, SubscriptionWrites
-from trunkline.stores.port.automation.triggers import TriggerReads, TriggerWrites
+from trunkline.stores.port.automation.triggers import (
+    StartQueueReads,
+    StartQueueWrites,
+    TriggerReads,
+    TriggerWrites,
+)
 from trunkline.stores.port.input_queue import InputQueueWrites, QueuedInput, Timer, TimerWrites, WokenRun
 from trunkline.stores.port.keys_and_secrets import (
     ApiKey,
@@ -241,6 +246,9 @@ class Transaction(Protocol):
     def processes(self) -> ProcessWrites: ...
 
     @property
+    def start_queue(self) -> StartQueueWrites: ...
+
+    @property
     def triggers(self) -> TriggerWrites: ...
 
     @property
@@ -317,6 +325,9 @@ class Store(Protocol):
 
     @property
     def backlog(self) -> BacklogReads: ...
+
+    @property
+    def start_queue(self) -> StartQueueReads: ...
 
     @property
     def triggers(self) -> TriggerReads: ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trunkline.clock import Instant
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
-from trunkline.triggers.definition import ScheduleDefinition, TriggerDefinition
+from trunkline.triggers.definition import FlowControl, ScheduleDefinition, TriggerDefinition
 from trunkline.triggers.schedule import Schedule
 from trunkline.triggers.validate import read_schedule, read_trigger
 from trunkline.workflow.document.locations import Path
@@ -41,6 +41,8 @@ class CompiledTrigger:
     schedule: Schedule | None
     filter: Condition | None = None
     idempotency_key: Template | None = None
+    # Of its gate.
+    flow_key: Template | None = None
 
     @property
     def constant_input(self) -> tuple[Json] | None:
@@ -59,7 +61,17 @@ def compile_trigger(definition: TriggerDefinition, report: ValidationReport) -> 
         condition, _ = compiler.condition(strip_delimiters(filter_), (source, "filter"))
     if idempotency_key is not None:
         key, _ = compiler.template(idempotency_key, (source, "idempotency_key"))
-    return CompiledTrigger(definition, template, schedule, condition, key)
+    flow_key = None if definition.flow is None else _flow_key(definition.flow, report)
+    return CompiledTrigger(definition, template, schedule, condition, key, flow_key)
+
+
+def _flow_key(flow: FlowControl, report: ValidationReport) -> Template | None:
+    if flow.key is None:
+        return None
+    text = flow.key if "${" in flow.key else f"${{{flow.key}}}"
+    where = ("debounce",) if flow.concurrency is None else ("concurrency", "key")
+    template, _ = TemplateCompiler(CelCompiler((), ("input",)), report).template(text, where)
+    return template
 
 
 def _source_of(definition: TriggerDefinition) -> tuple[str, str | None, str | None]:

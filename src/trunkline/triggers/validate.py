@@ -21,10 +21,12 @@ from trunkline.triggers.definition import (
     CATCH_UPS,
     DEFAULT_WINDOW,
     OVERLAPS,
+    FlowControl,
     ScheduleDefinition,
     TriggerDefinition,
 )
 from trunkline.triggers.schedule import zone_of
+from trunkline.triggers.validate_flow import FLOW_KEYS, read_flow_control
 from trunkline.triggers.validate_listening import read_event, read_run_end
 from trunkline.triggers.validate_webhook import read_webhook
 from trunkline.workflow.document.locations import ExpressionPosition
@@ -43,6 +45,7 @@ TRIGGER_KEYS = (
     "webhook",
     "event",
     "run",
+    *FLOW_KEYS,
     "kind",
     "$schema",
 )
@@ -97,7 +100,8 @@ def read_trigger(value: Json, report: ValidationReport) -> TriggerDefinition | N
     webhook = read_webhook(fields, report)
     event, run = read_event(fields, report), read_run_end(fields, report)
     source = schedule or webhook or event or run
-    if name is None or workflow is None or len(given) != 1 or source is None:
+    flow = read_flow_control(fields, report)
+    if name is None or workflow is None or len(given) != 1 or source is None or flow is None:
         return None
     return TriggerDefinition(
         name=name,
@@ -110,6 +114,7 @@ def read_trigger(value: Json, report: ValidationReport) -> TriggerDefinition | N
         webhook=webhook,
         event=event,
         run=run,
+        flow=None if flow == FlowControl() else flow,
     )
 
 

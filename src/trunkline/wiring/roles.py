@@ -36,6 +36,7 @@ from trunkline.executor.occasions import Occasions
 from trunkline.executor.retention import Retention
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
+from trunkline.executor.start_gates import StartGates
 from trunkline.id_generation import new_id
 from trunkline.services.callbacks.sender import CallbackSender
 from trunkline.services.commit_loop import CommitLoop, CommitPart
@@ -173,8 +174,9 @@ class ExecutorRole:
 
     def __init__(self, context: ProcessContext, messaging: Messaging) -> None:
         timers = Timers()
-        schedules = Schedules(context.triggered_runs, context.metrics)
-        self.occasions = Occasions(context.triggered_runs, context.metrics)
+        self.gates = StartGates()
+        schedules = Schedules(context.triggered_runs, self.gates, context.metrics)
+        self.occasions = Occasions(context.triggered_runs, self.gates, context.metrics)
         driver = RunDriver(
             messaging.broker,
             RunStateCache(context.workflows),
@@ -185,12 +187,13 @@ class ExecutorRole:
             schedules=schedules,
             occasions=self.occasions,
             changes=context.changes,
+            gates=self.gates,
             traces=context.traces,
             events_topic=context.settings.events_topic if context.settings.uses_kafka else "",
             reply_timeout=context.settings.reply_timeout or None,
             max_run_bytes=context.settings.max_run_bytes,
         )
-        self.parts: list[CommitPart] = [timers, schedules, self.occasions, driver]
+        self.parts: list[CommitPart] = [timers, schedules, self.occasions, self.gates, driver]
         self.retention = Retention(
             context.store,
             context.settings.retention,
@@ -208,8 +211,8 @@ class ProcessRoles:
         self.messaging = messaging
         self.front = context.loop()
         self._back = self.front if messaging.broker.hands_over_in_transaction else context.loop()
-        self.intake = Intake(self.front) if "api" in roles else None
         self.executor = ExecutorRole(context, messaging) if "executor" in roles else None
+        self.intake = Intake(self.front, self._start_queued) if "api" in roles else None
         self.event_intake = EventIntake(self.front, self._occasion_noted) if "api" in roles else None
         self.bridge = BridgeRole(context, messaging, self._back) if "bridge" in roles else None
         self.loops: list[CommitLoop] = []
@@ -243,6 +246,10 @@ class ProcessRoles:
         else:
             await self._carry(self.front, [*received, *decisions])
             await self._carry(self._back, [*tasks, *claims])
+
+    def _start_queued(self) -> None:
+        if self.executor is not None:
+            self.executor.gates.look()
 
     def _occasion_noted(self) -> None:
         if self.executor is not None:

@@ -16,6 +16,7 @@ from trunkline.executor.input_sources import Timers, queue_results
 from trunkline.executor.occasions import Occasions
 from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.schedules import Schedules
+from trunkline.executor.start_gates import StartGates
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import Input, RunRequested, encode_input
@@ -39,6 +40,7 @@ class ExecutorHarness:
         self.timers = Timers()
         self.schedules: Schedules | None = None
         self.occasions: Occasions | None = None
+        self.gates: StartGates | None = None
         self.driver = self.another_driver()
         self._runs = 0
 
@@ -55,6 +57,7 @@ class ExecutorHarness:
             Metrics(),
             schedules=self.schedules,
             occasions=self.occasions,
+            gates=self.gates,
         )
 
     async def _take_tasks(self, _tx: Transaction, messages: Sequence[TaskMessage]) -> None:

@@ -12,6 +12,7 @@ from tests.unit.executor.executor_harness import ExecutorHarness
 from trunkline.clock import Instant
 from trunkline.executor.occasions import Occasions
 from trunkline.executor.schedules import Schedules
+from trunkline.executor.start_gates import StartGates
 from trunkline.ids import RunId
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.services.commit_loop import CommitLoop
@@ -34,7 +35,8 @@ class TriggerHarness(ExecutorHarness):
         super().__init__(store, clock)
         intake = Intake(CommitLoop(store, clock, Metrics()))
         self.triggers = Triggers(store, self.workflows, self._runs_of_triggers(), intake, clock, Metrics())
-        self.occasion_part = Occasions(self._runs_of_triggers(), Metrics())
+        self.gate_part = StartGates()
+        self.occasion_part = Occasions(self._runs_of_triggers(), self.gate_part, Metrics())
         self.part = self.restart()
 
     def _runs_of_triggers(self) -> TriggeredRuns:
@@ -42,8 +44,9 @@ class TriggerHarness(ExecutorHarness):
 
     def restart(self) -> Schedules:
         """As a process of its own would begin: nothing is known of what was fired before."""
-        self.part = self.schedules = Schedules(self._runs_of_triggers(), Metrics())
-        self.occasions = self.occasion_part = Occasions(self._runs_of_triggers(), Metrics())
+        self.gates = self.gate_part = StartGates()
+        self.part = self.schedules = Schedules(self._runs_of_triggers(), self.gate_part, Metrics())
+        self.occasions = self.occasion_part = Occasions(self._runs_of_triggers(), self.gate_part, Metrics())
         self.driver = self.another_driver()
         return self.part
 
@@ -61,6 +64,7 @@ class TriggerHarness(ExecutorHarness):
     async def look(self) -> None:
         async with self.store.transaction() as tx:
             await self.part.work(tx)
+            await self.gate_part.work(tx)
             await self.driver.work(tx)
         self.part.committed()
         self.driver.committed()
@@ -70,6 +74,7 @@ class TriggerHarness(ExecutorHarness):
         self.occasion_part.look()
         async with self.store.transaction() as tx:
             await self.occasion_part.work(tx)
+            await self.gate_part.work(tx)
             await self.driver.work(tx)
         self.occasion_part.committed()
         self.driver.committed()

@@ -2760,6 +2760,36 @@ export interface components {
             /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
+        /** Concurrency */
+        Concurrency: {
+            /**
+             * @description An expression over `input`. Runs for which it has the same value count together. Defaults to all runs of the trigger.
+             * @example input.customer
+             */
+            key?: string;
+            limit: number;
+            /**
+             * @description What happens to a run above the limit: it waits, is cancelled, or replaces the oldest one.
+             * @enum {string}
+             */
+            on_limit: "cancel_oldest" | "drop" | "queue";
+        };
+        /** ConcurrencyRequest */
+        ConcurrencyRequest: {
+            /**
+             * @description An expression over `input`. Runs for which it has the same value count together. Defaults to all runs of the trigger.
+             * @example input.customer
+             */
+            key?: string;
+            /** @description How many runs go on at the same time. */
+            limit: number;
+            /**
+             * @description What happens to a run above the limit: it waits, is cancelled, or replaces the oldest one.
+             * @default queue
+             * @enum {string}
+             */
+            on_limit: "cancel_oldest" | "drop" | "queue";
+        };
         /**
          * Consumers
          * @description A Kafka consumer group, and its lag.
@@ -2898,6 +2928,26 @@ export interface components {
             size: number;
             /** @description Topic that the record came from, and that a replay sends it to. */
             topic: string;
+        };
+        /** Debounce */
+        Debounce: {
+            /**
+             * @description An expression over `input`. Runs for which it has the same value count together. Defaults to all runs of the trigger.
+             * @example input.customer
+             */
+            key?: string;
+            /** @example 15m */
+            wait: string;
+        };
+        /** DebounceRequest */
+        DebounceRequest: {
+            /**
+             * @description An expression over `input`. Runs for which it has the same value count together. Defaults to all runs of the trigger.
+             * @example input.customer
+             */
+            key?: string;
+            /** @example 15m */
+            wait: string;
         };
         /**
          * Delivery
@@ -3697,6 +3747,20 @@ export interface components {
             why: string;
         };
         /**
+         * Queued
+         * @description Why a run has not started: the flow control of its trigger.
+         */
+        Queued: {
+            /**
+             * Format: date-time
+             * @description The run does not start earlier, because of `debounce`.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            not_before: string;
+            /** @description The limit that the run waits for. Null until it has been looked at. */
+            reason: ("concurrency" | "debounce" | "throttle") | null;
+        };
+        /**
          * RateLimit
          * @description Maximum calls per second over all bridges, and the burst size.
          */
@@ -3920,6 +3984,8 @@ export interface components {
             output: components["schemas"]["JsonValue"];
             /** @description Only for a child run. */
             parent?: components["schemas"]["Parent"] | null;
+            /** @description Only for a run that waits for its start. */
+            queued?: components["schemas"]["Queued"];
             /** @description The run that this run retries. */
             retry_of?: string | null;
             started_at: string | null;
@@ -4407,12 +4473,14 @@ export interface components {
         };
         /** Trigger */
         Trigger: {
+            concurrency?: components["schemas"]["Concurrency"];
             /**
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
+            debounce?: components["schemas"]["Debounce"];
             description?: string;
             enabled: boolean;
             event?: components["schemas"]["EventTrigger"];
@@ -4424,8 +4492,15 @@ export interface components {
             next_at: string | null;
             /** @description Up to ten of the next scheduled times. */
             next_firings: string[];
+            /** @description Of the runs that wait, those with the highest priority start first. */
+            priority?: number;
             run?: components["schemas"]["RunTrigger"];
             schedule?: components["schemas"]["Schedule"];
+            /**
+             * @description How many runs start per second, minute or hour.
+             * @example 10/m
+             */
+            throttle?: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC.
@@ -4445,6 +4520,12 @@ export interface components {
         };
         /** TriggerRequest */
         TriggerRequest: {
+            concurrency?: components["schemas"]["ConcurrencyRequest"];
+            /**
+             * @description A run starts when no other one has come for so long. Only the last one starts. Such as `30s` or `30s by input.customer`, or an object.
+             * @example 30s
+             */
+            debounce?: string | components["schemas"]["DebounceRequest"];
             description?: string;
             /**
              * @description False if the trigger is paused.
@@ -4461,10 +4542,20 @@ export interface components {
              */
             kind?: "trigger";
             name: string;
+            /**
+             * @description Of the runs that wait, those with the highest priority start first.
+             * @default 0
+             */
+            priority: number;
             /** @description Starts a run when a run of a workflow ends. */
             run?: components["schemas"]["RunTriggerRequest"];
             /** @description Starts runs at certain times. */
             schedule?: components["schemas"]["ScheduleRequest"];
+            /**
+             * @description How many runs start per second, minute or hour.
+             * @example 10/m
+             */
+            throttle?: string;
             /** @description Version of the workflow. Defaults to the latest. */
             version?: number;
             /** @description Starts runs by HTTP requests. */
@@ -4477,12 +4568,14 @@ export interface components {
          * @description A trigger in a list.
          */
         TriggerSummary: {
+            concurrency?: components["schemas"]["Concurrency"];
             /**
              * Format: date-time
              * @description RFC 3339, UTC.
              * @example 2026-03-01T12:00:00.123456Z
              */
             created_at: string;
+            debounce?: components["schemas"]["Debounce"];
             description?: string;
             enabled: boolean;
             event?: components["schemas"]["EventTrigger"];
@@ -4492,8 +4585,15 @@ export interface components {
             name: string;
             /** @description Scheduled time of the next firing. Null if the trigger is paused, or its schedule has ended. */
             next_at: string | null;
+            /** @description Of the runs that wait, those with the highest priority start first. */
+            priority?: number;
             run?: components["schemas"]["RunTrigger"];
             schedule?: components["schemas"]["Schedule"];
+            /**
+             * @description How many runs start per second, minute or hour.
+             * @example 10/m
+             */
+            throttle?: string;
             /**
              * Format: date-time
              * @description RFC 3339, UTC.

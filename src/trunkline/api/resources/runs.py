@@ -30,6 +30,7 @@ from trunkline.services.runs.logs import RunLogLine
 from trunkline.services.runs.queries import ItemCounts, RunView, StepView
 from trunkline.services.runs.search import ListedRun
 from trunkline.stores.base import EventRecord, RunRecord
+from trunkline.triggers.flow_control import WaitReason
 from trunkline.workflow import LABEL_KEY_PATTERN, MAX_LABELS, StepKind
 
 _STEP_PAYLOAD = Meta(description="Omitted if steps are requested without payloads.")
@@ -192,6 +193,18 @@ class StepResource(TypedDict):
     ]
 
 
+class QueuedResource(TypedDict):
+    """Why a run has not started: the flow control of its trigger."""
+
+    reason: Annotated[
+        WaitReason | None,
+        Meta(description="The limit that the run waits for. Null until it has been looked at."),
+    ]
+    not_before: Annotated[
+        Timestamp, Meta(description="The run does not start earlier, because of `debounce`.")
+    ]
+
+
 class RunFacts(TypedDict):
     """Fields of a run that are also part of a list."""
 
@@ -241,6 +254,9 @@ class RunSummary(RunFacts):
 
 
 class RunResource(RunFacts):
+    queued: NotRequired[
+        Annotated[QueuedResource, Meta(description="Only for a run that waits for its start.")]
+    ]
     input: JsonValue
     output: JsonValue
     last_seq: Annotated[
@@ -419,6 +435,11 @@ def run_resource(view: RunView, *, step_payloads: bool = True) -> RunResource:
         "steps": [step_resource(step, payloads=step_payloads) for step in view.steps],
     }
     _add_optional_facts(run, record)
+    if view.start_wait is not None:
+        run["queued"] = {
+            "reason": view.start_wait.reason,
+            "not_before": rfc3339(view.start_wait.not_before),
+        }
     return run
 
 

@@ -50,8 +50,15 @@ class Intake:
     What the store does not accept in time is refused as `Unavailable`, and not tried again.
     """
 
-    def __init__(self, loop: CommitLoop, timeout: timedelta = TIMEOUT) -> None:
+    def __init__(
+        self,
+        loop: CommitLoop,
+        on_queued: Callable[[], object] | None = None,
+        timeout: timedelta = TIMEOUT,
+    ) -> None:
+        """`on_queued`: called when the transaction has a run that flow control has to let start."""
         self._loop = loop
+        self._on_queued = on_queued or _take_all
         self._timeout_seconds = timeout.total_seconds()
         self._runs: list[_NewStart] = []
         self._items: list[_QueuedItem] = []
@@ -123,7 +130,16 @@ class Intake:
             # A repeated request has changed nothing.
             new = [start for start, existing in zip(runs, self._answers, strict=True) if existing is None]
             audit += [start.audit for start in new if start.audit is not None]
-            items += [QueuedInput(start.run.id, START, start.request, is_once=True) for start in new]
+            items += [
+                QueuedInput(start.run.id, START, start.request, is_once=True)
+                for start in new
+                if start.run.start is None
+            ]
+            queued = [(start.run.id, start.run.start) for start in new if start.run.start is not None]
+            if queued:
+                await tx.start_queue.put(queued)
+                await tx.notify(InputsQueued())
+                self._on_queued()
             firings = [start.firing for start in new if start.firing is not None]
             if firings:
                 await tx.triggers.put_firings(firings)

@@ -19,6 +19,7 @@ from trunkline.services.runs.search import ListedRun, RunFinder, RunSearch
 from trunkline.services.runs.watchers import RunWatch, RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, RunRecord, Store
+from trunkline.stores.port.automation.triggers import StartWait
 from trunkline.workflow import CompiledStep, StepKind, parse_item_name, step_of_item
 
 _items: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
@@ -59,6 +60,8 @@ class RunView(msgspec.Struct, frozen=True):
     record: RunRecord
     # In the order of the definition, those that were never begun too.
     steps: list[StepView]
+    # What a run waits for that has not started.
+    start_wait: StartWait | None = None
 
 
 class RunQueries:
@@ -88,7 +91,13 @@ class RunQueries:
                 )
                 for name, plan in compiled.steps.items()
             ],
+            await self._start_wait(record),
         )
+
+    async def _start_wait(self, record: RunRecord) -> StartWait | None:
+        if record.status != "PENDING" or record.trigger is None:
+            return None
+        return await self._store.start_queue.get(record.id)
 
     async def _view(
         self, record: RunRecord, plan: CompiledStep, step: StepState, counts: dict[StepStatus, int]

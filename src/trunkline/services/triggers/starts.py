@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trunkline.clock import Instant, rfc3339
+from trunkline.clock import Instant, after, rfc3339
 from trunkline.errors import Invalid
 from trunkline.id_generation import new_run_id
 from trunkline.jsontypes import Json, JsonObject, encode, is_too_deep
@@ -21,7 +21,7 @@ from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.runs.labels import initial_labels
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import NewRun
-from trunkline.stores.port.automation.triggers import TriggerRecord
+from trunkline.stores.port.automation.triggers import QueuedStart, TriggerRecord
 from trunkline.triggers import CompiledTrigger, compile_trigger, definition_from_canonical
 from trunkline.workflow import ExpressionError, Template
 from trunkline.workflow.validation_report import ValidationReport
@@ -139,8 +139,34 @@ class TriggeredRuns:
             started_by=occasion.started_by,
             trigger=record.name,
             depth=occasion.depth,
+            start=_queued_start(record, trigger, value, occasion.fired_at),
             labels=initial_labels(workflow, run_id, content, occasion.correlation_id),
         )
+
+
+def _queued_start(
+    record: TriggerRecord, trigger: CompiledTrigger, run_input: Json, now: Instant
+) -> QueuedStart | None:
+    flow = trigger.definition.flow
+    policy = None if flow is None else flow.policy
+    if flow is None or policy is None:
+        return None
+    key: str | None = None
+    if trigger.flow_key is not None:
+        scope: Mapping[str, Json] = {"input": run_input}
+        try:
+            key = key_text(trigger.flow_key.evaluate(scope.__getitem__))
+        except ExpressionError as exc:
+            raise Invalid(
+                f"The key of the flow control of the trigger {record.name} cannot be evaluated: {exc}.",
+                fix="Correct the expression in concurrency.key or debounce.",
+            ) from exc
+    return QueuedStart(
+        gate=f"{record.id}/{key or ''}",
+        policy=policy,
+        priority=flow.priority,
+        not_before=now if policy.debounce is None else after(now, policy.debounce),
+    )
 
 
 def _evaluated(template: Template, name: str, scope: Mapping[str, Json]) -> Json:

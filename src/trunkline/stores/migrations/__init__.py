@@ -52,6 +52,7 @@ REVISIONS = (
     "0023",
     "0024",
     "0025",
+    "0026",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

@@ -11,6 +11,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import ParentStep, RunState, RunStatus, StepState, StepStatus, WaitingFor
 from trunkline.messages import StepError, TraceContext
+from trunkline.stores.port.automation.triggers import QueuedStart
 from trunkline.stores.port.input_queue import Timer
 from trunkline.stores.port.run_filters import ANY_RUN, RunFilter
 
@@ -42,6 +43,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     # The conversations with agents that it continues: agent to context id.
     contexts: dict[str, str] = {}
     labels: dict[str, str] = {}
+    # What it has to wait for before it starts; None: nothing.
+    start: QueuedStart | None = None
 
 
 class ExistingRun(msgspec.Struct, frozen=True):

@@ -215,6 +215,15 @@ TRIGGER_OCCASIONS = TransferTable(
     is_numbered=True,
 )
 
+QUEUED_STARTS = TransferTable(
+    name="queued_starts",
+    columns=("number", "run_id", "gate", "state", "priority", "not_before", "due", "reason", "policy"),
+    order=("number",),
+    uuids=frozenset({"run_id"}),
+    is_numbered=True,
+)
+START_RATES = TransferTable(name="start_rates", columns=("gate", "tokens", "refilled_at"), order=("gate",))
+
 CALLBACK_QUEUES = TransferTable(
     name="callback_queues", columns=("queue", "kind", "failures", "next_attempt_at"), order=("queue",)
 )
@@ -244,6 +253,7 @@ TABLES = (
     EVENTS, INBOX, TIMERS, RECEIVED_EVENTS, EVENT_WAITS, DISPATCHES, TASKS, EXCHANGES, DEAD_LETTERS, OUTBOX,
     AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT, TRIGGERS, FIRINGS, TRIGGER_TOPICS, TRIGGER_OCCASIONS,
     CALLBACK_QUEUES, CALLBACKS, SUBSCRIPTIONS, DELIVERIES,
+    QUEUED_STARTS, START_RATES,
 )  # fmt: skip
 
 

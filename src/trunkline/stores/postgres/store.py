@@ -31,6 +31,7 @@ from trunkline.stores.postgres.tables.agents.agent_events import (
 from trunkline.stores.postgres.tables.agents.registry import PostgresAgentReads
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackReads
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventReads
+from trunkline.stores.postgres.tables.automation.start_queue import PostgresStartQueueReads
 from trunkline.stores.postgres.tables.automation.subscriptions import PostgresSubscriptionReads
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerReads
 from trunkline.stores.postgres.tables.keys_and_secrets import PostgresKeyReads, PostgresSecretReads
@@ -82,6 +83,7 @@ class PostgresStore:
         self.audit = PostgresAuditReads(pool, now)
         self.processes = PostgresProcessReads(pool, now)
         self.backlog = PostgresBacklogReads(pool, now)
+        self.start_queue = PostgresStartQueueReads(pool, now)
         self.triggers = PostgresTriggerReads(pool, now)
         self.transfer = PostgresTransferReads(pool, now)
 

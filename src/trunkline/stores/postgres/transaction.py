@@ -22,6 +22,7 @@ from trunkline.stores.postgres.tables.agents.agent_events import (
 from trunkline.stores.postgres.tables.agents.registry import PostgresAgentWrites
 from trunkline.stores.postgres.tables.automation.callbacks import PostgresCallbackWrites
 from trunkline.stores.postgres.tables.automation.received_events import PostgresReceivedEventWrites
+from trunkline.stores.postgres.tables.automation.start_queue import PostgresStartQueueWrites
 from trunkline.stores.postgres.tables.automation.subscriptions import PostgresSubscriptionWrites
 from trunkline.stores.postgres.tables.automation.triggers import PostgresTriggerWrites
 from trunkline.stores.postgres.tables.deferred_writes import DeferredWrites
@@ -127,6 +128,10 @@ class PostgresTransaction:
     @property
     def processes(self) -> PostgresProcessWrites:
         return PostgresProcessWrites(self._db, self.now)
+
+    @property
+    def start_queue(self) -> PostgresStartQueueWrites:
+        return PostgresStartQueueWrites(self._db, self.now)
 
     @property
     def triggers(self) -> PostgresTriggerWrites:

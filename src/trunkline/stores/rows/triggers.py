@@ -1,18 +1,31 @@
-"""Triggers and their firings."""
+"""Triggers, their firings, and the runs that their flow control holds back."""
 
 from __future__ import annotations
 
 import msgspec
 
+from trunkline.agents.call_limits.token_bucket import TokenBucket
+from trunkline.clock import Instant
 from trunkline.ids import RunId
+from trunkline.jsontypes import encode
 from trunkline.messages import StepError
-from trunkline.stores.port.automation.triggers import EndedRun, Firing, TakenOccasion, TriggerRecord
+from trunkline.stores.port.automation.triggers import (
+    EndedRun,
+    Firing,
+    QueuedStart,
+    TakenOccasion,
+    TriggerRecord,
+)
 from trunkline.stores.rows import Row, Value
 from trunkline.stores.rows.received_events import stored_event
+from trunkline.triggers.flow_control import Gate, GatePolicy, WaitingStart
 
 _TRIGGER_COLUMNS = 9
 _EVENT_COLUMNS = 8
+# States of a start.
+WAITING, RUNNING, ENDED = 0, 1, 2
 
+_policies: msgspec.json.Decoder[GatePolicy] = msgspec.json.Decoder(GatePolicy)
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 
 
@@ -105,4 +118,25 @@ def firing_values(firing: Firing) -> tuple[Value, ...]:
         firing.scheduled_at,
         firing.run_id,
         firing.reason,
+    )
+
+
+def start_values(run_id: RunId, start: QueuedStart, now: Instant) -> tuple[Value, ...]:
+    """Run id, gate, state, priority, not_before, due, policy."""
+    return (run_id, start.gate, WAITING, start.priority, start.not_before, now, encode(start.policy))
+
+
+def gate_of(rows: list[Row], bucket: Row | None) -> Gate:
+    """From run id, state, priority, not_before and policy, oldest first; and tokens and refilled_at."""
+    # What the newest one brings counts for all of them.
+    policy = _policies.decode(rows[-1][4]) if rows else GatePolicy()
+    return Gate(
+        policy=policy,
+        running=[run_id for run_id, state, *_ in rows if state == RUNNING],
+        waiting=[
+            WaitingStart(run_id=run_id, priority=priority, not_before=not_before)
+            for run_id, state, priority, not_before, _ in rows
+            if state == WAITING
+        ],
+        bucket=None if bucket is None else TokenBucket(bucket[0], Instant(bucket[1])),
     )

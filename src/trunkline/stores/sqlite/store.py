@@ -38,6 +38,7 @@ from trunkline.stores.sqlite.tables.agents.agent_events import (
 from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentReads
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackReads
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventReads
+from trunkline.stores.sqlite.tables.automation.start_queue import SqliteStartQueueReads
 from trunkline.stores.sqlite.tables.automation.subscriptions import SqliteSubscriptionReads
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerReads
 from trunkline.stores.sqlite.tables.keys_and_secrets import SqliteKeyReads, SqliteSecretReads
@@ -81,6 +82,7 @@ class SqliteStore:
         self.audit = SqliteAuditReads(reader, clock)
         self.processes = SqliteProcessReads(reader, clock)
         self.backlog = SqliteBacklogReads(path, clock)
+        self.start_queue = SqliteStartQueueReads(reader, clock)
         self.triggers = SqliteTriggerReads(reader, clock)
         self.transfer = SqliteTransferReads(reader, clock)
 

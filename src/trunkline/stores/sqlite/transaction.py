@@ -26,6 +26,7 @@ from trunkline.stores.sqlite.tables.agents.agent_events import (
 from trunkline.stores.sqlite.tables.agents.registry import SqliteAgentWrites
 from trunkline.stores.sqlite.tables.automation.callbacks import SqliteCallbackWrites
 from trunkline.stores.sqlite.tables.automation.received_events import SqliteReceivedEventWrites
+from trunkline.stores.sqlite.tables.automation.start_queue import SqliteStartQueueWrites
 from trunkline.stores.sqlite.tables.automation.subscriptions import SqliteSubscriptionWrites
 from trunkline.stores.sqlite.tables.automation.triggers import SqliteTriggerWrites
 from trunkline.stores.sqlite.tables.deferred_tasks import DeferredTasks
@@ -142,6 +143,10 @@ class SqliteTransaction:
     @property
     def processes(self) -> SqliteProcessWrites:
         return SqliteProcessWrites(self._db, self.now)
+
+    @property
+    def start_queue(self) -> SqliteStartQueueWrites:
+        return SqliteStartQueueWrites(self._db, self.now)
 
     @property
     def triggers(self) -> SqliteTriggerWrites:

@@ -9,6 +9,9 @@ from tests.sabotage.rule import Rule
 
 _EXECUTOR = "tests/unit/executor/test_schedules.py"
 _LISTENING = "tests/unit/executor/test_occasions.py"
+_GATES = "tests/unit/executor/test_start_gates.py"
+_FLOW = "tests/unit/triggers/test_flow_control.py"
+_START_QUEUE = "tests/contract/stores/test_start_queue.py"
 _DUE = "tests/unit/triggers/test_due.py"
 _CRON = "tests/unit/triggers/test_cron.py"
 _SIGNATURES = "tests/unit/triggers/test_signatures.py"
@@ -55,7 +58,7 @@ TRIGGERS: Sequence[Rule] = (
         name="end-of-a-run-starts-what-is-queued",
         breaks="A queued firing waits until the trigger fires again, perhaps for ever.",
         symbol="trunkline.executor.driver:RunDriver._note_ends",
-        change=Change("condition", 1, of=3, becomes="False"),
+        change=Change("condition", 1, of=4, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_queued_firings_start_one_after_the_other_when_runs_end",),
     ),
     Rule(
@@ -141,7 +144,7 @@ TRIGGERS: Sequence[Rule] = (
         name="end-of-a-run-is-an-occasion",
         breaks="A run ends, and the triggers that listen to it never fire.",
         symbol="trunkline.executor.driver:RunDriver._note_ends",
-        change=Change("condition", 3, of=3, becomes="False"),
+        change=Change("condition", 3, of=4, becomes="False"),
         caught_by=(f"{_LISTENING}::test_the_end_of_a_run_starts_another",),
     ),
     Rule(
@@ -157,5 +160,49 @@ TRIGGERS: Sequence[Rule] = (
         symbol="trunkline.executor.occasions:Occasions.work",
         change=Change("ternary", becomes="after(tx.now, _LOOK_EVERY)"),
         caught_by=(f"{_LISTENING}::test_more_occasions_than_a_turn_takes_are_all_taken",),
+    ),
+    Rule(
+        name="end-of-a-run-opens-its-gate",
+        breaks="Runs that wait for the end of another one wait for ever.",
+        symbol="trunkline.executor.driver:RunDriver._note_ends",
+        change=Change("condition", 4, of=4, becomes="False"),
+        caught_by=(f"{_GATES}::test_a_run_waits_until_one_with_the_same_key_ends",),
+    ),
+    Rule(
+        name="held-back-run-waits",
+        breaks="A run that flow control should hold back starts at once.",
+        symbol="trunkline.executor.start_gates:StartGates.begin",
+        change=Change("condition", 1, of=5, becomes="True"),
+        caught_by=(f"{_GATES}::test_a_run_waits_until_one_with_the_same_key_ends",),
+    ),
+    Rule(
+        name="queue-of-a-gate-is-bounded",
+        breaks="A trigger whose runs take too long fills the store with runs that wait.",
+        symbol="trunkline.triggers.flow_control:_not_superseded",
+        change=Change("return value", becomes="waiting"),
+        caught_by=(f"{_FLOW}::test_the_number_of_those_that_wait_is_limited",),
+    ),
+    Rule(
+        name="throttled-runs-are-looked-at",
+        breaks="A run that a throttle holds back never starts.",
+        symbol="trunkline.triggers.flow_control:_tokens",
+        change=Drop("assignment", 7, of=7),
+        caught_by=(f"{_FLOW}::test_a_rate_lets_its_burst_start_and_then_one_at_a_time",),
+    ),
+    Rule(
+        name="gate-is-decided-about-by-one-process",
+        breaks="Two processes let a run start for the same free place.",
+        symbol="trunkline.stores.postgres.tables.automation.start_queue:_CLAIM",
+        change=ReplaceText(
+            "WHERE pg_try_advisory_xact_lock(hashtextextended('trunkline gate ' || gate, 0)) ", ""
+        ),
+        caught_by=(f"{_START_QUEUE}::test_a_gate_is_decided_about_by_one_process_while_runs_come_and_end",),
+    ),
+    Rule(
+        name="ended-run-leaves-its-gate",
+        breaks="A run that ended before it could start takes a place for ever.",
+        symbol="trunkline.stores.postgres.tables.automation.start_queue:_ADMIT",
+        change=ReplaceText(" AND state = $3", " AND $3 = $3"),
+        caught_by=(f"{_START_QUEUE}::test_a_gate_is_decided_about_by_one_process_while_runs_come_and_end",),
     ),
 )

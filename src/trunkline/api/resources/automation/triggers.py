@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 import msgspec
@@ -25,9 +25,11 @@ from trunkline.triggers import (
     definition_from_canonical,
 )
 from trunkline.triggers.cron import MAX_CHARACTERS
-from trunkline.triggers.definition import DEFAULT_BODY_BYTES, Respond
+from trunkline.triggers.definition import DEFAULT_BODY_BYTES, FlowControl, Respond
+from trunkline.triggers.flow_control import OnLimit
 from trunkline.triggers.signatures import Scheme
 from trunkline.triggers.validate import MAX_TIMES, NAME_PATTERN
+from trunkline.triggers.validate_flow import MAX_LIMIT, MAX_PRIORITY
 from trunkline.triggers.validate_listening import MAX_TYPES
 from trunkline.triggers.validate_webhook import MAX_BODY_BYTES
 
@@ -129,6 +131,23 @@ _EVENT_TYPES = Meta(
 _STATUSES = Meta(description="Statuses with which the run can end. Defaults to `COMPLETED`.")
 
 
+_FLOW_KEY = Meta(
+    description="An expression over `input`. Runs for which it has the same value count together. Defaults to all runs "
+    "of the trigger.",
+    examples=["input.customer"],
+)
+_ON_LIMIT = Meta(
+    description="What happens to a run above the limit: it waits, is cancelled, or replaces the oldest one."
+)
+_THROTTLE = Meta(description="How many runs start per second, minute or hour.", examples=["10/m"])
+_DEBOUNCE = Meta(
+    description="A run starts when no other one has come for so long. Only the last one starts. Such as `30s` or "
+    "`30s by input.customer`, or an object.",
+    examples=["30s"],
+)
+_PRIORITY = Meta(description="Of the runs that wait, those with the highest priority start first.")
+
+
 class EventTriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     type: Annotated[str | list[str], _EVENT_TYPES]
     filter: (
@@ -153,6 +172,17 @@ class RunTriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
     ) = UNSET
 
 
+class ConcurrencyRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="How many runs go on at the same time.")]
+    key: Annotated[str, _FLOW_KEY] | UnsetType = UNSET
+    on_limit: Annotated[OnLimit, _ON_LIMIT] = "queue"
+
+
+class DebounceRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    wait: _Duration
+    key: Annotated[str, _FLOW_KEY] | UnsetType = UNSET
+
+
 class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(extra_json_schema={"pattern": NAME_PATTERN})]
     workflow: Annotated[str, Meta(description="Name of the workflow that it starts.")]
@@ -168,6 +198,10 @@ class TriggerRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Annotated[RunTriggerRequest, Meta(description="Starts a run when a run of a workflow ends.")]
         | UnsetType
     ) = UNSET
+    concurrency: ConcurrencyRequest | UnsetType = UNSET
+    throttle: Annotated[str, _THROTTLE] | UnsetType = UNSET
+    debounce: Annotated[str | DebounceRequest, _DEBOUNCE] | UnsetType = UNSET
+    priority: Annotated[int, Meta(ge=-MAX_PRIORITY, le=MAX_PRIORITY), _PRIORITY] = 0
     kind: (
         Annotated[Literal["trigger"], Meta(description="Marks a file as a trigger for `trunkline apply`.")]
         | UnsetType
@@ -261,6 +295,17 @@ class RunTriggerResource(TypedDict):
     filter: NotRequired[str]
 
 
+class ConcurrencyResource(TypedDict):
+    limit: int
+    key: NotRequired[Annotated[str, _FLOW_KEY]]
+    on_limit: Annotated[OnLimit, _ON_LIMIT]
+
+
+class DebounceResource(TypedDict):
+    wait: _Duration
+    key: NotRequired[Annotated[str, _FLOW_KEY]]
+
+
 class WebhookAnswer(TypedDict):
     id: Annotated[str | None, Meta(description="The run. Null if the filter is false.")]
     status: str
@@ -280,6 +325,10 @@ class TriggerSummary(TypedDict):
     webhook: NotRequired[WebhookResource]
     event: NotRequired[EventTriggerResource]
     run: NotRequired[RunTriggerResource]
+    concurrency: NotRequired[ConcurrencyResource]
+    throttle: NotRequired[Annotated[str, _THROTTLE]]
+    debounce: NotRequired[DebounceResource]
+    priority: NotRequired[Annotated[int, _PRIORITY]]
     next_at: Annotated[
         Timestamp | None,
         Meta(
@@ -352,7 +401,34 @@ def trigger_summary(record: TriggerRecord, url: str | None) -> TriggerSummary:
         summary["event"] = _event_resource(definition.event)
     if definition.run is not None:
         summary["run"] = _run_resource(definition.run)
+    if definition.flow is not None:
+        _add_flow_control(summary, definition.flow)
     return summary
+
+
+def _add_flow_control(summary: TriggerSummary, flow: FlowControl) -> None:
+    if flow.concurrency is not None:
+        concurrency: ConcurrencyResource = {
+            "limit": flow.concurrency.limit,
+            "on_limit": flow.concurrency.on_limit,
+        }
+        if flow.concurrency.key is not None:
+            concurrency["key"] = flow.concurrency.key
+        summary["concurrency"] = concurrency
+    if flow.throttle is not None:
+        summary["throttle"] = _rate_text(flow.throttle.count, flow.throttle.per)
+    if flow.debounce is not None:
+        debounce: DebounceResource = {"wait": format_duration(flow.debounce.wait)}
+        if flow.debounce.key is not None:
+            debounce["key"] = flow.debounce.key
+        summary["debounce"] = debounce
+    if flow.priority:
+        summary["priority"] = flow.priority
+
+
+def _rate_text(count: int, per: timedelta) -> str:
+    unit = {1: "s", 60: "m", 3600: "h"}[int(per.total_seconds())]
+    return f"{count}/{unit}"
 
 
 def _event_resource(event: EventDefinition) -> EventTriggerResource:
@@ -403,13 +479,12 @@ def webhook_resource(webhook: WebhookDefinition, url: str | None) -> WebhookReso
         verify["secret"] = webhook.secrets
     if webhook.header is not None:
         verify["header"] = webhook.header
-    unit = {1: "s", 60: "m", 3600: "h"}[int(webhook.rate.per.total_seconds())]
     resource: WebhookResource = {
         "url": url,
         "verify": verify,
         "respond": webhook.respond,
         "wait": format_duration(webhook.wait),
-        "rate": f"{webhook.rate.count}/{unit}",
+        "rate": _rate_text(webhook.rate.count, webhook.rate.per),
         "max_body_bytes": webhook.max_body_bytes,
     }
     if webhook.filter is not None:

@@ -1,4 +1,4 @@
-"""Triggers, their firings, and which runs they have started."""
+"""Triggers, their firings, which runs they have started, and which runs their flow control holds back."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus
 from trunkline.messages import StepError
 from trunkline.stores.port.automation.received_events import StoredEvent
+from trunkline.triggers.flow_control import Gate, GateDecision, GatePolicy, WaitReason
 
 # started     it started a run
 # queued      it starts a run when the run of an earlier firing has ended
@@ -158,4 +159,54 @@ class TriggerWrites(Protocol):
 
     async def forget_firings(self, before: Instant, limit: int) -> int:
         """Delete old ones, except those that are queued; returns how many."""
+        ...
+
+
+class QueuedStart(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new run has to wait for."""
+
+    # The id of the trigger, and the key.
+    gate: str
+    policy: GatePolicy
+    priority: int
+    not_before: Instant
+
+
+class StartWait(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a run has not started."""
+
+    # None: it has not been looked at yet.
+    reason: WaitReason | None
+    not_before: Instant
+
+
+class StartQueueReads(Protocol):
+    async def get(self, run_id: RunId) -> StartWait | None:
+        """None: the run does not wait."""
+        ...
+
+
+class StartQueueWrites(Protocol):
+    async def put(self, starts: Sequence[tuple[RunId, QueuedStart]]) -> None:
+        """Runs that are inserted in this transaction. Their gates are due."""
+        ...
+
+    async def runs_ended(self, run_ids: Collection[RunId]) -> bool:
+        """Runs end in this transaction: the gates that they have passed, or wait at, are due. False: none did."""
+        ...
+
+    async def next_due(self) -> Instant | None: ...
+
+    async def claim(self, limit: int) -> dict[str, Gate]:
+        """
+        Gates that are due, the longest due first. Other transactions leave them out until this one ends.
+
+        Ended runs are forgotten. A gate may have nothing left.
+        """
+        ...
+
+    async def settle(self, gate: str, policy: GatePolicy, decision: GateDecision) -> None: ...
+
+    async def forget_rates(self, before: Instant) -> None:
+        """Buckets that nothing has been taken from since then."""
         ...
