@@ -58,7 +58,7 @@ _PUT_DELIVERIES = """
         $8::text[], $9::int[], $10::bigint[], $11::text[])
 """
 _NOTE_ATTEMPTS = """
-    UPDATE deliveries SET status = new.status, error = new.error, attempts = attempts + new.attempts,
+    UPDATE deliveries SET status = new.status, error = new.error, attempts = deliveries.attempts + new.attempts,
         attempted_at = $5
     FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[]) AS new(id, status, error, attempts)
     WHERE deliveries.id = new.id
