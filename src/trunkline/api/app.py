@@ -13,6 +13,7 @@ from trunkline.api.routes.agents.activity import activity_operations
 from trunkline.api.routes.agents.checks import agent_test_call_operations, check_operations
 from trunkline.api.routes.agents.migration import migration_operations
 from trunkline.api.routes.agents.registry import agent_operations
+from trunkline.api.routes.answers import answer_operations
 from trunkline.api.routes.automation.events import event_operations
 from trunkline.api.routes.automation.subscriptions import subscription_operations
 from trunkline.api.routes.automation.triggers import trigger_operations
@@ -64,6 +65,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *schema_operations(services),
         *key_operations(services),
         *inbox_operations(services),
+        *answer_operations(services),
         *event_operations(services),
         *blob_operations(services),
         *dead_letter_operations(services),

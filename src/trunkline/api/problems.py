@@ -36,6 +36,7 @@ from trunkline.errors import (
 )
 from trunkline.jsontypes import encode
 from trunkline.services.agents.push_notifications import PUSH_PATH
+from trunkline.services.people.answer_links import ANSWER_PATH
 from trunkline.services.triggers.webhooks import HOOK_PATH
 from trunkline.telemetry import log_events
 
@@ -43,7 +44,7 @@ PROBLEM_JSON = "application/problem+json"
 # The key in a request's scope for an error that was logged already.
 _LOGGED = "trunkline.logged"
 # In a URL, each of these is followed by a token.
-_HOOK_PREFIXES = (f"{PUSH_PATH}/", f"{HOOK_PATH}/")
+_HOOK_PREFIXES = (f"{PUSH_PATH}/", f"{HOOK_PATH}/", f"{ANSWER_PATH}/")
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -192,7 +193,7 @@ def log_failure(scope: Scope, error: Exception) -> None:
 
 
 def redacted_path(path: str) -> str:
-    """A request's path for the log, without the token of a push notification or a webhook."""
+    """A request's path for the log, without the token of a push notification, a webhook or an answer link."""
     prefix = next((prefix for prefix in _HOOK_PREFIXES if path.startswith(prefix)), None)
     return path if prefix is None else f"{prefix}***"
 

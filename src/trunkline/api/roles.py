@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 
 from trunkline.services.agents.push_notifications import PUSH_PATH
+from trunkline.services.people.answer_links import ANSWER_PATH
 from trunkline.services.triggers.webhooks import HOOK_PATH
 from trunkline.stores.base import KeyRole
 
@@ -127,6 +128,11 @@ ROLES: dict[str, KeyRole | None] = {
     # inbox
     "GET /api/v1/inbox": "viewer",
     "GET /api/v1/inbox/{item}": "viewer",
+    # A link answers in the name of another person.
+    "POST /api/v1/inbox/{item}/links": "admin",
+    # answer links: the token authenticates the person
+    f"GET {ANSWER_PATH}/{{token}}": None,
+    f"POST {ANSWER_PATH}/{{token}}": None,
     # events and signals
     "POST /api/v1/events": "operator",
     "GET /api/v1/events": "viewer",

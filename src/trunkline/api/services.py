@@ -23,6 +23,7 @@ from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
 from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import SystemMonitor
+from trunkline.services.people.answer_links import AnswerLinks
 from trunkline.services.people.answers import HumanTaskAnswers
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.labels import RunLabels
@@ -112,6 +113,7 @@ class Services(Probes):
     blobs: BlobStore | None
     inbox: Inbox
     human_task_answers: HumanTaskAnswers
+    answer_links: AnswerLinks
     events: Events
     push_notifications: PushNotifications
     push_configs: PushConfigs

@@ -24,6 +24,7 @@ from trunkline.services.callbacks.push_configs import PushConfigs
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
+from trunkline.services.people.answer_links import AnswerTokens
 from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault
@@ -71,6 +72,7 @@ class ProcessContext:
     workflows: Workflows
     triggered_runs: TriggeredRuns
     webhook_addresses: WebhookAddresses
+    answer_tokens: AnswerTokens
     agent_resolver: AgentResolver
     tokens: TokenProvider
     routing: RoutingTable
@@ -111,6 +113,7 @@ async def open_process_context(
         subscriptions = SubscriptionDirectory()
         changes = ChangeReporter(subscriptions)
         secrets = Secrets(store, vault, clock)
+        answer_tokens = AnswerTokens(*keys)
         drift_recorder = DriftRecorder(store, metrics, changes)
         registry = AgentRegistry(store, vault, agent_cache, drift_recorder)
         tokens = TokenProvider(transport, clock)
@@ -143,10 +146,11 @@ async def open_process_context(
                 secrets=secrets,
                 subscriptions=subscriptions,
                 changes=changes,
-                delivery_requests=DeliveryRequests(secrets),
+                delivery_requests=DeliveryRequests(secrets, answer_tokens, settings.public_url),
                 workflows=workflows,
                 triggered_runs=TriggeredRuns(workflows, routes),
                 webhook_addresses=WebhookAddresses(*keys),
+                answer_tokens=answer_tokens,
                 blobs=open_blobs(settings),
                 agent_resolver=agent_resolver,
                 tokens=tokens,

@@ -18,6 +18,7 @@ from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
 from trunkline.services.operations.audit_log import AuditLog
 from trunkline.services.operations.system_status import Deployment, SystemMonitor
+from trunkline.services.people.answer_links import AnswerLinks
 from trunkline.services.people.answers import HumanTaskAnswers
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
@@ -107,6 +108,7 @@ def api_services(
     oversight: SystemMonitor,
 ) -> Services:
     run_queries = RunQueries(context.store, context.workflows, context.watchers, context.clock)
+    inbox = Inbox(context.store, context.workflows)
     return Services(
         registry=context.registry,
         secrets=context.secrets,
@@ -147,7 +149,14 @@ def api_services(
         ),
         blobs=context.blobs,
         run_labels=RunLabels(context.store, context.watchers),
-        inbox=Inbox(context.store, context.workflows),
+        inbox=inbox,
+        answer_links=AnswerLinks(
+            context.store,
+            inbox,
+            context.answer_tokens,
+            context.clock,
+            public_url=context.settings.public_url,
+        ),
         human_task_answers=HumanTaskAnswers(run_queries, context.workflows, intake, context.clock),
         events=Events(context.store, run_queries, event_intake),
         push_notifications=context.push_notifications,

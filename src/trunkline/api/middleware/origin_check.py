@@ -5,8 +5,8 @@ Cross-site request forgery: requests that change something are rejected if `Sec-
 come from another site. Programs other than browsers send neither header and are not affected.
 
 DNS rebinding: a foreign host name can resolve to this machine, so that a browser lets the foreign page read responses.
-Without API keys, only this machine's names are accepted as `Host`. Under the name in `public_url`, only what agents and
-probes call responds.
+Without API keys, only this machine's names are accepted as `Host`. Under the name in `public_url`, only what agents,
+probes and people with an answer link call responds.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from trunkline.errors import NotAllowed
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 # The values for a page of this origin, and for an address that was typed in.
 _OWN_SITES = frozenset({b"same-origin", b"none"})
-# The one part of the API that anyone who reaches `public_url` may call without a key.
-_HOOKS = "/hooks/"
+# What anyone who reaches `public_url` may call without a key.
+_HOOKS = ("/hooks/", "/answer/")
 _PROBES = frozenset({"/livez", "/health"})
 _LONGEST_NAME = 200
 
@@ -54,8 +54,8 @@ class OriginCheck:
                 return problem(
                     Request(scope),
                     KINDS[NotAllowed],
-                    "Under the host name of public_url, only /hooks and /livez respond, because API keys are not "
-                    "required.",
+                    "Under the host name of public_url, only /hooks, /answer and /livez respond, because API keys are "
+                    "not required.",
                     "Use http://127.0.0.1 with the server's port. To use the whole API under this host name, set "
                     "require_keys, and send an API key.",
                 )
@@ -82,7 +82,7 @@ class OriginCheck:
 
 
 def is_for_agents(path: str) -> bool:
-    """What agents and load balancers call: it needs no API key, because each hook has a token of its own."""
+    """What agents, people with a link and load balancers call: it needs no API key, but has a token of its own."""
     return path in _PROBES or path.startswith(_HOOKS)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict, cast
 
+import msgspec
 from msgspec import Meta
 
 from trunkline.api.resources.automation.human_tasks import HumanTaskFields, human_task_fields
 from trunkline.api.resources.common import JsonValue, NextCursor, Timestamp, time_or_none
 from trunkline.api.resources.runs import WorkflowReference
 from trunkline.clock import rfc3339
+from trunkline.durations import DURATION_PATTERN, format_duration
+from trunkline.services.people.answer_links import DEFAULT_LIFETIME, MAX_LIFETIME, MAX_PERSON, AnswerLink
 from trunkline.services.runs.inbox import InboxEntry
 
 InboxKind = Literal["input", "auth", "outcome", "person"]
@@ -52,6 +55,36 @@ class InboxItemResource(HumanTaskFields):
 class InboxPage(TypedDict):
     items: list[InboxItemResource]
     next_cursor: NextCursor
+
+
+class AnswerLinkRequest(msgspec.Struct, forbid_unknown_fields=True):
+    person: Annotated[
+        str,
+        Meta(
+            description="Who answers with the link: the name of a key, or any other name.",
+            max_length=MAX_PERSON,
+        ),
+    ]
+    expires_in: Annotated[
+        str,
+        Meta(
+            description=f"How long the link works, up to {MAX_LIFETIME.days}d.",
+            extra_json_schema={"pattern": DURATION_PATTERN},
+        ),
+    ] = format_duration(DEFAULT_LIFETIME)
+
+
+class AnswerLinkResource(TypedDict):
+    """An address at which one person can answer one question without an API key."""
+
+    url: Annotated[str, Meta(description="A path if the setting `public_url` is not set.")]
+    item: Annotated[str, Meta(description="Id of the inbox item.")]
+    person: str
+    expires_at: Timestamp
+
+
+def answer_link_resource(link: AnswerLink, url: str) -> AnswerLinkResource:
+    return {"url": url, "item": link.item, "person": link.person, "expires_at": rfc3339(link.expires_at)}
 
 
 def inbox_item(entry: InboxEntry) -> InboxItemResource:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trunkline.api.bodies import convert, decode_object, read_body
 from trunkline.api.paging import CURSOR, DEFAULT_LIMIT, PageLimit, read_within
 from trunkline.api.parameters import Parameters
 from trunkline.api.resources.common import page_of
-from trunkline.api.resources.inbox import InboxItemResource, InboxPage, inbox_item
-from trunkline.api.routing import Operation, ResponseSpec, json_response, operation
+from trunkline.api.resources.inbox import (
+    AnswerLinkRequest,
+    AnswerLinkResource,
+    InboxItemResource,
+    InboxPage,
+    answer_link_resource,
+    inbox_item,
+)
+from trunkline.api.routing import Body, Operation, ResponseSpec, json_response, operation
 from trunkline.api.services import Services
 from trunkline.clock import Instant
+from trunkline.durations import parse_duration
+from trunkline.errors import Finding, Invalid
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.services.runs.inbox import InboxEntry
@@ -60,6 +71,8 @@ class InboxItemParameters(Parameters, frozen=True, kw_only=True):
 class InboxRoutes:
     def __init__(self, services: Services) -> None:
         self._inbox = services.inbox
+        self._links = services.answer_links
+        self._limits = services.limits
 
     async def list(self, _request: Request, given: InboxListParameters) -> Response:
         """List the steps that wait for a person, oldest first."""
@@ -78,6 +91,25 @@ class InboxRoutes:
     async def get(self, _request: Request, given: InboxItemParameters) -> Response:
         """Get an inbox item. Send the answer to its `reply_url`."""
         return json_response(inbox_item(await self._inbox.get(given.item)))
+
+    async def link(self, request: Request, given: InboxItemParameters) -> Response:
+        """
+        Create a link at which one person can answer an inbox item without an API key.
+
+        Everyone who has the link can answer in the person's name. It stops working when the item is answered.
+        """
+        asked = convert(
+            decode_object(await read_body(request, self._limits.max_body_bytes)), AnswerLinkRequest
+        )
+        link = await self._links.create(given.item, asked.person, _duration(asked.expires_in))
+        return json_response(answer_link_resource(link, self._links.url_of(link)), 201)
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return parse_duration(text)
+    except ValueError as exc:
+        raise Invalid(f"expires_in: {exc}", findings=[Finding(path="expires_in", message=str(exc))]) from exc
 
 
 def _place_of(entry: InboxEntry) -> WaitPosition | None:
@@ -105,5 +137,10 @@ def inbox_operations(services: Services) -> list[Operation]:
         operation(
             f"GET {INBOX}/{{item}}", routes.get, InboxItemParameters, name="get_inbox_item", tag="inbox",
             responses={200: ResponseSpec("The item.", InboxItemResource)}, problems=(404,),
+        ),
+        operation(
+            f"POST {INBOX}/{{item}}/links", routes.link, InboxItemParameters, name="create_answer_link", tag="inbox",
+            body=Body(AnswerLinkRequest), responses={201: ResponseSpec("The link.", AnswerLinkResource)},
+            problems=(400, 404, 409, 413, 422),
         ),
     ]  # fmt: skip

@@ -127,6 +127,39 @@ def show(item: ItemArgument, step: StepArgument = None, /, *, server: Server = H
     return Exit.OK
 
 
+@app.command(name="link")
+def link(
+    item: ItemArgument,
+    step: StepArgument = None,
+    /,
+    *,
+    for_: Annotated[str, Parameter(name="--for")],
+    expires_in: str = "7d",
+    server: Server = HERE,
+) -> int:
+    """
+    Create a link at which one person can answer without an API key.
+
+    Everyone who has the link can answer in the person's name. It stops working when the item is answered.
+
+    Parameters
+    ----------
+    for_
+        Name of the person.
+    expires_in
+        How long the link works, such as 2d.
+    """
+    client = server.client()
+    found = _found(client, item, step)
+    created = client.create_answer_link(found["id"], {"person": for_, "expires_in": expires_in})
+    if server.json:
+        print_json(created)
+        return Exit.OK
+    print_text(created["url"])
+    note(f"{created['person']} can answer until {date_time(created['expires_at'])}")
+    return Exit.OK
+
+
 @app.command(name="answer")
 def answer(
     item: ItemArgument,

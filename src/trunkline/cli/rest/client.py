@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from trunkline.api.resources.agents.test_calls import TestCallResult
     from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
     from trunkline.api.resources.exchanges import ExchangeResource
-    from trunkline.api.resources.inbox import InboxItemResource
+    from trunkline.api.resources.inbox import AnswerLinkResource, InboxItemResource
     from trunkline.api.resources.runs import (
         EventResource,
         LogLineResource,
@@ -273,6 +273,9 @@ class Client(EventCalls, SubscriptionCalls, TriggerCalls):
     ) -> Page[InboxItemResource]:
         """The oldest first."""
         return cast("Page[InboxItemResource]", self._list("/inbox", query, limit, cursor))
+
+    def create_answer_link(self, item_id: str, body: JsonObject) -> AnswerLinkResource:
+        return cast("AnswerLinkResource", self._send("POST", f"/inbox/{segment(item_id)}/links", body).value)
 
     def inbox_item(self, item_id: str) -> InboxItemResource:
         return cast("InboxItemResource", self.get(f"{API}/inbox/{segment(item_id)}"))

@@ -31,7 +31,7 @@ TEST_TYPE = "subscription.test"
 
 KIND = "subscription"
 SUBSCRIPTION_KEYS = (
-    "name", "description", "url", "types", "workflow", "label", "secret", "enabled", "kind", "$schema",
+    "name", "description", "url", "types", "workflow", "label", "secret", "answer_links", "enabled", "kind", "$schema",
 )  # fmt: skip
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$"
 MAX_DESCRIPTION = 10_000
@@ -57,6 +57,8 @@ class SubscriptionDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_def
     labels: tuple[tuple[str, str], ...] = ()
     # Names of secrets; a delivery is signed with each of them.
     secrets: tuple[str, ...] = ()
+    # Whether questions come with a link for each assignee, at which anyone who has it can answer.
+    answer_links: bool = False
     enabled: bool = True
 
 
@@ -102,6 +104,7 @@ def _read(value: Json, report: ValidationReport) -> SubscriptionDefinition | Non
         workflow=fields.text("workflow", MAX_WORKFLOW_NAME),
         labels=_labels(fields),
         secrets=_secrets(fields),
+        answer_links=fields.boolean("answer_links") or False,
         enabled=fields.boolean("enabled") is not False,
     )
     return None if report.errors else definition

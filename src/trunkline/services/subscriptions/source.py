@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from trunkline.clock import Instant, after
 from trunkline.errors import ConfigurationError
+from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.services.callbacks.sender import RETRY_FOR
 from trunkline.services.callbacks.sources import (
     AttemptedCallback,
@@ -15,6 +18,7 @@ from trunkline.services.callbacks.sources import (
     CallbackRequest,
     signed_headers,
 )
+from trunkline.services.people.answer_links import ANSWER_PATH, DEFAULT_LIFETIME, AnswerTokens, link_to
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.subscriptions.definition import SubscriptionDefinition, subscription_from_canonical
 from trunkline.services.subscriptions.reporter import subscription_of
@@ -22,6 +26,7 @@ from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.automation.callbacks import StoredCallback
 from trunkline.stores.port.automation.subscriptions import Attempt, Delivery, DeliveryStatus
 
+_events: msgspec.json.Decoder[dict[str, Json]] = msgspec.json.Decoder(dict[str, Json])
 CONTENT_TYPE = "application/cloudevents+json; charset=UTF-8"
 # A subscription is disabled when every attempt has failed for so long: as long as a delivery is tried.
 DISABLED_AFTER = RETRY_FOR
@@ -68,21 +73,46 @@ class SubscriptionCallbacks:
 class DeliveryRequests:
     """Makes the request of a delivery."""
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: Secrets, tokens: AnswerTokens, public_url: str | None) -> None:
+        """`public_url`: where answer links lead; None: there are none."""
         self._secrets = secrets
+        self._tokens = tokens
+        self._public_url = public_url
 
     async def request(
         self, definition: SubscriptionDefinition, delivery: Delivery, now: Instant
     ) -> CallbackRequest:
         """Raises `CallbackNotReady`."""
         headers = {"content-type": CONTENT_TYPE}
+        body = self._body(definition, delivery)
         secrets = [await self._secret(name) for name in definition.secrets]
         if secrets:
-            headers |= signed_headers(secrets, delivery.event_id, now, delivery.event)
+            headers |= signed_headers(secrets, delivery.event_id, now, body)
         else:
             # What identifies it is sent with every delivery; only a signature needs a secret.
             headers |= {"webhook-id": delivery.event_id, "webhook-timestamp": str(now // 1_000_000)}
-        return CallbackRequest(url=definition.url, headers=headers, body=delivery.event)
+        return CallbackRequest(url=definition.url, headers=headers, body=body)
+
+    def _body(self, definition: SubscriptionDefinition, delivery: Delivery) -> bytes:
+        """Links are made here, so that the history does not have them. They are the same in every attempt."""
+        if (
+            not definition.answer_links
+            or self._public_url is None
+            or not delivery.type.startswith("question.")
+        ):
+            return delivery.event
+        event = _events.decode(delivery.event)
+        question = event.get("data")
+        assignees = question.get("assignees") if isinstance(question, dict) else None
+        if not isinstance(question, dict) or not isinstance(assignees, list):
+            return delivery.event
+        until = after(delivery.created_at, DEFAULT_LIFETIME)
+        links: JsonObject = {}
+        for person in assignees:
+            link = None if delivery.run_id is None else link_to(str(question["item"]), str(person), until)
+            if link is not None:
+                links[link.person] = f"{self._public_url}{ANSWER_PATH}/{self._tokens.token_of(link)}"
+        return encode({**event, "data": {**question, "links": links}})
 
     async def _secret(self, name: str) -> str:
         try:

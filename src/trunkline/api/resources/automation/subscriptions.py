@@ -35,6 +35,11 @@ _SECRET = Meta(
     "delivery then has a signature for each."
 )
 
+_LINKS = Meta(
+    description="Whether the events of questions have a link for each assignee in `data.links`. Everyone who can read "
+    "the delivery can then answer in their names. It needs the setting `public_url`."
+)
+
 
 class SubscriptionRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     kind: Literal["subscription"] | UnsetType = UNSET
@@ -55,6 +60,7 @@ class SubscriptionRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=Tr
     workflow: Annotated[str, _WORKFLOW] | UnsetType = UNSET
     label: Annotated[str | list[str], _LABEL] | UnsetType = UNSET
     secret: Annotated[str | list[str], _SECRET] | UnsetType = UNSET
+    answer_links: Annotated[bool, _LINKS] = False
     enabled: Annotated[bool, Meta(description="False if the subscription is paused.")] = True
 
 
@@ -70,6 +76,7 @@ class SubscriptionResource(TypedDict):
     workflow: Annotated[str | None, _WORKFLOW]
     label: Annotated[Sequence[str], Meta(description="Labels that a run must have, as `key:value`.")]
     secret: Annotated[Sequence[str], Meta(description="Names of secrets.")]
+    answer_links: Annotated[bool, _LINKS]
     enabled: bool
     status: Annotated[
         SubscriptionStatus,
@@ -128,6 +135,7 @@ def subscription_resource(record: SubscriptionRecord, *, is_viewer: bool) -> Sub
         "workflow": definition.workflow,
         "label": [f"{key}:{value}" for key, value in definition.labels],
         "secret": definition.secrets,
+        "answer_links": definition.answer_links,
         "enabled": definition.enabled,
         "status": _status(record, is_enabled=definition.enabled),
         "failing_since": time_or_none(record.failing_since),

@@ -1,0 +1,1 @@
+"""The page at which a person answers a question by link, rendered on the server."""
