@@ -29,6 +29,7 @@ AGENT: AgentMetadataResource = {
     "rate": None,
     "breaker": None,
     "repeatable": False,
+    "publish": None,
     "created_at": "2026-03-01T11:00:00.000000Z",
     "updated_at": "2026-03-01T12:00:00.000000Z",
     "dialect": {
