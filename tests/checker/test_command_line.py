@@ -79,7 +79,7 @@ def test_a_check_that_fails_ends_with_7_and_says_how_to_mend_it(
 ) -> None:
     assert check(server, "state-success", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     printed = capsys.readouterr().out
-    assert "failed: The task state is recognised (result-state)" in printed
+    assert "failed: The task state is recognized (result-state)" in printed
     assert "docs/guides/migrating-agents.md#issue-4-status-state-not-recognized" in printed
     assert '"state":"success"' in printed
 

@@ -29,6 +29,7 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.messages import ERROR_CODES
 from trunkline.services.agents.specs import check_spec, parse_spec
+from trunkline.services.subscriptions.definition import load_subscription
 from trunkline.settings import Settings
 from trunkline.triggers import TriggerDocument, load_trigger
 from trunkline.workflow import load_workflow, workflow_json_schema
@@ -65,6 +66,9 @@ def read_yaml(block: Block) -> list[str]:
         return ["it is no mapping"]
     if content.get("kind") == "trigger":
         load_trigger(TriggerDocument(block.text, str(block)), _TODAY)
+        return []
+    if content.get("kind") == "subscription":
+        load_subscription(block.text.encode())
         return []
     if "agents" in content:
         agents = content["agents"]
