@@ -24,6 +24,7 @@ from trunkline.api.routes.documents import document_operations
 from trunkline.api.routes.hooks import hook_operations
 from trunkline.api.routes.inbox import inbox_operations
 from trunkline.api.routes.keys import key_operations
+from trunkline.api.routes.push_configs import push_config_operations
 from trunkline.api.routes.run_control import run_control_operations
 from trunkline.api.routes.run_logs import run_log_operations
 from trunkline.api.routes.runs import run_operations
@@ -58,6 +59,7 @@ def create_app(services: Services, published: ASGIApp | None = None) -> ASGIApp:
         *run_control_operations(services),
         *run_operations(services),
         *run_log_operations(services),
+        *push_config_operations(services),
         *workflow_operations(services),
         *trigger_operations(services),
         *subscription_operations(services),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -200,3 +201,31 @@ async def test_a_notification_that_was_not_accepted_is_sent_after_a_restart(
     receiver.status = 200
     async with running_system(tmp_path / "data"):
         assert await receiver.states() == ["submitted", "working", "completed"]
+
+
+@pytest.mark.embedded_only
+async def test_a_config_that_fails_too_often_is_disabled_until_it_is_enabled(
+    agent: str, receiver: Receiver, tmp_path: Path
+) -> None:
+    receiver.status = 500
+    async with running_system(tmp_path / "data", push_max_failures=1) as system:
+        await system.register("A", agent)
+        await system.save(FRONT)
+        config: JsonObject = {"id": "mine", "url": f"{receiver.url}/?secret=s"}
+        task = await A2ACaller(system, "workflows/front").send(text("hi"), taskPushNotificationConfig=config)
+        path = f"/runs/{task['id']}/push-configs"
+        while (shown := objects_in((await system.call("GET", path)).json["items"])[0])["enabled"]:
+            await asyncio.sleep(0.02)
+        assert (shown["failures"], shown["error"]) == (1, "The receiver answered with HTTP 500.")
+        assert shown["host"] == receiver.url.removeprefix("http://")
+        # The task, that it works, and that it is completed; its artifact may come in pieces.
+        assert isinstance(shown["waiting"], int)
+        assert shown["waiting"] >= 3
+        assert "secret" not in str(shown)
+        assert receiver.refused == 1
+        receiver.status = 200
+        enabled = await system.call("POST", f"{path}/mine/enable")
+        assert (enabled.status, enabled.json["enabled"], enabled.json["failures"]) == (200, True, 0)
+        assert await receiver.states() == ["submitted", "working", "completed"]
+        assert (await system.call("POST", f"{path}/other/enable")).status == 404
+        assert (await system.call("GET", "/runs/unknown/push-configs")).status == 404

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from trunkline.api.resources.dead_letters import DeadLetterResource, DeadLetterSummary
     from trunkline.api.resources.exchanges import ExchangeResource
     from trunkline.api.resources.inbox import AnswerLinkResource, InboxItemResource
+    from trunkline.api.resources.push_configs import PushConfigResource
     from trunkline.api.resources.runs import (
         EventResource,
         LogLineResource,
@@ -267,6 +268,13 @@ class Client(EventCalls, SubscriptionCalls, TriggerCalls):
         return cast("Page[EventResource]", self._list(f"/runs/{segment(run_id)}/events"))
 
     # The inbox
+
+    def push_configs(self, run_id: str) -> Page[PushConfigResource]:
+        return cast("Page[PushConfigResource]", self._list(f"/runs/{segment(run_id)}/push-configs", {}))
+
+    def enable_push_config(self, run_id: str, config: str) -> PushConfigResource:
+        path = f"{API}/runs/{segment(run_id)}/push-configs/{segment(config)}/enable"
+        return cast("PushConfigResource", self._send("POST", path).value)
 
     def inbox(
         self, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None

@@ -146,7 +146,8 @@ def _read(body: Json) -> RpcCall:
         raise _invalid("a request must be an object")
     if body.get("jsonrpc") != "2.0":
         raise _invalid('jsonrpc must be "2.0"')
-    if body.get("id") is None or body["id"] != _id_of(body):
+    # Some clients leave it out and still expect a response. Its id is null then.
+    if "id" in body and (body["id"] is None or body["id"] != _id_of(body)):
         raise _invalid("id must be a string or a number")
     name = body.get("method")
     if not isinstance(name, str) or not name:
@@ -157,7 +158,7 @@ def _read(body: Json) -> RpcCall:
     params = body.get("params", {})
     if not isinstance(params, dict):
         raise invalid_params("params must be an object")
-    return RpcCall(body["id"], name, method, params)
+    return RpcCall(body.get("id"), name, method, params)
 
 
 def _invalid(message: str) -> A2AError:

@@ -119,7 +119,7 @@ class PushConfigs:
             if not await tx.push_configs.enable(key):
                 raise NotFound(
                     f"Run {run_id} has no push notification config {config_id[:MAX_ID_CHARACTERS]}.",
-                    fix=f"See its configs: trunkline runs push list {run_id}.",
+                    fix=f"See its configs: trunkline runs push-configs {run_id}.",
                 )
             await tx.callbacks.resume([queue_of(key)])
             entry = audit_entry("run", "enable_push_config", run_id, config=config_id)

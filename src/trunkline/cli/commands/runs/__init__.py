@@ -11,6 +11,7 @@ from cyclopts import App
 _FIND = "trunkline.cli.commands.runs.find"
 _RECORDS = "trunkline.cli.commands.runs.records"
 _CONTROL = "trunkline.cli.commands.runs.control"
+_PUSH_CONFIGS = "trunkline.cli.commands.runs.push_configs"
 
 app = App(name="runs", help="Find, inspect and control runs.", version_flags=[])
 app.command(f"{_FIND}:list_runs", name="list")
@@ -30,3 +31,4 @@ app.command(f"{_CONTROL}:retry", name="retry")
 app.command(f"{_CONTROL}:signal", name="signal")
 app.command(f"{_CONTROL}:reply", name="reply")
 app.command(f"{_CONTROL}:resolve", name="resolve")
+app.command(f"{_PUSH_CONFIGS}:push_configs", name="push-configs")
