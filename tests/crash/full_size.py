@@ -82,6 +82,7 @@ def _all_parts() -> Iterator[Part]:
             "LOOP_MEGABYTES": 6,
         },
     )
+    yield Part("published-kills", "tests/crash/test_published_kills.py", {"PUBLISHED_KILLS": 50})
     yield Part("zone-kills", "tests/crash/test_zone_kills.py", {"KILLS": 200})
     yield Part("zone-client-kills", "tests/crash/test_zone_client_kills.py", {"KILLS": 200})
 

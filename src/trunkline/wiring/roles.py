@@ -39,6 +39,7 @@ from trunkline.executor.schedules import Schedules
 from trunkline.executor.start_gates import StartGates
 from trunkline.id_generation import new_id
 from trunkline.services.callbacks.sender import CallbackSender
+from trunkline.services.callbacks.task_updates import PUSH_KIND
 from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.events.intake import EventIntake
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME, WakeShare
@@ -128,6 +129,7 @@ class BridgeRole:
             context.clock,
             context.metrics,
             claim_lasts=context.interceptors.timeouts.callback_claim,
+            one_by_one=(PUSH_KIND,),
         )
         self.answers = AnswerWriter(
             messaging.broker,

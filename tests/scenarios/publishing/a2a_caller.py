@@ -30,9 +30,10 @@ class StreamEvent(NamedTuple):
 class A2ACaller:
     """Of one publication, in one version of A2A."""
 
-    def __init__(self, system: RunningSystem, publication: str, version: str = "1.0") -> None:
-        self._system = system
-        self.url = f"{system.url}/a2a/{publication}"
+    def __init__(self, system: RunningSystem | str, publication: str, version: str = "1.0") -> None:
+        """`system`: or its base URL."""
+        base = system if isinstance(system, str) else system.url
+        self.url = f"{base}/a2a/{publication}"
         self._headers = {"Content-Type": "application/json"}
         if version != "0.3":
             self._headers["A2A-Version"] = version

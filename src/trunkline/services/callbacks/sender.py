@@ -10,7 +10,7 @@ what may be called and follows no redirects.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from random import Random
@@ -86,15 +86,22 @@ class CallbackSender:
         metrics: Metrics,
         *,
         claim_lasts: timedelta = CLAIM_LASTS,
+        one_by_one: Collection[str] = (),
         random: Random | None = None,
     ) -> None:
-        """`sources`: by the kind of their callbacks. Queues of other kinds are left alone."""
+        """
+        `sources`: by the kind of their callbacks. Queues of other kinds are left alone.
+
+        `one_by_one`: kinds whose callbacks are each settled before the next one is sent. After a crash, only one of
+        them is sent again, so a receiver never sees an order in which it goes back.
+        """
         self._store = store
         self._transport = transport
         self._sources = sources
         self._clock = clock
         self._metrics = metrics
         self._claim_lasts = claim_lasts
+        self._one_by_one = one_by_one
         # A claim that is shorter, as in tests, leaves less time for requests.
         self._works_seconds = min(_CLAIM_WORKS_SECONDS, claim_lasts.total_seconds() / 2)
         self._random = random or Random()  # noqa: S311 - spreads load, keeps no secret
@@ -196,7 +203,7 @@ class CallbackSender:
             return
         attempts = _Attempts(queue)
         end = asyncio.get_running_loop().time() + self._works_seconds
-        for callback in queue.callbacks:
+        for callback in queue.callbacks[: 1 if queue.kind in self._one_by_one else None]:
             if self._stopping.is_set() or asyncio.get_running_loop().time() >= end:
                 break
             if not await self._send(attempts, receiver, callback):

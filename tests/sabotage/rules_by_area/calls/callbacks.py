@@ -9,6 +9,7 @@ from tests.sabotage.rule import Rule
 
 _SENDER = "tests/unit/services/callbacks/test_sender.py"
 _STORE = "tests/contract/stores/test_callbacks.py"
+_KILLS = "tests/crash/test_published_kills.py"
 _CONFIGS = "tests/contract/stores/test_push_configs.py"
 _PUSH = "tests/scenarios/publishing/test_push_notifications.py"
 _POSTGRES = "trunkline.stores.postgres.tables.automation.callbacks"
@@ -55,6 +56,13 @@ CALLBACKS: Sequence[Rule] = (
         symbol="trunkline.stores.postgres.tables.published.push_configs:_LOCK_RUN",
         change=ReplaceText(" FOR UPDATE", ""),
         caught_by=(f"{_CONFIGS}::test_a_config_that_comes_while_a_transition_is_written_waits_for_it",),
+    ),
+    Rule(
+        name="push-notifications-one-by-one",
+        breaks="After a crash, a receiver gets earlier states of a task again after later ones.",
+        symbol="trunkline.wiring.roles:BridgeRole.__init__",
+        change=Change("element", 2, of=2, becomes="''"),
+        caught_by=(f"{_KILLS}::test_every_state_reaches_a_receiver_in_order_whenever_the_process_is_killed",),
     ),
     Rule(
         name="callbacks-are-http",
