@@ -33,6 +33,7 @@ OptionsFile = Annotated[
     str | None,
     Parameter(
         name="--options",
+        metavar="FILE",
         help="YAML or JSON file with the options of publish, such as name and skills. - reads stdin.",
     ),
 ]
