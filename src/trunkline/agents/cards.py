@@ -41,6 +41,9 @@ _MARK_OF_PYTHON_A2A = "google_a2a_compatible"
 # Real cards have a few kilobytes; a larger one is likely an attack.
 MAX_CARD_BYTES = 1024 * 1024
 MAX_INTERFACES = 50
+MAX_SKILLS = 100
+# An id that is longer is not one.
+_MAX_SKILL_CHARACTERS = 100
 _MAX_CHARACTERS = 2_048
 # A JSON object with an address and one of these is a card.
 _MARKS = ("name", "skills", "capabilities", "protocolVersion", "protocol_version", "defaultInputModes")
@@ -73,6 +76,8 @@ class AgentCard(msgspec.Struct, frozen=True, kw_only=True):
     interfaces: tuple[AgentInterface, ...]
     streams: bool = False
     pushes: bool = False
+    # Their ids, in the order of the card.
+    skills: tuple[str, ...] = ()
 
 
 def read_card(body: bytes) -> AgentCard:
@@ -87,7 +92,15 @@ def read_card(body: bytes) -> AgentCard:
         interfaces=interfaces,
         streams=offered.get("streaming") is True,
         pushes=any(offered.get(name) is True for name in ("pushNotifications", "push_notifications")),
+        skills=tuple(islice(dict.fromkeys(_skills(value)), MAX_SKILLS)),
     )
+
+
+def _skills(card: JsonObject) -> Iterator[str]:
+    for skill in _objects(card, "skills"):
+        skill_id = _string(skill, "id")
+        if skill_id is not None and len(skill_id) <= _MAX_SKILL_CHARACTERS:
+            yield skill_id
 
 
 def _object(body: bytes) -> JsonObject:

@@ -45,6 +45,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pushes: bool = False
     # A part of every request where one address serves several (A2A 1.0).
     tenant: str | None = None
+    # The ids of the skills that the card lists.
+    skills: tuple[str, ...] = ()
     # It was Simple A2A before, which sends the whole input, so messages carry it, too (`input_mode: json`).
     whole_input: bool = False
     tried: tuple[DialectProbe, ...] = ()
@@ -85,6 +87,10 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     breaker: BreakerPolicy | None = None
     # Whether the same work may be given to it twice.
     repeatable: bool = False
+    # Words by which agents are found.
+    tags: tuple[str, ...] = ()
+    # What it can do; empty: what its card says.
+    skills: tuple[str, ...] = ()
 
 
 NO_OPTIONS = AgentOptions()
@@ -116,6 +122,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     options: AgentOptions = NO_OPTIONS
     # How it appears to callers over A2A; None: it is not published.
     publish: PublishOptions | None = None
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """As registered; if nothing is, as its card says."""
+        return self.options.skills or (() if self.dialect is None else self.dialect.skills)
 
 
 # The public name of the model.

@@ -94,6 +94,7 @@ class NegotiatedDialect(msgspec.Struct, frozen=True, kw_only=True):
     streams: bool = False
     pushes: bool = False
     tenant: str | None = None
+    skills: tuple[str, ...] = ()
     # What to try next, in this order, each after proof that the agent did not take the work in the one before.
     others: tuple[ProtocolOffer, ...] = ()
 
@@ -261,6 +262,7 @@ def _with_card(found: NegotiatedDialect, card: AgentCard, fetch: CardFetch) -> N
         card_digest=fetch.digest,
         streams=card.streams,
         pushes=card.pushes,
+        skills=card.skills,
     )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from trunkline.agents.cards import (
     MAX_CARD_BYTES,
     MAX_INTERFACES,
+    MAX_SKILLS,
     AgentCard,
     AgentInterface,
     BrokenCard,
@@ -137,3 +138,24 @@ def test_whatever_the_bytes_are_they_are_read_or_refused(body: bytes) -> None:
     for text in (body, b"{" + body):
         with suppress(NotACard, BrokenCard):
             assert isinstance(read_card(text), AgentCard)
+
+
+def test_the_skills_of_a_card_are_its_ids_without_what_is_none() -> None:
+    skills: Json = [
+        {"id": "translate"},
+        {"id": "translate"},
+        {"name": "no id"},
+        {"id": 7},
+        "x",
+        {"id": "y" * 101},
+    ]
+    card = read_card(encode({"name": "A", "url": "https://a.example", "skills": skills}))
+    assert card.skills == ("translate",)
+
+
+def test_a_card_with_many_skills_is_read_up_to_a_limit() -> None:
+    skills: Json = [{"id": f"s{number}"} for number in range(MAX_SKILLS + 50)]
+    assert (
+        len(read_card(encode({"name": "A", "url": "https://a.example", "skills": skills})).skills)
+        == MAX_SKILLS
+    )

@@ -23,6 +23,8 @@ export function Registration({ agent }: { agent: Agent }) {
     ...(agent.allow_card_origin.length === 0
       ? []
       : [["Allowed card origins", agent.allow_card_origin.join(", ")] as const]),
+    ...(agent.tags.length === 0 ? [] : [["Tags", agent.tags.join(", ")] as const]),
+    ...(agent.skills.length === 0 ? [] : [["Skills", agent.skills.join(", ")] as const]),
     ["Repeatable", agent.repeatable ? "Yes: the agent can safely receive the same task twice" : "No"],
     ["Registered", <Timestamp key="created" at={agent.created_at} />],
     ["Updated", <Timestamp key="updated" at={agent.updated_at} />],

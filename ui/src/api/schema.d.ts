@@ -2252,6 +2252,18 @@ export interface components {
              */
             retry: components["schemas"]["RetryPolicy"] | null;
             /**
+             * Skills
+             * @description What the agent can do. Default: the skills in its card.
+             * @default null
+             */
+            skills: string[] | null;
+            /**
+             * Tags
+             * @description Words by which agents are found.
+             * @default null
+             */
+            tags: string[] | null;
+            /**
              * Timeout Ms
              * @description Timeout of one attempt, in milliseconds.
              * @default 30000
@@ -2385,6 +2397,10 @@ export interface components {
             /** @enum {string} */
             resend: "ask_first" | "never" | "same_message";
             retry: components["schemas"]["RetryPolicy"] | null;
+            /** @description What the agent can do, as registered. If nothing is registered, as its card says. */
+            skills: string[];
+            /** @description Words by which agents are found. */
+            tags: string[];
             timeout_ms: number;
             /** @enum {string} */
             transport: "aws-agentcore" | "https" | "stdio";
@@ -2458,6 +2474,10 @@ export interface components {
             retry: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+            /** @default null */
+            skills: string[] | null;
+            /** @default null */
+            tags: string[] | null;
             /** @default null */
             timeout_ms: number | null;
             /** @default null */
@@ -5548,6 +5568,12 @@ export interface operations {
                 cursor?: string;
                 /** @description Return only agents that are registered with this protocol. */
                 protocol?: string;
+                /** @description Return only agents with this skill. */
+                skill?: string;
+                /** @description Return only agents with this tag. */
+                tag?: string;
+                /** @description Return only agents with this text in their name, description, tags or skills. Case is ignored. */
+                q?: string;
                 /** @description Include this many minutes of activity, the limits and the last check of each agent. */
                 activity?: number;
             };

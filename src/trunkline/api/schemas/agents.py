@@ -30,6 +30,7 @@ from trunkline.api.resources.agents.registry import (
 )
 
 Name = Annotated[str, Field(min_length=1, max_length=255, description=NAME_RULE, pattern=NAME_PATTERN)]
+Listed = Annotated[str, Field(min_length=1, max_length=100)]
 Pool = Annotated[str, Field(min_length=1, max_length=255, pattern=POOL_PATTERN)]
 Url = Annotated[str, Field(max_length=2048, pattern=URL_PATTERN, examples=[URL_EXAMPLE])]
 AgentUrl = Annotated[
@@ -242,6 +243,12 @@ class AgentCreate(Shape):
         default=False,
         description="Whether it is safe to call the agent twice with the same work. Required for shadowing.",
     )
+    tags: list[Listed] | None = Field(
+        default=None, max_length=100, description="Words by which agents are found."
+    )
+    skills: list[Listed] | None = Field(
+        default=None, max_length=100, description="What the agent can do. Default: the skills in its card."
+    )
     publish: JsonObject | bool | None = Field(default=None, description=PUBLISH_RULE)
 
     @model_validator(mode="after")
@@ -272,6 +279,8 @@ class AgentMetadata(Shape):
     rate: RateLimit | None
     breaker: BreakerPolicy | None
     repeatable: bool
+    tags: list[str]
+    skills: list[str]
     publish: JsonObject | bool | None
     # What the server adds to the registration.
     dialect: JsonObject | None

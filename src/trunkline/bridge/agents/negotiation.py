@@ -389,6 +389,7 @@ def _as_dialect(found: NegotiatedDialect, at: Instant, probes: tuple[DialectProb
         card_digest=found.card_digest,
         streams=found.streams,
         pushes=found.pushes,
+        skills=found.skills,
         tenant=found.tenant,
         tried=probes[-_MAX_PROBES:],
     )

@@ -76,11 +76,10 @@ class Client(EventCalls, SubscriptionCalls, TriggerCalls):
     # Agents
 
     def agents(
-        self, *, protocol: str | None = None, limit: int | None = None, cursor: str | None = None
+        self, *, limit: int | None = None, cursor: str | None = None, **filters: str | None
     ) -> Page[AgentMetadataResource]:
-        return cast(
-            "Page[AgentMetadataResource]", self._list("/agents", {"protocol": protocol}, limit, cursor)
-        )
+        """`filters`: protocol, skill, tag and q."""
+        return cast("Page[AgentMetadataResource]", self._list("/agents", filters, limit, cursor))
 
     def agent(self, name: str) -> tuple[AgentMetadataResource, str | None]:
         """The agent and its ETag."""

@@ -7,6 +7,8 @@ An agent's options, in addition to the columns of the agents table, as JSON:
     allow_card_origin  "https://host:port", or a list of such
     rate               {"per_second": 5, "burst": 10}
     breaker            {"failures", "rate", "window", "open_ms", "probes", "jsonrpc_errors"}; true: its defaults
+    tags               ["research"], or one such
+    skills             ["translate"], or one such; left out: as the agent's card says
     repeatable         true: the same work may be given to it twice, as while it is shadowed
 
 In JSON they are next to the other fields; in Python they are an agent's `options`.
@@ -27,6 +29,8 @@ from trunkline.jsontypes import Json, JsonObject
 
 OPTION_FIELDS = AgentOptions.__struct_fields__
 MAX_CARD_ORIGINS = 20
+MAX_LISTED = 100
+MAX_LISTED_CHARACTERS = 100
 MAX_PER_SECOND = 100_000
 MAX_BURST = 100_000
 MAX_BREAKER_CALLS = 10_000
@@ -52,6 +56,9 @@ def read_option(key: str, value: Json) -> object:
         case "allow_card_origin":
             listed = (value,) if isinstance(value, str) else value
             return tuple(map(_normal, msgspec.convert(listed, tuple[str, ...])))
+        case "tags" | "skills":
+            listed = (value,) if isinstance(value, str) else value
+            return tuple(dict.fromkeys(msgspec.convert(listed, tuple[str, ...])))
         case "rate":
             return RateLimit(**msgspec.structs.asdict(msgspec.convert(value, _RateLimitInput)))
         case "breaker":
@@ -91,6 +98,8 @@ def options_to_json(options: AgentOptions) -> JsonObject:
         "rate": None if options.rate is None else msgspec.structs.asdict(options.rate),
         "breaker": breaker_to_json(options.breaker),
         "repeatable": options.repeatable,
+        "tags": list(options.tags),
+        "skills": list(options.skills),
     }
 
 
@@ -105,6 +114,8 @@ def check_options(options: AgentOptions) -> Iterable[Finding]:
     if reason is not None:
         yield Finding(path="endpoint_override", message=f"cannot be called: {reason}")
     yield from _check_origins(options.allow_card_origin)
+    yield from _check_listed("tags", options.tags)
+    yield from _check_listed("skills", options.skills)
     if options.rate is not None:
         yield from _check_rate(options.rate)
     if options.breaker is not None:
@@ -122,6 +133,18 @@ def _check_origins(origins: tuple[str, ...]) -> Iterable[Finding]:
         elif origin_of(origin) != origin:
             yield Finding(
                 path=path, message=f"must be an origin without a path; did you mean {origin_of(origin)}?"
+            )
+
+
+def _check_listed(path: str, listed: tuple[str, ...]) -> Iterable[Finding]:
+    if len(listed) > MAX_LISTED:
+        yield Finding(path=path, message=f"must have at most {MAX_LISTED} entries")
+    for number, text in enumerate(listed):
+        if not 1 <= len(text) <= MAX_LISTED_CHARACTERS or text != text.strip() or not text.isprintable():
+            yield Finding(
+                path=f"{path}[{number}]",
+                message=f"must have 1 to {MAX_LISTED_CHARACTERS} printable characters, and not start or end with "
+                "a space",
             )
 
 

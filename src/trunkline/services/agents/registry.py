@@ -45,6 +45,31 @@ _FIXED_MEANWHILE = (
 _GIVEN_AGAIN = "must be given again, because a stored secret is not sent to a different host"
 
 
+_SEARCHED_AT_ONCE = 500
+
+
+class AgentSearch(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agents of a list have in common; None: anything."""
+
+    skill: str | None = None
+    tag: str | None = None
+    # A part of the name, the description, a tag or a skill, in any case.
+    text: str | None = None
+
+    def finds(self, agent: Agent) -> bool:
+        if self.skill is not None and self.skill not in agent.skills:
+            return False
+        if self.tag is not None and self.tag not in agent.options.tags:
+            return False
+        if self.text is None:
+            return True
+        texts = (agent.name, agent.description or "", *agent.options.tags, *agent.skills)
+        return any(self.text.casefold() in text.casefold() for text in texts)
+
+
+ANY_AGENT = AgentSearch()
+
+
 class AgentRegistry:
     def __init__(
         self, store: Store, vault: Vault, agent_cache: AgentCache, drifts: DriftRecorder | None = None
@@ -79,6 +104,22 @@ class AgentRegistry:
     ) -> Sequence[Agent]:
         """In the order of their names; `after` is the last name seen. `published`: only those that are."""
         return await self._store.agents.page(limit=limit, after=after, protocol=protocol, published=published)
+
+    async def search(
+        self, where: AgentSearch, *, limit: int, after: str | None = None, protocol: str | None = None
+    ) -> Sequence[Agent]:
+        """In the order of their names; `after` is the last name seen."""
+        if where == ANY_AGENT:
+            return await self.list(limit=limit, after=after, protocol=protocol)
+        found: list[Agent] = []
+        while len(found) < limit:
+            # Skills and tags are not columns: a registry is short compared with everything else in the store.
+            page = await self.list(limit=_SEARCHED_AT_ONCE, after=after, protocol=protocol)
+            found += [agent for agent in page if where.finds(agent)]
+            if len(page) < _SEARCHED_AT_ONCE:
+                break
+            after = page[-1].name
+        return found[:limit]
 
     async def replace(self, name_or_id: str, spec: AgentSpec, if_match: int | None = None) -> Agent:
         """

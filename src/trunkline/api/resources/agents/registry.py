@@ -93,6 +93,16 @@ class AgentPatch(msgspec.Struct, forbid_unknown_fields=True):
     rate: JsonMapping | None = None
     breaker: JsonMapping | bool | None = None
     repeatable: bool | None = None
+    tags: (
+        Annotated[list[str], Meta(max_length=100, description="Words by which agents are found.")] | None
+    ) = None
+    skills: (
+        Annotated[
+            list[str],
+            Meta(max_length=100, description="What the agent can do. Null: the skills in its card."),
+        ]
+        | None
+    ) = None
     publish: Annotated[JsonMapping | bool | None, Meta(description=PUBLISH_RULE)] = None
 
 
@@ -152,6 +162,11 @@ class AgentMetadataResource(TypedDict):
     rate: RateLimitResource | None
     breaker: BreakerPolicyResource | None
     repeatable: bool
+    tags: Annotated[Sequence[str], Meta(description="Words by which agents are found.")]
+    skills: Annotated[
+        Sequence[str],
+        Meta(description="What the agent can do, as registered. If nothing is registered, as its card says."),
+    ]
     publish: Annotated[JsonValue, Meta(description=PUBLISH_RULE)]
     dialect: Annotated[
         DialectResource | None, Meta(description="The detected dialect. Null if it is not known yet.")
@@ -232,6 +247,8 @@ def listed_agent(agent: Agent) -> AgentMetadataResource:
         "rate": None if rate is None else {"per_second": rate.per_second, "burst": rate.burst},
         "breaker": cast("BreakerPolicyResource | None", breaker_to_json(options.breaker)),
         "repeatable": options.repeatable,
+        "tags": options.tags,
+        "skills": agent.skills,
         "publish": publish_options_to_json(agent.publish),
         "dialect": None if agent.dialect is None else _dialect(agent.dialect),
         "created_at": rfc3339(agent.created_at),

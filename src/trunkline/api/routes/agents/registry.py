@@ -43,6 +43,7 @@ from trunkline.api.services import Services
 from trunkline.errors import StaleVersion
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agents.activity import MAX_MINUTES_OF_MANY
+from trunkline.services.agents.registry import AgentSearch
 from trunkline.services.agents.specs import parse_spec
 
 AGENTS = "/api/v1/agents"
@@ -76,6 +77,19 @@ class ListAgentsParameters(TextPageParameters, frozen=True, kw_only=True):
     protocol: (
         Annotated[str, Meta(description="Return only agents that are registered with this protocol.")] | None
     ) = None
+    skill: Annotated[str, Meta(description="Return only agents with this skill.")] | None = None
+    tag: Annotated[str, Meta(description="Return only agents with this tag.")] | None = None
+    q: (
+        Annotated[
+            str,
+            Meta(
+                max_length=255,
+                description="Return only agents with this text in their name, description, tags or skills. Case is "
+                "ignored.",
+            ),
+        ]
+        | None
+    ) = None
     activity: (
         Annotated[
             int,
@@ -102,8 +116,11 @@ class AgentRoutes:
 
     async def list(self, _request: Request, given: ListAgentsParameters) -> Response:
         """List agents, sorted by name."""
-        found = await self._registry.list(
-            limit=given.limit + 1, after=decode_cursor(given.cursor), protocol=given.protocol
+        found = await self._registry.search(
+            AgentSearch(skill=given.skill, tag=given.tag, text=given.q),
+            limit=given.limit + 1,
+            after=decode_cursor(given.cursor),
+            protocol=given.protocol,
         )
         agents, next_cursor = page(found, given.limit, lambda agent: agent.name)
         if given.activity is None:

@@ -75,6 +75,10 @@ class AgentFlags:
         Stop calling the agent for a while when calls keep failing. To change the limits, use agents apply.
     repeatable
         The agent may receive the same work twice, which agents migrate shadow needs.
+    tag
+        Tag by which the agent is found. Can be repeated, and replaces the earlier tags.
+    skill
+        Skill of the agent. Can be repeated, and replaces the skills in its card.
     """
 
     protocol: str | None = None
@@ -94,6 +98,8 @@ class AgentFlags:
     burst: int | None = None
     breaker: bool | None = None
     repeatable: bool | None = None
+    tag: Pairs = ()
+    skill: Pairs = ()
 
     def fields(self) -> JsonObject:
         """Those that are given, as the API names them."""
@@ -113,6 +119,8 @@ class AgentFlags:
             "rate": _rate(self.rate, self.burst),
             "breaker": self.breaker,
             "repeatable": self.repeatable,
+            "tags": list(self.tag) or None,
+            "skills": list(self.skill) or None,
         }
         return {name: value for name, value in optional.items() if value is not None}
 
@@ -180,6 +188,9 @@ def update(
 def list_agents(
     *,
     protocol: str | None = None,
+    skill: str | None = None,
+    tag: str | None = None,
+    search: str | None = None,
     limit: LimitOrAll = None,
     cursor: Cursor = None,
     server: Server = HERE,
@@ -191,8 +202,15 @@ def list_agents(
     ----------
     protocol
         List only agents that are registered with this protocol.
+    skill
+        List only agents with this skill.
+    tag
+        List only agents with this tag.
+    search
+        List only agents with this text in their name, description, tags or skills.
     """
-    page = server.client().agents(protocol=protocol, limit=limit, cursor=cursor)
+    filters = {"protocol": protocol, "skill": skill, "tag": tag, "q": search}
+    page = server.client().agents(limit=limit, cursor=cursor, **filters)
     if server.json:
         print_json(page.answer())
         return Exit.OK
@@ -203,7 +221,8 @@ def list_agents(
     print_table(("AGENT", "PROTOCOL", "DETECTED", "URL", "AUTH"), rows)
     if not rows:
         note("No matching agents. Register one with: trunkline agents create NAME URL")
-    note_next_page(("agents", "list"), {"protocol": protocol}, page.next_cursor)
+    asked = {"protocol": protocol, "skill": skill, "tag": tag, "search": search}
+    note_next_page(("agents", "list"), asked, page.next_cursor)
     return Exit.OK
 
 
