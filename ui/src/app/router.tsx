@@ -234,7 +234,17 @@ export const agentMigrationRoute = createRoute({
 });
 
 const TABS = ["overview", "letters", "audit", "keys"] as const;
-const AUDITED = ["run", "workflow", "agent", "migration", "key", "secret", "dead_letter", "trigger", "subscription"] as const;
+const AUDITED = [
+  "run",
+  "workflow",
+  "agent",
+  "migration",
+  "key",
+  "secret",
+  "dead_letter",
+  "trigger",
+  "subscription",
+] as const;
 export type SystemTab = (typeof TABS)[number];
 
 export interface SystemSearch {

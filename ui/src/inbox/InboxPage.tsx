@@ -153,8 +153,8 @@ function EmptyInbox({ kind }: { kind: Kind | undefined }) {
         </Text>
       </Group>
       <Text size="sm" c="dimmed">
-        Tasks, questions from agents, login requests and calls with an unknown outcome appear here. The header of every page
-        shows their number. In a terminal: <Code>trunkline inbox list</Code>
+        Tasks, questions from agents, login requests and calls with an unknown outcome appear here. The header of every
+        page shows their number. In a terminal: <Code>trunkline inbox list</Code>
       </Text>
     </Stack>
   );

@@ -69,7 +69,9 @@ export function TaskForm({ item, onDone, isOver }: { item: InboxItem; onDone: ()
             onBroken={fields.onBroken}
           />
         )}
-        {schema !== null && !isGroup && <JsonEditor label="Data (JSON)" text={json} onText={setJson} testId="task-json" />}
+        {schema !== null && !isGroup && (
+          <JsonEditor label="Data (JSON)" text={json} onText={setJson} testId="task-json" />
+        )}
         {options.length > 0 ? (
           <Radio.Group label="Answer" withAsterisk value={answer} onChange={setAnswer} data-testid="task-options">
             <Stack gap="xs" mt="xs">

@@ -52,6 +52,7 @@ export const KINDS: Record<AuditKind, string> = {
   secret: "Secrets",
   dead_letter: "Dead letters",
   trigger: "Triggers",
+  schema: "Schema",
   subscription: "Subscriptions",
 };
 

@@ -33,7 +33,10 @@ export function NoRuns() {
       ? ["No runs yet. Start one:", `trunkline run ${quoted(workflow)} --follow${here}`]
       : hasAgents
         ? ["No runs yet. Save a workflow first:", `trunkline workflows apply workflow.yaml${here}`]
-        : ["No runs yet. Register an agent first:", `trunkline agents create my-agent http://localhost:8080/agent${here}`];
+        : [
+            "No runs yet. Register an agent first:",
+            `trunkline agents create my-agent http://localhost:8080/agent${here}`,
+          ];
   return (
     <Stack gap="xs" maw={720} data-testid="no-runs">
       <Text>{text}</Text>
