@@ -351,3 +351,34 @@ def test_an_agent_that_is_not_there_says_so(page: Page) -> None:
     expect(page.get_by_test_id("problem")).to_contain_text("There is no agent 'nobody'")
     page.get_by_role("link", name="All agents").click()
     expect(page.get_by_role("heading", name="Agents", level=1)).to_be_visible()
+
+
+# --- publishing
+
+
+def test_an_agent_is_published_with_a_switch(page: Page, demo: DemoSystem, agents: ThreadedAgents) -> None:
+    greeter = agents.start(simple_success({"text": "hi"}))
+    demo.client.create_agent({"name": "greeter", "url": greeter.url, "description": "Greets."})
+    page.goto("/agents/greeter?tab=publish")
+    switch = page.get_by_test_id("publish-switch")
+    expect(switch).not_to_be_checked()
+    check_appearance(page, "agent-not-published")
+    switch.click(force=True)
+    expect(page.get_by_test_id("published-url")).to_have_text(f"{demo.url}/a2a/agents/greeter")
+    expect(page.get_by_test_id("first-message")).to_contain_text(f"curl -s {demo.url}/a2a/agents/greeter")
+    expect(page.get_by_test_id("published-card")).to_contain_text("Greets.")
+    expect(page.get_by_test_id("published-security")).to_have_text("No API key needed")
+    check_appearance(page, "agent-published")
+    switch.click(force=True)
+    expect(page.get_by_test_id("published-card")).to_have_count(0)
+    found, _ = demo.client.agent("greeter")
+    assert found["publish"] is None
+
+
+def test_a_published_workflow_shows_its_card(page: Page, demo: DemoSystem) -> None:
+    demo.client.save_workflow(b"name: front\npublish: true\nsteps:\n  s: {agent: greeter}\n")
+    page.goto("/workflows/front")
+    page.get_by_test_id("tab-published").click()
+    expect(page).to_have_url(re.compile("tab=published"))
+    expect(page.get_by_test_id("published-url")).to_have_text(f"{demo.url}/a2a/workflows/front")
+    check_appearance(page, "workflow-published")

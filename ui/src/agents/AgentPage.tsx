@@ -19,6 +19,7 @@ import { ChecksPanel } from "./ChecksPanel.tsx";
 import { HealthCheckMark } from "./HealthCheckMark.tsx";
 import { BreakerBadge, HealthBadge } from "./Badges.tsx";
 import { Overview } from "./Overview.tsx";
+import { PublishPanel } from "./PublishPanel.tsx";
 import { activityQuery, type Agent, agentQuery, HOUR } from "./queries.ts";
 import { breakerOf, dialectOf, healthOf } from "./health.ts";
 import { TestCallPanel } from "./TestCallPanel.tsx";
@@ -31,6 +32,7 @@ const TABS: readonly (readonly [Tab, string])[] = [
   ["card", "Card"],
   ["checks", "Checks"],
   ["try", "Test call"],
+  ["publish", "Publish"],
 ];
 
 export function AgentPage() {
@@ -87,6 +89,9 @@ function Shown({ agent }: { agent: Agent }) {
         </Tabs.Panel>
         <Tabs.Panel value="try" pt="sm">
           <TestCallPanel agent={agent} />
+        </Tabs.Panel>
+        <Tabs.Panel value="publish" pt="sm">
+          <PublishPanel agent={agent} />
         </Tabs.Panel>
       </Tabs>
     </Stack>

@@ -79,7 +79,7 @@ export const workflowsRoute = createRoute({
 export interface WorkflowSearch {
   readonly version?: number;
   readonly step?: string;
-  readonly tab?: "versions";
+  readonly tab?: "versions" | "published";
   /** The version to compare with. */
   readonly against?: number;
 }
@@ -90,7 +90,7 @@ export const workflowRoute = createRoute({
   validateSearch: (search: Record<string, unknown>): WorkflowSearch => ({
     ...(typeof search["version"] === "number" ? { version: search["version"] } : {}),
     ...(typeof search["step"] === "string" ? { step: search["step"] } : {}),
-    ...(search["tab"] === "versions" ? { tab: search["tab"] } : {}),
+    ...(search["tab"] === "versions" || search["tab"] === "published" ? { tab: search["tab"] } : {}),
     ...(typeof search["against"] === "number" ? { against: search["against"] } : {}),
   }),
   component: lazyPage(() => import("../workflows/WorkflowPage.tsx"), "WorkflowPage"),
@@ -131,7 +131,7 @@ export const agentsRoute = createRoute({
 });
 
 export interface AgentSearch {
-  readonly tab?: "calls" | "card" | "checks" | "try";
+  readonly tab?: "calls" | "card" | "checks" | "try" | "publish";
   /** The check report to show; the latest by default. */
   readonly check?: string;
   /** The time range of the charts; one hour by default. */
@@ -142,7 +142,7 @@ export const agentRoute = createRoute({
   getParentRoute: () => root,
   path: "/agents/$agent",
   validateSearch: (search: Record<string, unknown>): AgentSearch => {
-    const tab = (["calls", "card", "checks", "try"] as const).find((each) => each === search["tab"]);
+    const tab = (["calls", "card", "checks", "try", "publish"] as const).find((each) => each === search["tab"]);
     return {
       ...(tab === undefined ? {} : { tab }),
       ...(typeof search["check"] === "string" ? { check: search["check"] } : {}),

@@ -13,6 +13,7 @@ import { escapeBidi } from "../app/bidi.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
+import { PublishedCard } from "../publishing/PublishedCard.tsx";
 import { AgentNames } from "./AgentNames.tsx";
 import { DefinitionPanes } from "./DefinitionPanes.tsx";
 import { CurlPopover } from "./CurlPopover.tsx";
@@ -47,6 +48,7 @@ export function WorkflowPage() {
 function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
   const { tab } = workflowRoute.useSearch();
   const navigate = useNavigate({ from: "/workflows/$workflow" });
+  const isPublished = workflow.version === latest && Boolean(workflow.definition["publish"]);
   return (
     <Stack gap="sm">
       <Head workflow={workflow} latest={latest} />
@@ -56,7 +58,7 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
           void navigate({
             search: ({ version }) => ({
               ...(version === undefined ? {} : { version }),
-              ...(next === "versions" ? { tab: "versions" as const } : {}),
+              ...(next === "versions" || next === "published" ? { tab: next } : {}),
             }),
           })
         }
@@ -69,6 +71,11 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
           <Tabs.Tab value="versions" data-testid="tab-versions">
             Versions
           </Tabs.Tab>
+          {isPublished && (
+            <Tabs.Tab value="published" data-testid="tab-published">
+              Published
+            </Tabs.Tab>
+          )}
         </Tabs.List>
         <Tabs.Panel value="definition" pt="sm">
           <Stack gap="md">
@@ -79,6 +86,11 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
         <Tabs.Panel value="versions" pt="sm">
           <VersionsPanel workflow={workflow} />
         </Tabs.Panel>
+        {isPublished && (
+          <Tabs.Panel value="published" pt="sm">
+            <PublishedCard kind="workflows" name={workflow.name} />
+          </Tabs.Panel>
+        )}
       </Tabs>
     </Stack>
   );
