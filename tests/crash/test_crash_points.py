@@ -33,7 +33,7 @@ CreateScenario = Callable[[Sequence[WorkflowKind], str], RestartScenario]
 # What ends inside a transaction is as if it had not been; a few kinds prove that for every point.
 IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
 # Those that begin a run, and put something into the inbox of another.
-BEGINNING = {"nested"}
+BEGINNING = {"nested", "blocks"}
 TIMED = {"retry", "cutting"}
 # Those that wait for a time, and call nobody meanwhile.
 SLEEPING = {"sleeping"}
@@ -77,6 +77,8 @@ def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in SLEEPING)
         yield from ((kind, point) for point in EVENT_POINTS if kind.name in AWAITING)
         yield from ((kind, point) for point in ("input_queue.put",) if kind.name in ASKING_PEOPLE)
+        begins = ("commit.before", "commit.after", "runs.insert", "input_queue.put")
+        yield from ((kind, point) for point in begins if kind.name in BEGINNING)
     for kind in KINDS:
         inside = IN_TRANSACTION if kind.name in IN_DETAIL else ("runs.write_transitions",)
         yield from ((kind, point) for point in (*EDGE_POINTS, *AGENT_POINTS, *inside))

@@ -230,6 +230,16 @@ _NESTED_LOOP = """
 _NESTED_HOLDING = """
   below: {workflow: held, input: {text: "${ input.key }"}}
 """
+_BLOCKS = """
+  before: {agent: plain, input: {text: "${ input.key }"}}
+  each:
+    for_each: [a, b]
+    steps:
+      first: {agent: rpc, input: {text: "${ steps.before.output.text }${ item }"}}
+      inner: {steps: {last: {agent: plain, input: {text: "${ steps.first.output.text }"}}}}
+    output: ${ steps.inner.output.text }
+  after: {agent: rpc, input: {text: "${ steps.each.output[0] } ${ steps.each.output[1] }"}}
+"""
 # What the workflows above begin.
 BELOW = (
     b"{name: below, steps: {work: {agent: plain}}, output: '${ steps.work.output.text }'}",
@@ -408,6 +418,13 @@ MORE_KINDS = (
         output="steps.below.output",
         react=_cancel_nested,
         ends=_cancelled,
+    ),
+    WorkflowKind(
+        name="blocks",
+        steps=_BLOCKS,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("rpc(plain(rpc(plain(KEY)a)) plain(rpc(plain(KEY)b)))"),
     ),
     WorkflowKind(
         name="sleeping",

@@ -53,10 +53,7 @@ class ChildRuns:
         for turn in turns:
             for effect in turn.effects:
                 if isinstance(effect, StartChildRun):
-                    key = effect.workflow, effect.version
-                    if key not in found:
-                        found[key] = await self._find(*key)
-                    items.append(self._begin(turn, effect, found[key]))
+                    items.append(await self._start(turn, effect, found))
                 elif isinstance(effect, SendRunInput):
                     items.append(QueuedInput(effect.run_id, effect.key, effect.item))
             if turn.state.is_final and turn.state.parent is not None:
@@ -67,6 +64,17 @@ class ChildRuns:
             await tx.input_queue.put(items)
             await tx.notify(InputsQueued(wakes=number_of(items[0].run_id)))
         return bool(items)
+
+    async def _start(
+        self, turn: Turn, effect: StartChildRun, found: dict[tuple[str, int | None], _Found]
+    ) -> QueuedInput:
+        """`found`: what the effects before it have asked for."""
+        if effect.block is not None:
+            return self._begin_block(turn, effect)
+        key = effect.workflow, effect.version
+        if key not in found:
+            found[key] = await self._find(*key)
+        return self._begin(turn, effect, found[key])
 
     async def _find(self, name: str, version: int | None) -> _Found:
         try:
@@ -104,8 +112,37 @@ class ChildRuns:
         )
         return QueuedInput(effect.run_id, START, RunRequested(), is_once=True)
 
+    def _begin_block(self, turn: Turn, effect: StartChildRun) -> QueuedInput:
+        """Of the version that the parent runs: nothing can be missing or unfit."""
+        parent = turn.state
+        key = parent.workflow_key
+        assert key is not None, "a stored run has a version"  # noqa: S101 - an invariant
+        self._begun.append(
+            NewRun(
+                id=effect.run_id,
+                workflow_id=key.workflow_id,
+                workflow_name=parent.workflow.definition.name,
+                workflow_version=key.version,
+                input=effect.input,
+                correlation_id=parent.correlation_id,
+                created_at=turn.now,
+                trace=parent.trace,
+                parent=ParentStep(parent.id, effect.step),
+                # It is nested as deep as the definition says.
+                depth=parent.depth,
+                routing_version=parent.routing_version,
+                started_by=parent.started_by,
+                message=parent.message,
+                block=effect.block,
+            )
+        )
+        return QueuedInput(effect.run_id, START, RunRequested(), is_once=True)
+
     def committed(self) -> None:
         for run in self._begun:
+            if run.block is not None:
+                # A part of a run that is counted.
+                continue
             self._metrics.runs_started.inc()
             log.info(
                 log_events.RUN_STARTED,

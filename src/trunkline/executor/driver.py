@@ -231,6 +231,9 @@ class RunDriver:
                 )
 
     def _count_end(self, state: RunState) -> None:
+        if state.block is not None:
+            # A part of a run that will be counted.
+            return
         self._metrics.runs_finished.labels(state.status).inc()
         log.info(
             log_events.RUN_FINISHED,

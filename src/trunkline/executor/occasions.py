@@ -56,7 +56,10 @@ class Occasions:
     async def runs_ended(self, tx: Transaction, states: Iterable[RunState]) -> None:
         """The driver ends these runs: triggers that listen to them are looked at in the next turn."""
         ends = [
-            RunEnd(state.id, run_end_topic(state.workflow.definition.name, state.status)) for state in states
+            RunEnd(state.id, run_end_topic(state.workflow.definition.name, state.status))
+            for state in states
+            # A block is a part of a run that will end.
+            if state.block is None
         ]
         if await tx.triggers.note_run_ends(ends):
             await tx.notify(InputsQueued())

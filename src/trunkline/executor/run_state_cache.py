@@ -54,7 +54,7 @@ class RunStateCache:
     async def _build(self, record: RunRecord, steps: list[StepState]) -> RunState:
         failure: StepError | None = None
         try:
-            workflow = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+            workflow = await self._workflows.compiled_for(record)
         except (Invalid, NotFound) as exc:
             # Saved by a version of the program that was less strict, perhaps: this run ends, all others go on.
             workflow, steps, failure = _nothing(record.workflow_name), [], _unusable(exc)
@@ -76,6 +76,7 @@ class RunStateCache:
             contexts=record.contexts,
             trace=record.trace,
             parent=record.parent,
+            block=record.block,
             depth=record.depth,
             routing_version=record.routing_version,
             started_by=record.started_by,

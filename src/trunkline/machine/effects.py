@@ -30,6 +30,8 @@ class StartChildRun(msgspec.Struct, frozen=True):
     # None: the latest.
     version: int | None
     input: bytes
+    # Of the parent's own workflow, instead of a whole workflow; None: a run of `workflow`.
+    block: str | None = None
 
 
 class SendRunInput(msgspec.Struct, frozen=True):

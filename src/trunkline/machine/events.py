@@ -73,7 +73,7 @@ class StepBegan(StepEventBase, frozen=True):
 
 
 class StepChildStarted(StepEventBase, frozen=True):
-    """The step has begun a run of another workflow."""
+    """The step has begun a run of another workflow, or of the steps inside it."""
 
     attempt: int
     run_id: str
@@ -81,6 +81,8 @@ class StepChildStarted(StepEventBase, frozen=True):
     input: Payload
     # As it was asked for; left out: the latest.
     version: int | None = None
+    # The block of the workflow that it is a run of.
+    block: str | None = None
 
 
 class StepFannedOut(StepEventBase, frozen=True):

@@ -17,8 +17,11 @@ class RunScope:
         self._state = state
         # A step that is done never gets another output: with items, what was read is kept for the next decision.
         self._read: dict[str, Json] = state.decoded if state.for_each else {}
+        self._outer: dict[str, msgspec.Raw] | None = None
 
     def __call__(self, name: str) -> Json:
+        if self._state.block is not None and name.removeprefix(_STEPS) not in self._state.workflow.steps:
+            return self._outside(name)
         if name == "input":
             if name not in self._read:
                 self._read[name] = _read(self._state.input, "input", "the run's input")
@@ -30,6 +33,14 @@ class RunScope:
                 "message": self._message(),
             }
         return self._step(name.removeprefix(_STEPS))
+
+    def _outside(self, name: str) -> Json:
+        """What a block reads from outside was captured when it began."""
+        if name not in self._read:
+            if self._outer is None:
+                self._outer = self._state.outer_scope or {}
+            self._read[name] = _read(bytes(self._outer[name]), name, name)
+        return self._read[name]
 
     def _message(self) -> Json:
         message = self._state.message

@@ -213,6 +213,7 @@ class RunState(msgspec.Struct, kw_only=True):
     """One run with its steps. A step that has no entry in `steps` has not been touched yet."""
 
     id: RunId
+    # Of a run of a block: the block.
     workflow: CompiledWorkflow
     correlation_id: str
     input: bytes
@@ -234,6 +235,8 @@ class RunState(msgspec.Struct, kw_only=True):
     # Of the client that started the run.
     trace: TraceContext | None = None
     parent: ParentStep | None = None
+    # The block of the workflow that it runs; None: the workflow itself. A block's input is what it reads from outside.
+    block: str | None = None
     # How many runs led to it: the one that started it as a child, or whose end fired its trigger, and so on.
     depth: int = 0
     # The last agent event that was known when the run was accepted: it decides the routes to agents.
@@ -270,6 +273,11 @@ class RunState(msgspec.Struct, kw_only=True):
     failure: StepError | None = None
 
     @property
+    def outer_scope(self) -> dict[str, msgspec.Raw] | None:
+        """Of a block: what it reads from outside, by the names that expressions use."""
+        return None if self.block is None else _outer_scopes.decode(self.input)
+
+    @property
     def size_bytes(self) -> int:
         """What is stored of the payloads of the run and its steps."""
         return len(self.input) + self.step_bytes
@@ -277,6 +285,9 @@ class RunState(msgspec.Struct, kw_only=True):
     @property
     def is_final(self) -> bool:
         return self.status in FINAL_RUN_STATUSES
+
+
+_outer_scopes: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def open_question(steps: Iterable[StepState]) -> StepState | None:

@@ -213,6 +213,11 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
         advice="Fix the failure of the child run that the message names",
         command="trunkline runs show RUN",
     ),
+    "block_failed": ErrorCodeInfo(
+        *_ANSWERED,
+        advice="Fix the failure of the step inside the block that the message names",
+        command="trunkline runs show RUN",
+    ),
     "child_cancelled": ErrorCodeInfo(
         *_ANSWERED,
         advice="The child run was cancelled. If the step is still needed, retry the run.",

@@ -58,6 +58,8 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     # The saved version of the workflow, by its id and number, in which the step has a schema for its output: the bridge
     # checks the output. None: it is not checked.
     schema_of: tuple[str, int] | None = None
+    # The block of the workflow that has the step; None: the workflow itself.
+    block: str | None = None
     # Of the topic of results: there the executor listens that has the run in its memory.
     reply_partition: int | None = None
 

@@ -20,12 +20,13 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES
 from trunkline.services.heavy_work import HeavyWork
 from trunkline.services.operations.audit_log import audit_entry
-from trunkline.stores.base import LastRun, Store, WorkflowVersion
+from trunkline.stores.base import LastRun, RunRecord, Store, WorkflowVersion
 from trunkline.workflow import (
     CompiledWorkflow,
     LoadedWorkflow,
     WorkflowDefinition,
     WorkflowReference,
+    all_steps,
     child_workflows,
     compile_workflow,
     definition_from_canonical,
@@ -140,15 +141,19 @@ class Workflows:
         self._compiled.move_to_end(key)
         return workflow
 
+    async def compiled_for(self, run: RunRecord) -> CompiledWorkflow:
+        """What a run runs: its version, or a block of it."""
+        return (await self.compiled(run.workflow_id, run.workflow_version)).block(run.block)
+
     def _keep(self, key: tuple[str, int], workflow: CompiledWorkflow) -> None:
         """In place of those that were used least recently."""
         self._compiled[key] = workflow
-        self._compiled_steps += len(workflow.steps)
+        self._compiled_steps += workflow.step_count
         while len(self._compiled) > 1 and (
             len(self._compiled) > _MAX_COMPILED or self._compiled_steps > self._max_compiled_steps
         ):
             _, dropped = self._compiled.popitem(last=False)
-            self._compiled_steps -= len(dropped.steps)
+            self._compiled_steps -= dropped.step_count
 
     async def _compile(self, workflow_id: str, version: int) -> CompiledWorkflow:
         saved = await self.get(workflow_id, version)
@@ -163,7 +168,7 @@ class Workflows:
             found = await self._store.schemas.some(loaded.schemas)
             schemas = {saved.name: _schema(saved.schema) for saved in found}
             loaded = await self._work.run(_load, text, source, schemas)
-        steps = loaded.definition.steps.values()
+        steps = [*all_steps(loaded.definition.steps)]
         agents = {step.agent for step in steps if step.kind == "agent"}
         known = await self._store.agents.known(agents)
         below = await self._reachable(loaded.definition)

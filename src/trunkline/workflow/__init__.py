@@ -10,21 +10,25 @@ from __future__ import annotations
 from trunkline.durations import format_duration, parse_duration
 from trunkline.workflow.actions.definitions import Ask, Escalation, Sleep, SleepUntil, StepKind, WaitFor
 from trunkline.workflow.compile import (
+    BLOCK_SEPARATOR,
     CompiledForEach,
     CompiledStep,
     CompiledWorkflow,
+    block_path,
     item_index,
     item_name,
     parse_item_name,
     step_of_item,
 )
 from trunkline.workflow.definition import (
+    Block,
     ForEach,
     Goto,
     Join,
     StepDefinition,
     WorkflowDefinition,
     WorkflowReference,
+    all_steps,
     canonical_form,
     child_workflows,
     definition_from_canonical,
@@ -53,6 +57,7 @@ from trunkline.workflow.secret_references import (
 from trunkline.workflow.step_graph.joins import CompiledJoin
 
 __all__ = [
+    "BLOCK_SEPARATOR",
     "LABEL_KEY_PATTERN",
     "LABEL_PATTERN",
     "MAX_LABELS",
@@ -61,6 +66,7 @@ __all__ = [
     "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",
     "Ask",
+    "Block",
     "CompiledForEach",
     "CompiledJoin",
     "CompiledStep",
@@ -83,6 +89,8 @@ __all__ = [
     "WaitFor",
     "WorkflowDefinition",
     "WorkflowReference",
+    "all_steps",
+    "block_path",
     "canonical_form",
     "check_label_count",
     "child_workflows",

@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from trunkline.errors import Finding
+from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
 from trunkline.workflow.actions.definitions import StepKind
-from trunkline.workflow.definition import ForEach, StepDefinition, WorkflowDefinition
+from trunkline.workflow.definition import Block, ForEach, StepDefinition, WorkflowDefinition, all_steps
 from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import (
+    EVENT_VARIABLES,
     FOR_EACH_VARIABLES,
     ITEM,
     RUN_INPUT,
@@ -29,6 +30,7 @@ from trunkline.workflow.expressions import (
     Scope,
     Template,
     TemplateCompiler,
+    scope_template,
 )
 from trunkline.workflow.input_schema import InputSchema, compile_form, compile_input_schema
 from trunkline.workflow.labels import compile_labels, evaluate_labels
@@ -67,6 +69,8 @@ class CompiledStep:
     # All that comes of it goes into joins, which decide what its failure means.
     inside_join: bool
     for_each: CompiledForEach | None
+    # The steps inside it.
+    block: CompiledWorkflow | None
     when: Condition | None
     # Of a step that waits for events: whether one of them is meant.
     match: Condition | None
@@ -74,7 +78,7 @@ class CompiledStep:
     form: InputSchema | None
     # Of a step that calls an agent: checks the data of its output.
     output_schema: InputSchema | None
-    # Of a step with an action: what it says of it.
+    # Of a step with an action: what it says of it. Of a block: all that it reads of what is outside.
     input: Template
     # The steps whose failure leads here (`on_error: {goto: …}`).
     catches: tuple[str, ...]
@@ -85,13 +89,21 @@ class CompiledStep:
 
     @property
     def is_action(self) -> bool:
-        """Whether it neither calls an agent nor starts a run."""
-        return self.kind not in {"agent", "workflow"}
+        """Whether it neither calls an agent nor starts another run."""
+        return self.kind not in {"agent", "workflow", "steps"}
 
     @property
     def handles_failure(self) -> bool:
         """Whether the run goes on when the step has failed."""
         return self.inside_join or self.definition.on_error != "fail"
+
+
+BLOCK_SEPARATOR = "/"
+
+
+def block_path(parent: str | None, step: str) -> str:
+    """The block inside a step of the workflow, or of one of its blocks."""
+    return step if parent is None else f"{parent}{BLOCK_SEPARATOR}{step}"
 
 
 _ITEM = re.compile(r"([^\[\]]+)\[(0|[1-9][0-9]{0,8})\]")
@@ -138,6 +150,22 @@ class CompiledWorkflow:
         """Of a step, or of an item of one (`research[17]`)."""
         return self.steps.get(name) or self.steps[step_of_item(name)]
 
+    def block(self, path: str | None) -> CompiledWorkflow:
+        """The steps inside a step, by the names of the steps on the way to it; None: the workflow itself."""
+        found = self
+        for name in () if path is None else path.split(BLOCK_SEPARATOR):
+            plan = found.steps.get(name)
+            if plan is None or plan.block is None:
+                raise Invalid(f"Workflow {self.definition.name} has no block {path}.")
+            found = plan.block
+        return found
+
+    @property
+    def step_count(self) -> int:
+        """With the steps inside blocks."""
+        inside = sum(plan.block.step_count for plan in self.steps.values() if plan.block is not None)
+        return len(self.steps) + inside
+
     @property
     def max_parallel(self) -> int | None:
         return self.definition.max_parallel
@@ -166,14 +194,39 @@ class CompiledWorkflow:
 
 def compile_definition(definition: WorkflowDefinition, report: ValidationReport) -> CompiledWorkflow:
     """The workflow of a definition; it is usable when nothing was reported as an error."""
+    known_secrets: dict[str, set[str]] = {}
+    for step in all_steps(definition.steps):
+        known_secrets.setdefault(step.agent, set()).update(_secrets(step).values())
     compiler = TemplateCompiler(CelCompiler(definition.steps), report)
-    parts = {name: _parts(step, compiler, report) for name, step in definition.steps.items()}
+    labels = compile_labels(definition.labels, compiler, report)
+    scope = _compile_scope(definition, compiler, report, known_secrets)
+    input_schema = compile_input_schema(definition.input, report)
+    return CompiledWorkflow(definition, scope.steps, scope.output, input_schema, labels)
+
+
+class _CompiledScope(NamedTuple):
+    """The steps of a workflow, or of a block."""
+
+    steps: dict[str, CompiledStep]
+    output: Template | None
+    # What it reads, and where first. What has no place is read by default.
+    reads: frozenset[str]
+    sites: ReadSites
+
+
+def _compile_scope(
+    definition: WorkflowDefinition,
+    compiler: TemplateCompiler,
+    report: ValidationReport,
+    known_secrets: Mapping[str, set[str]],
+) -> _CompiledScope:
+    parts = {
+        name: _parts(step, definition, compiler, report, known_secrets)
+        for name, step in definition.steps.items()
+    }
     links = link_steps(definition, {name: part.sites for name, part in parts.items()}, report)
     joins = compile_joins(definition, links, report)
     inside_joins = frozenset[str]() if report.errors else steps_inside_joins(links, joins)
-    known_secrets: dict[str, set[str]] = {}
-    for step in definition.steps.values():
-        known_secrets.setdefault(step.agent, set()).update(_secrets(step).values())
     steps = {
         name: _step(
             index,
@@ -186,11 +239,33 @@ def compile_definition(definition: WorkflowDefinition, report: ValidationReport)
         )
         for index, (name, step) in enumerate(definition.steps.items())
     }
-    output = None
+    output, sites = None, ReadSites()
     if definition.output is not UNSET:
-        output, _ = compiler.template(definition.output, ("output",))
-    labels = compile_labels(definition.labels, compiler, report)
-    return CompiledWorkflow(definition, steps, output, compile_input_schema(definition.input, report), labels)
+        output, sites = compiler.template(definition.output, ("output",))
+    for part in parts.values():
+        sites = {**part.sites, **sites}
+    reads = frozenset(sites).union(*(part.reads for part in parts.values()))
+    return _CompiledScope(steps, output, reads, sites)
+
+
+def _compile_block(
+    step: StepDefinition,
+    block: Block,
+    definition: WorkflowDefinition,
+    compiler: TemplateCompiler,
+    report: ValidationReport,
+    known_secrets: Mapping[str, set[str]],
+) -> tuple[CompiledWorkflow, frozenset[str], ReadSites]:
+    """The block, and what it reads of what is outside."""
+    path: Path = ("steps", step.name)
+    inside = report.within(path)
+    content = WorkflowDefinition(name=definition.name, steps=block.steps, output=block.output)
+    scope = _compile_scope(content, compiler.for_block(block.steps, inside), inside, known_secrets)
+    own = {f"steps.{name}" for name in block.steps}
+    sites = {
+        read: site._replace(path=(*path, *site.path)) for read, site in scope.sites.items() if read not in own
+    }
+    return CompiledWorkflow(content, scope.steps, scope.output, None), scope.reads - own, sites
 
 
 class _CompiledExpressions(NamedTuple):
@@ -202,18 +277,26 @@ class _CompiledExpressions(NamedTuple):
     output_schema: InputSchema | None
     input: Template
     loop: CompiledForEach | None
+    block: CompiledWorkflow | None
     sites: ReadSites
+    # What it reads without the variables that it brings along; what has no site is read by default.
+    reads: frozenset[str]
 
 
 def _parts(
-    step: StepDefinition, compiler: TemplateCompiler, report: ValidationReport
+    step: StepDefinition,
+    definition: WorkflowDefinition,
+    compiler: TemplateCompiler,
+    report: ValidationReport,
+    known_secrets: Mapping[str, set[str]],
 ) -> _CompiledExpressions:
     path: Path = ("steps", step.name)
-    items, sites = None, {}
+    items, item_sites = None, ReadSites()
     if step.for_each is not None:
         place = (*path, "for_each")
-        items, sites = compiler.template(step.for_each.items, place)
+        items, item_sites = compiler.template(step.for_each.items, place)
         compiler = compiler.for_items()
+    sites = ReadSites()
     when = None
     if step.when is not None:
         when, read = compiler.condition(step.when, (*path, "when"))
@@ -225,10 +308,15 @@ def _parts(
     if step.action is not UNSET:
         template, read = compiler.template(step.action, (*path, step.kind))
         sites = {**read, **sites}
+    block, outer = None, frozenset[str]()
+    if step.block is not None:
+        block, outer, read = _compile_block(step, step.block, definition, compiler, report, known_secrets)
+        template = scope_template(outer)
+        sites = {**read, **sites}
     match = None
     if step.wait_for is not None and step.wait_for.match is not None:
         match, read = compiler.for_event().condition(step.wait_for.match, (*path, "wait_for", "match"))
-        sites = {**read, **sites}
+        sites = {**{name: site for name, site in read.items() if name not in EVENT_VARIABLES}, **sites}
     form = None if step.ask is None else compile_form(step.ask.form, (*path, "ask", "form"), report)
     loop = None
     if step.for_each is not None and items is not None:
@@ -236,7 +324,13 @@ def _parts(
             items, step.for_each, when is not None and not when.reads.isdisjoint(FOR_EACH_VARIABLES)
         )
     output_schema = compile_output_schema(step.output_schema, (*path, "output_schema"), report)
-    return _CompiledExpressions(when, match, form, output_schema, template, loop, sites)
+    if items is not None:
+        sites = {name: site for name, site in sites.items() if name not in FOR_EACH_VARIABLES}
+    reads = template.reads - {*FOR_EACH_VARIABLES} if items is not None else template.reads
+    sites = {**sites, **item_sites}
+    return _CompiledExpressions(
+        when, match, form, output_schema, template, loop, block, sites, reads.union(sites)
+    )
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:
@@ -263,6 +357,7 @@ def _step(
         join=join,
         inside_join=inside_joins,
         for_each=parts.loop,
+        block=parts.block,
         when=parts.when,
         match=parts.match,
         form=parts.form,

@@ -7,6 +7,7 @@ out can be read, changed and saved again. Equal content gives equal bytes, whate
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Literal, TypeVar
 
@@ -82,6 +83,14 @@ class ForEach(Struct, frozen=True, omit_defaults=True):
         return 1 if self.mode == "sequential" else self.limit
 
 
+class Block(Struct, frozen=True):
+    """Steps inside a step, with a scope of their own."""
+
+    steps: dict[str, StepDefinition]
+    # Left out: the outputs of the steps that no other step of the block needs.
+    output: Json | UnsetType = UNSET
+
+
 class StepDefinition(Struct, frozen=True, kw_only=True):
     name: str
     # Empty where the step does not call an agent.
@@ -89,6 +98,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     workflow: str | None = None
     # Of that workflow; left out: the latest there is when the step begins.
     version: int | None = None
+    # Steps of its own, instead of a call.
+    block: Block | None = None
     # Its action, if it calls neither.
     set: dict[str, Json] | None = None
     sleep: Sleep | None = None
@@ -128,6 +139,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     def kind(self) -> StepKind:
         if self.workflow is not None:
             return "workflow"
+        if self.block is not None:
+            return "steps"
         if self.set is not None:
             return "set"
         if self.sleep is not None:
@@ -140,7 +153,7 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     def action(self) -> Json | UnsetType:
         """What the step does in place of a call, with the expressions in it; UNSET: it calls."""
         match self.kind:
-            case "agent" | "workflow":
+            case "agent" | "workflow" | "steps":
                 return UNSET
             case "set":
                 return self.set
@@ -172,11 +185,19 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
 WorkflowReference = tuple[str, int | None]
 
 
+def all_steps(steps: Mapping[str, StepDefinition]) -> Iterator[StepDefinition]:
+    """The steps, each followed by those inside it."""
+    for step in steps.values():
+        yield step
+        if step.block is not None:
+            yield from all_steps(step.block.steps)
+
+
 def child_workflows(definition: WorkflowDefinition) -> list[WorkflowReference]:
     """The workflows that its steps begin, each once."""
     return list(
         dict.fromkeys(
-            (step.workflow, step.version) for step in definition.steps.values() if step.workflow is not None
+            (step.workflow, step.version) for step in all_steps(definition.steps) if step.workflow is not None
         )
     )
 
@@ -195,6 +216,8 @@ class _StepForm(Struct, omit_defaults=True):
     agent: str
     workflow: str | None = None
     version: int | None = None
+    steps: dict[str, _StepForm] | None = None
+    output: Json | UnsetType = UNSET
     set: dict[str, Json] | None = None
     sleep: Sleep | None = None
     wait_for: WaitFor | None = None
@@ -241,7 +264,7 @@ def canonical_form(definition: WorkflowDefinition) -> bytes:
                 name=definition.name,
                 description=definition.description,
                 input=definition.input,
-                steps={name: _step_form(step) for name, step in definition.steps.items()},
+                steps=_step_forms(definition.steps),
                 output=definition.output,
                 deadline=_text(definition.deadline),
                 max_parallel=definition.max_parallel,
@@ -259,7 +282,7 @@ def definition_from_canonical(data: bytes) -> WorkflowDefinition:
         name=form.name,
         description=form.description,
         input=form.input,
-        steps={name: _step(name, step) for name, step in form.steps.items()},
+        steps=_steps(form.steps),
         output=form.output,
         deadline=_duration(form.deadline),
         max_parallel=form.max_parallel,
@@ -273,12 +296,18 @@ def _publish(value: Json) -> PublishOptions | None:
     return options if isinstance(options, PublishOptions) else None
 
 
+def _step_forms(steps: Mapping[str, StepDefinition]) -> dict[str, _StepForm]:
+    return {name: _step_form(step) for name, step in steps.items()}
+
+
 def _step_form(step: StepDefinition) -> _StepForm:
     return _normal(
         _StepForm(
             agent=step.agent,
             workflow=step.workflow,
             version=step.version,
+            steps=None if step.block is None else _step_forms(step.block.steps),
+            output=UNSET if step.block is None else step.block.output,
             set=step.set,
             sleep=step.sleep,
             wait_for=step.wait_for,
@@ -324,12 +353,17 @@ def _normal(form: _Form) -> _Form:
     return form
 
 
+def _steps(forms: Mapping[str, _StepForm]) -> dict[str, StepDefinition]:
+    return {name: _step(name, form) for name, form in forms.items()}
+
+
 def _step(name: str, form: _StepForm) -> StepDefinition:
     return StepDefinition(
         name=name,
         agent=form.agent,
         workflow=form.workflow,
         version=form.version,
+        block=None if form.steps is None else Block(_steps(form.steps), form.output),
         set=form.set,
         sleep=form.sleep,
         wait_for=form.wait_for,

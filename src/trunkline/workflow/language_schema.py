@@ -31,6 +31,7 @@ from trunkline.workflow.output_schema import MAX_REPAIRS
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
     AGENT_ONLY_KEYS,
+    BLOCK_KEYS,
     DOTS,
     MAX_DESCRIPTION,
     MAX_ITEMS_AT_ONCE,
@@ -66,17 +67,7 @@ def workflow_json_schema() -> JsonObject:
                 "type": "object",
                 "description": "A JSON Schema that the run input is validated against before the run starts.",
             },
-            "steps": {
-                "type": "object",
-                "description": "The steps by name. Steps run in parallel unless one depends on another.",
-                "minProperties": 1,
-                "maxProperties": MAX_STEPS,
-                "propertyNames": {
-                    "pattern": STEP_NAME_PATTERN,
-                    "not": {"enum": [*sorted(KEYWORDS)]},
-                },
-                "additionalProperties": {"$ref": "#/$defs/step"},
-            },
+            "steps": _steps("The steps by name. Steps run in parallel unless one depends on another."),
             "output": {
                 "description": "The run output. Strings can contain ${ … }. Default: the outputs of the steps "
                 "that no other step needs.",
@@ -110,6 +101,17 @@ def workflow_json_schema() -> JsonObject:
     }
 
 
+def _steps(description: str) -> JsonObject:
+    return {
+        "type": "object",
+        "description": description,
+        "minProperties": 1,
+        "maxProperties": MAX_STEPS,
+        "propertyNames": {"pattern": STEP_NAME_PATTERN, "not": {"enum": [*sorted(KEYWORDS)]}},
+        "additionalProperties": {"$ref": "#/$defs/step"},
+    }
+
+
 _DURATION: JsonObject = {
     "type": "string",
     "pattern": DURATION_PATTERN,
@@ -140,22 +142,8 @@ def _step() -> JsonObject:
     step_name: JsonObject = {"type": "string", "pattern": STEP_NAME_PATTERN}
     return {
         "type": "object",
-        "description": "A call to an agent, a run of another workflow, or an action.",
-        "if": {"required": ["workflow"]},
-        "then": {
-            "properties": {
-                "agent": {"const": ""},
-                **dict.fromkeys((*AGENT_ONLY_KEYS, *ACTION_KEYS), False),
-            }
-        },
-        "else": {
-            "if": {"anyOf": [{"required": [key]} for key in ACTION_KEYS]},
-            "then": {
-                "oneOf": [{"required": [key]} for key in ACTION_KEYS],
-                "properties": without_call(),
-            },
-            "else": {"required": ["agent"], "properties": {"agent": {"minLength": 1}, "version": False}},
-        },
+        "description": "A call to an agent, a run of another workflow, a block of steps, or an action.",
+        **_kinds(),
         "additionalProperties": False,
         "properties": {
             "agent": {
@@ -169,6 +157,14 @@ def _step() -> JsonObject:
                 MAX_VERSION,
                 "The version of that workflow. Default: the latest version when the step starts.",
             ),
+            "steps": _steps(
+                "A block: steps inside this step. They can read the steps outside. Keys such as 'for_each', 'when' and "
+                "'retry' apply to the block as a whole."
+            ),
+            "output": {
+                "description": "The output of a block. Strings can contain ${ … } and read the steps of the block. "
+                "Default: the outputs of the steps that no other step of the block needs.",
+            },
             **action_properties(),
             "needs": {
                 "type": "array",
@@ -244,6 +240,34 @@ def _output_check() -> JsonObject:
             "How many times the agent is asked to correct its output. "
             f"Default: {DEFAULT_REPAIRS}, or 0 with delivery: at_most_once.",
         ),
+    }
+
+
+def _kinds() -> JsonObject:
+    """What goes with what a step does."""
+    return {
+        "if": {"required": ["workflow"]},
+        "then": {
+            "properties": {
+                "agent": {"const": ""},
+                **dict.fromkeys((*AGENT_ONLY_KEYS, *BLOCK_KEYS, *ACTION_KEYS), False),
+            }
+        },
+        "else": {
+            "if": {"required": ["steps"]},
+            "then": {"properties": {**without_call(), **dict.fromkeys(ACTION_KEYS, False)}},
+            "else": {
+                "if": {"anyOf": [{"required": [key]} for key in ACTION_KEYS]},
+                "then": {
+                    "oneOf": [{"required": [key]} for key in ACTION_KEYS],
+                    "properties": {**without_call(), "output": False},
+                },
+                "else": {
+                    "required": ["agent"],
+                    "properties": {"agent": {"minLength": 1}, "version": False, "output": False},
+                },
+            },
+        },
     }
 
 

@@ -6,14 +6,14 @@ For those who want to know what another form of an agent's output would mean for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from trunkline.jsontypes import Json
-from trunkline.workflow.definition import WorkflowDefinition
-from trunkline.workflow.expressions.cel_compiler import CelCompiler, Expression
+from trunkline.workflow.definition import StepDefinition, WorkflowDefinition
+from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.interpolation import split_expressions
 from trunkline.workflow.expressions.plain_paths import EVENT_VARIABLES, FOR_EACH_VARIABLES
 
@@ -23,6 +23,8 @@ class OutputRead(NamedTuple):
 
     # The step whose output is read.
     step: str
+    # The agent that it calls; empty: none.
+    agent: str
     # What is read of it; empty: all of it.
     keys: tuple[str, ...]
     # Where the expression stands, as a dotted path.
@@ -33,44 +35,67 @@ class OutputRead(NamedTuple):
 def output_reads(definition: WorkflowDefinition) -> Iterator[OutputRead]:
     """Of a definition that compiles."""
     engine = CelCompiler(definition.steps)
-    for step in definition.steps.values():
-        place = f"steps.{step.name}"
-        in_loop = step.for_each is not None
-        if step.for_each is not None:
-            yield from _in_value(engine, step.for_each.items, f"{place}.for_each")
-        if step.when is not None:
-            yield from _in_source(engine, step.when, f"{place}.when", in_loop=in_loop)
-        if step.input is not UNSET:
-            yield from _in_value(engine, step.input, f"{place}.input", in_loop=in_loop)
-        if step.action is not UNSET:
-            yield from _in_value(engine, step.action, f"{place}.{step.kind}", in_loop=in_loop)
-        if step.wait_for is not None and step.wait_for.match is not None:
-            variables = (*(FOR_EACH_VARIABLES if in_loop else ()), *EVENT_VARIABLES)
-            yield from _reads(engine.compile(step.wait_for.match, variables), f"{place}.wait_for.match")
-    if definition.output is not UNSET:
-        yield from _in_value(engine, definition.output, "output")
+    return _scope_reads(_Scope(engine, definition.steps), definition.steps, definition.output, "", ())
 
 
-def _in_value(engine: CelCompiler, value: Json, place: str, *, in_loop: bool = False) -> Iterator[OutputRead]:
+class _Scope(NamedTuple):
+    """What can be read where: the steps by name, those outside a block included."""
+
+    engine: CelCompiler
+    steps: Mapping[str, StepDefinition]
+
+
+def _scope_reads(
+    scope: _Scope,
+    steps: Mapping[str, StepDefinition],
+    output: Json | UnsetType,
+    place: str,
+    variables: tuple[str, ...],
+) -> Iterator[OutputRead]:
+    for step in steps.values():
+        yield from _step_reads(scope, step, f"{place}steps.{step.name}", variables)
+    if output is not UNSET:
+        yield from _in_value(scope, output, f"{place}output", variables)
+
+
+def _step_reads(
+    scope: _Scope, step: StepDefinition, place: str, variables: tuple[str, ...]
+) -> Iterator[OutputRead]:
+    if step.for_each is not None:
+        yield from _in_value(scope, step.for_each.items, f"{place}.for_each", variables)
+        variables = tuple(dict.fromkeys((*variables, *FOR_EACH_VARIABLES)))
+    if step.when is not None:
+        yield from _in_source(scope, step.when, f"{place}.when", variables)
+    if step.input is not UNSET:
+        yield from _in_value(scope, step.input, f"{place}.input", variables)
+    if step.action is not UNSET:
+        yield from _in_value(scope, step.action, f"{place}.{step.kind}", variables)
+    if step.wait_for is not None and step.wait_for.match is not None:
+        readable = (*variables, *EVENT_VARIABLES)
+        yield from _in_source(scope, step.wait_for.match, f"{place}.wait_for.match", readable)
+    if step.block is not None:
+        inside = step.block.steps
+        within = _Scope(scope.engine.for_block(inside), {**scope.steps, **inside})
+        yield from _scope_reads(within, inside, step.block.output, f"{place}.", variables)
+
+
+def _in_value(scope: _Scope, value: Json, place: str, variables: tuple[str, ...]) -> Iterator[OutputRead]:
     if isinstance(value, str):
         for part in split_expressions(value):
             if not isinstance(part, str):
-                yield from _in_source(engine, part.text, place, in_loop=in_loop)
+                yield from _in_source(scope, part.text, place, variables)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _in_value(engine, item, f"{place}.{key}", in_loop=in_loop)
+            yield from _in_value(scope, item, f"{place}.{key}", variables)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _in_value(engine, item, f"{place}[{index}]", in_loop=in_loop)
+            yield from _in_value(scope, item, f"{place}[{index}]", variables)
 
 
-def _in_source(engine: CelCompiler, source: str, place: str, *, in_loop: bool) -> Iterator[OutputRead]:
-    yield from _reads(engine.compile(source, FOR_EACH_VARIABLES if in_loop else ()), place)
-
-
-def _reads(expression: Expression, place: str) -> Iterator[OutputRead]:
+def _in_source(scope: _Scope, source: str, place: str, variables: tuple[str, ...]) -> Iterator[OutputRead]:
+    expression = scope.engine.compile(source, variables)
     for reading in expression.reads_of_variables:
         step = reading.variable.removeprefix("steps.")
         if step == reading.variable or reading.keys[:1] not in {(), ("output",)}:
             continue
-        yield OutputRead(step, reading.keys[1:], place, expression.source)
+        yield OutputRead(step, scope.steps[step].agent, reading.keys[1:], place, expression.source)

@@ -17,8 +17,8 @@ from msgspec import UNSET, UnsetType
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.publish_options import PublishFinding, PublishOptions, read_publish_options
 from trunkline.retry_policy import MAX_ATTEMPTS, RetryPolicy
-from trunkline.workflow.actions.definitions import ACTION_KEYS
-from trunkline.workflow.actions.reader import read_actions
+from trunkline.workflow.actions.definitions import ACTION_KEYS, KIND_KEYS, Actions
+from trunkline.workflow.actions.reader import CALL_ONLY_KEYS, read_actions
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     AFTER_ITEM,
@@ -30,6 +30,7 @@ from trunkline.workflow.definition import (
     JOIN_POLICIES,
     MESSAGE_SOURCES,
     AfterFailure,
+    Block,
     EachMode,
     ForEach,
     Goto,
@@ -63,9 +64,10 @@ WORKFLOW_KEYS = (
 )
 # Every workflow in litecone's format has this key. Trunkline's own format does not.
 LITECONE_KEY = "start_step"
+BLOCK_KEYS = ("steps", "output")
 STEP_KEYS = (
-    "agent", "workflow", "version", *ACTION_KEYS, "needs", "join", "for_each", "when", "input", "retry", "timeout",
-    "deadline", "reply_timeout", "on_error", "delivery", "context", "message", "output_schema",
+    "agent", "workflow", "version", *BLOCK_KEYS, *ACTION_KEYS, "needs", "join", "for_each", "when", "input",
+    "retry", "timeout", "deadline", "reply_timeout", "on_error", "delivery", "context", "message", "output_schema",
     "repair",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
@@ -136,7 +138,7 @@ def read_definition(value: Json, known: KnownNames, report: ValidationReport) ->
         name=name,
         description=fields.text("description", MAX_DESCRIPTION),
         input=fields.mapping("input"),
-        steps=_steps(fields, known, report),
+        steps=_workflow_steps(fields, value, known, report),
         output=_output(fields, report),
         deadline=fields.duration("deadline", positive=True),
         max_parallel=fields.integer("max_parallel", 1, MAX_PARALLEL),
@@ -158,7 +160,7 @@ def _publish(fields: FieldReader, report: ValidationReport) -> PublishOptions | 
 def _output(fields: FieldReader, report: ValidationReport) -> Json | UnsetType:
     value = fields.any("output")
     if value is not UNSET:
-        refuse_secret_references(value, ("output",), report)
+        refuse_secret_references(value, (*fields.path, "output"), report)
     return value
 
 
@@ -176,27 +178,57 @@ def _name(fields: FieldReader) -> str:
 def _steps(fields: FieldReader, known: KnownNames, report: ValidationReport) -> dict[str, StepDefinition]:
     value = fields.any("steps")
     if value is UNSET or value is None or value == {}:
-        path: Path = () if value is UNSET else ("steps",)
+        path = fields.path if value is UNSET else (*fields.path, "steps")
+        what = "a block" if fields.path else "a workflow"
         example = "steps: {first: {agent: MyAgent}}"
-        report.error(
-            path, f"'steps' is missing or empty; a workflow needs at least one step, such as {example}"
-        )
+        report.error(path, f"'steps' is missing or empty; {what} needs at least one step, such as {example}")
         return {}
     if not isinstance(value, dict):
         fields.error("steps", f"'steps' must be a mapping of step names to steps, {describe_value(value)}")
         return {}
-    if len(value) > MAX_STEPS:
-        fields.error(
-            "steps",
-            f"'steps' has {len(value):,} steps, more than {MAX_STEPS:,}; move some of them to another workflow, and "
-            "start it with 'workflow'",
+    path = (*fields.path, "steps")
+    return {name: _step(name, step, (*path, name), known, report) for name, step in value.items()}
+
+
+def _workflow_steps(
+    fields: FieldReader, value: Json, known: KnownNames, report: ValidationReport
+) -> dict[str, StepDefinition]:
+    count = _count_steps(value)
+    if count > MAX_STEPS:
+        message = (
+            f"'steps' has {count:,} steps, more than {MAX_STEPS:,}; move some of them to another workflow, and "
+            "start it with 'workflow'"
         )
+        fields.error("steps", message)
         return {}
-    return {name: _step(name, step, known, report) for name, step in value.items()}
+    return _steps(fields, known, report)
 
 
-def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -> StepDefinition:
-    path: Path = ("steps", name)
+def _count_steps(value: Json) -> int:
+    """Those of a workflow or a block, and all steps inside them, before any is read."""
+    steps = value.get("steps") if isinstance(value, dict) else None
+    if not isinstance(steps, dict):
+        return 0
+    return len(steps) + sum(map(_count_steps, steps.values()))
+
+
+def _block(fields: FieldReader, known: KnownNames, report: ValidationReport) -> Block | None:
+    """The steps inside the step; None: it has none."""
+    if fields.any("steps") is UNSET:
+        if fields.any("output") is not UNSET:
+            fields.error("output", "'output' applies only to a step with 'steps'; remove it")
+        return None
+    for key in KIND_KEYS:
+        # Empty, as the canonical form has it.
+        if key != "steps" and fields.any(key) not in (UNSET, ""):
+            fields.error(key, f"a step has either 'steps' or '{key}'; remove one of them")
+    for key, instead in CALL_ONLY_KEYS.items():
+        if fields.any(key) is not UNSET:
+            fields.error(key, f"'{key}' has no effect in a step with 'steps'; {instead}")
+    return Block(_steps(fields, known, report), _output(fields, report))
+
+
+def _step(name: str, value: Json, path: Path, known: KnownNames, report: ValidationReport) -> StepDefinition:
     if not _STEP_NAME.fullmatch(name):
         shown = name if len(name) <= 64 else f"{name[:64]}…"
         rule = "use up to 64 letters, digits and underscores, not starting with a digit"
@@ -209,18 +241,22 @@ def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -
         )
     if not isinstance(value, dict):
         report.error(
-            path, f"a step must be a mapping with 'agent', 'workflow' or an action, {describe_value(value)}"
+            path,
+            f"a step must be a mapping with 'agent', 'workflow', 'steps' or an action, {describe_value(value)}",
         )
         value = {"agent": "unknown"}
     fields = FieldReader(value, path, STEP_KEYS, report)
-    actions = read_actions(fields, report)
-    workflow, version = (None, None) if actions.are_given else _workflow(fields, known, report)
-    calls_agent = workflow is None and not actions.are_given
+    block = _block(fields, known, report)
+    actions = Actions() if block is not None else read_actions(fields, report)
+    calls = block is None and not actions.are_given
+    workflow, version = _workflow(fields, known, report) if calls else (None, None)
+    calls_agent = calls and workflow is None
     return StepDefinition(
         name=name,
         agent=_agent(fields, known, report) if calls_agent else "",
         workflow=workflow,
         version=version,
+        block=block,
         set=actions.set,
         sleep=actions.sleep,
         wait_for=actions.wait_for,
@@ -230,7 +266,7 @@ def _step(name: str, value: Json, known: KnownNames, report: ValidationReport) -
         for_each=_for_each(fields, report),
         when=_when(fields),
         input=_input(fields, report, called=calls_agent),
-        retry=_retry(fields, known, report),
+        retry=_retry(fields, known, report, RetryPolicy() if block is None else _BLOCK_POLICY),
         timeout=fields.duration("timeout", positive=True),
         deadline=fields.duration("deadline", positive=True),
         reply_timeout=fields.duration("reply_timeout", positive=True),
@@ -384,12 +420,17 @@ def _on_error(fields: FieldReader, report: ValidationReport) -> OnError:
     return "fail" if step is None else Goto(step)
 
 
-def _retry(fields: FieldReader, known: KnownNames, report: ValidationReport) -> RetryPolicy | None:
+# A block has no answer of its own: what is repeated is the block as a whole.
+_BLOCK_POLICY = RetryPolicy(on=("block_failed",))
+
+
+def _retry(
+    fields: FieldReader, known: KnownNames, report: ValidationReport, default: RetryPolicy
+) -> RetryPolicy | None:
     value = fields.mapping("retry")
     if value is None:
         return None
     retry = FieldReader(value, (*fields.path, "retry"), RETRY_KEYS, report)
-    default = RetryPolicy()
     first = retry.duration("first_delay", positive=False)
     first_delay = default.first_delay if first is None else first
     longest = retry.duration("max_delay", positive=False)

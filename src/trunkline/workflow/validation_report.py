@@ -35,7 +35,17 @@ class ValidationReport:
         self.warnings: list[ReportedProblem] = []
         # Saved JSON Schemas that steps refer to.
         self.schemas: set[str] = set()
-        self._hints = 0
+        # The way to the part of the document that is being checked.
+        self._path: Path = ()
+        self._searches = [0]
+
+    def within(self, path: Path) -> ValidationReport:
+        """The same report for a part of the document, whose paths begin there."""
+        part = ValidationReport()
+        part.errors, part.warnings, part.schemas = self.errors, self.warnings, self.schemas
+        part._searches = self._searches
+        part._path = (*self._path, *path)
+        return part
 
     @property
     def full(self) -> bool:
@@ -44,16 +54,16 @@ class ValidationReport:
 
     def hint(self, word: str, known: Iterable[str]) -> str:
         """`closest`, while there are few findings: the search is slow."""
-        self._hints += 1
-        return did_you_mean(word, known) if self._hints <= MAX_FINDINGS else ""
+        self._searches[0] += 1
+        return did_you_mean(word, known) if self._searches[0] <= MAX_FINDINGS else ""
 
     def error(
         self, path: Path, message: str, *, on_key: bool = False, excerpt: ExpressionPosition | None = None
     ) -> None:
-        self.errors.append(ReportedProblem(path, message, on_key, excerpt))
+        self.errors.append(ReportedProblem((*self._path, *path), message, on_key, excerpt))
 
     def warning(self, path: Path, message: str) -> None:
-        self.warnings.append(ReportedProblem(path, message, on_key=False, excerpt=None))
+        self.warnings.append(ReportedProblem((*self._path, *path), message, on_key=False, excerpt=None))
 
 
 def to_findings(notes: list[ReportedProblem], text: str, places: SourceLocations) -> list[Finding]:

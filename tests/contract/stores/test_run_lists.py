@@ -67,7 +67,7 @@ Records: TypeAlias = Sequence[RunRecord]
 
 
 def kind_of(number: int) -> NewRun:
-    """Every fourth one is a child of the first run."""
+    """Every fourth one is a child of the first run, and every eighth one a block of it."""
     run = msgspec.structs.replace(
         new_run(number, workflow=NAMES[number % 3]),
         workflow_version=1 + number // 3 % 2,
@@ -75,7 +75,8 @@ def kind_of(number: int) -> NewRun:
         labels=labels_of(number),
     )
     if number > 1 and number % 4 == 0:
-        return msgspec.structs.replace(run, parent=ParentStep(run_id(1), "call"), depth=1)
+        block = "call" if number % 8 == 0 else None
+        return msgspec.structs.replace(run, parent=ParentStep(run_id(1), "call"), depth=1, block=block)
     return run
 
 
@@ -102,6 +103,7 @@ def fits(run: RunRecord, where: RunFilter) -> bool:
         and (where.correlation_id is None or run.correlation_id == where.correlation_id)
         and (where.parent is None or (run.parent is not None and run.parent.run_id == where.parent))
         and (where.with_children or run.parent is None)
+        and (run.block is None or where.parent is not None)
         and all(run.labels.get(key) == value for key, value in where.labels)
         and (where.lowest is None or run.id >= where.lowest)
         and (where.below is None or run.id < where.below)
@@ -120,6 +122,8 @@ async def read(store: Store, where: RunFilter) -> list[RunRecord]:
 async def test_a_list_has_all_that_is_asked_for_and_nothing_else_newest_first(store: Store) -> None:
     await fill(store, range(1, 61))
     every = await store.runs.page(limit=100)
+    blocks = [run for run in await read(store, RunFilter(parent=run_id(1))) if run.block is not None]
+    every = sorted([*every, *blocks], key=lambda run: run.id, reverse=True)
     assert [run.id for run in every] == [run_id(number) for number in range(60, 0, -1)]
     for what, where in FILTERS.items():
         expected = [run for run in every if fits(run, where)]
@@ -188,7 +192,7 @@ FIRST = range(1, 9)
 
 
 def usual(number: int) -> NewRun:
-    """Most runs are children of the first one; some of the first eight are something rare."""
+    """Most runs are children or blocks of the first one; some of the first eight are something rare."""
     run = msgspec.structs.replace(
         new_run(number, workflow="rare" if number == 6 else "usual"),
         correlation_id=f"c-{number}" if number in FIRST else "same",
@@ -196,7 +200,9 @@ def usual(number: int) -> NewRun:
     )
     if number in {1, 5}:
         return run
-    return msgspec.structs.replace(run, parent=ParentStep(run_id(2 if number == 8 else 1), "call"), depth=1)
+    block = "call" if number > FIRST.stop and number % 2 else None
+    parent = ParentStep(run_id(2 if number == 8 else 1), "call")
+    return msgspec.structs.replace(run, parent=parent, depth=1, block=block)
 
 
 async def grow(store: Store, numbers: Iterable[int]) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from trunkline.retry_policy import RetryPolicy
 from trunkline.workflow import (
     Ask,
+    Block,
     CompiledWorkflow,
     Escalation,
     ForEach,
@@ -75,12 +76,28 @@ def _generate_step(pick: Chooser, index: int, count: int) -> StepDefinition:
         context=pick(("run", "step", "none")),
     )
     match pick(
-        ("agent", "agent", "agent", "agent", "agent", "child", "child", "set", "sleep", "wait_for", "ask")
+        (
+            "agent",
+            "agent",
+            "agent",
+            "agent",
+            "agent",
+            "child",
+            "child",
+            "block",
+            "set",
+            "sleep",
+            "wait_for",
+            "ask",
+        )
     ):
         case "agent":
             return step
         case "child":
             return _without_agent(step, workflow="child")
+        case "block":
+            inside = StepDefinition(name="z", agent="A", input=step.input)
+            return _without_agent(step, input=msgspec.UNSET, block=Block({"z": inside}))
         case "set":
             return _without_agent(step, input=msgspec.UNSET, set={"ok": step.input})
         case "wait_for":

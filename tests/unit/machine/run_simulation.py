@@ -54,6 +54,7 @@ from trunkline.machine.inputs import (
 )
 from trunkline.machine.retry import was_sent
 from trunkline.machine.state import RunState, StepState
+from trunkline.machine.steps.child import is_child
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
 from trunkline.workflow import CompiledWorkflow, step_of_item
@@ -391,7 +392,7 @@ class RunSimulation:
             if step.replies:
                 key = (f"{key[0]}.{step.replies}", step.attempts)
             if step.status == "RUNNING" and step.name not in state.for_each:
-                if state.workflow.plan(step.name).definition.workflow is None:
+                if not is_child(state.workflow.plan(step.name)):
                     assert key in self.open, "a step runs though no call is in flight"
                 else:
                     child = child_run_id(state.id, step.name, step.attempts)

@@ -3377,11 +3377,13 @@ export interface components {
         GraphStep: {
             /** @description Null if the step does not call an agent. */
             agent: string | null;
+            /** @description Only for a block: the steps inside it. */
+            block?: components["schemas"]["Graph"];
             for_each: components["schemas"]["GraphLoop"] | null;
             /** @description Null if the step waits for all steps that it needs. */
             join: components["schemas"]["GraphJoin"] | null;
             /** @enum {string} */
-            kind: "agent" | "ask" | "set" | "sleep" | "wait_for" | "workflow";
+            kind: "agent" | "ask" | "set" | "sleep" | "steps" | "wait_for" | "workflow";
             name: string;
             /** @description Version of that workflow. Null means the latest version when the step starts. */
             version: number | null;
@@ -4131,6 +4133,11 @@ export interface components {
         Run: {
             /** @description Agents that the workflow's steps call, without duplicates. */
             agents: string[];
+            /**
+             * @description Only for the run of a block: the steps that lead to it, separated by slashes. Its input is what the block reads from outside.
+             * @example draft/improve
+             */
+            block?: string;
             cancel_requested_at?: string | null;
             correlation_id: string;
             /**
@@ -4196,6 +4203,11 @@ export interface components {
         RunSummary: {
             /** @description Agents that the workflow's steps call, without duplicates. */
             agents: string[];
+            /**
+             * @description Only for the run of a block: the steps that lead to it, separated by slashes. Its input is what the block reads from outside.
+             * @example draft/improve
+             */
+            block?: string;
             cancel_requested_at?: string | null;
             correlation_id: string;
             /**
@@ -4430,7 +4442,7 @@ export interface components {
             /** @description Empty if the step does not call an agent. */
             agent: string;
             attempts: number;
-            /** @description Only for a step that runs another workflow and has started. */
+            /** @description Only for a step that runs another workflow or a block, and has started. */
             child?: components["schemas"]["Child"] | null;
             error: components["schemas"]["StepFailure"] | null;
             finished_at: string | null;
@@ -4442,7 +4454,7 @@ export interface components {
              * @description What the step does.
              * @enum {string}
              */
-            kind: "agent" | "ask" | "set" | "sleep" | "wait_for" | "workflow";
+            kind: "agent" | "ask" | "set" | "sleep" | "steps" | "wait_for" | "workflow";
             name: string;
             /** @description Omitted if steps are requested without payloads. */
             output?: components["schemas"]["JsonValue"];
@@ -5007,7 +5019,7 @@ export interface components {
         "Workflow-secret": {
             $secret: string;
         };
-        /** @description A call to an agent, a run of another workflow, or an action. */
+        /** @description A call to an agent, a run of another workflow, a block of steps, or an action. */
         "Workflow-step": {
             /** @description The name under which the agent is registered. */
             agent?: string;
@@ -5153,6 +5165,8 @@ export interface components {
             on_error: ("fail" | "continue") | {
                 goto: string;
             };
+            /** @description The output of a block. Strings can contain ${ … } and read the steps of the block. Default: the outputs of the steps that no other step of the block needs. */
+            output?: unknown;
             /**
              * @description A JSON Schema that output.data must match, or {$ref: schemas/NAME} for a saved schema. The agent is asked to correct an output that does not match.
              * @example {
@@ -5184,6 +5198,10 @@ export interface components {
              */
             sleep?: (string | unknown | unknown) | {
                 until: string;
+            };
+            /** @description A block: steps inside this step. They can read the steps outside. Keys such as 'for_each', 'when' and 'retry' apply to the block as a whole. */
+            steps?: {
+                [key: string]: components["schemas"]["Workflow-step"];
             };
             /** @description Timeout of one attempt. Overrides the agent's timeout. */
             timeout?: components["schemas"]["Workflow-duration"];

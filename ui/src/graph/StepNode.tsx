@@ -3,6 +3,7 @@
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { Link } from "@tanstack/react-router";
 import {
+  Boxes,
   ChevronsDownUp,
   ChevronsUpDown,
   ExternalLink,
@@ -124,6 +125,7 @@ function Kind({ step }: { step: GraphStep }) {
     <>
       {step.for_each !== null && <Layers size={12} role="img" aria-label="For each item" />}
       {step.kind === "workflow" && <Workflow size={12} role="img" aria-label="Workflow" />}
+      {step.kind === "steps" && <Boxes size={12} aria-hidden />}
       {step.kind === "set" && <Sigma size={12} aria-hidden />}
       {step.kind === "sleep" && <Moon size={12} aria-hidden />}
       {step.kind === "wait_for" && <Radio size={12} aria-hidden />}
@@ -140,7 +142,8 @@ function StepButtons({ id, data, state }: { id: string; data: StepNodeData; stat
   const { open } = useGraphActions();
   const stop = useIsStop(id);
   const { step } = data;
-  const inside = state?.child != null || (state?.items ?? 0) > 0;
+  // Without a run, a block shows the steps that it consists of.
+  const inside = state === null ? step.block !== undefined : state.child !== null || (state.items ?? 0) > 0;
   return (
     <span className={`${classes["doors"]} nopan`}>
       {data.opens && inside && (
@@ -163,8 +166,8 @@ function StepButtons({ id, data, state }: { id: string; data: StepNodeData; stat
           params={{ run: state.child.run } as never}
           className={classes["door"]}
           tabIndex={stop ? 0 : -1}
-          aria-label={`Child run of ${state.child.workflow}`}
-          title={`Open the child run of ${state.child.workflow}`}
+          aria-label={`Child run of ${step.kind === "steps" ? `block ${step.name}` : state.child.workflow}`}
+          title={`Open the child run of ${step.kind === "steps" ? `block ${step.name}` : state.child.workflow}`}
           data-testid={`graph-child-${step.name}`}
         >
           <ExternalLink size={13} aria-hidden />

@@ -12,6 +12,14 @@ export type Inside = { readonly items: number } | { readonly graph: Graph };
 export const STEP = { width: 224, height: 68 };
 export const ITEM = { width: 122, height: 28 };
 
+/** The steps of a run: of the workflow, or of the block that it runs. Null if the workflow has no such block. */
+export function graphOf(graph: Graph, block: string | undefined): Graph | null {
+  let found: Graph | null = graph;
+  for (const name of block === undefined ? [] : block.split("/"))
+    found = found?.steps.find((step) => step.name === name)?.block ?? null;
+  return found;
+}
+
 /** The node id of a child run's step, below the parent's node. Step names contain no slash. */
 export function childId(node: string, name: string): string {
   return `${node}/${name}`;

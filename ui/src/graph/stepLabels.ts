@@ -8,6 +8,7 @@ type StepKind = components["schemas"]["GraphStep"]["kind"];
 
 /** What a step does that calls neither an agent nor a workflow. */
 export const KIND_WORDS: Readonly<Record<Exclude<StepKind, "agent" | "workflow">, string>> = {
+  steps: "Block",
   set: "Set values",
   sleep: "Sleep",
   wait_for: "Wait for event",

@@ -20,7 +20,7 @@ import { RunHeader } from "./RunHeader.tsx";
 import { RunNotice } from "./RunNotice.tsx";
 import classes from "./RunPage.module.css";
 import { Side, Stacked } from "./ResizablePanes.tsx";
-import { readGraph, runQuery, useChildGraphs } from "./useChildGraphs.ts";
+import { blockGraph, readGraph, runQuery, useChildGraphs } from "./useChildGraphs.ts";
 import { useExpandedSteps } from "./useExpandedSteps.ts";
 import { type LiveModel, useThrottledModel, useFollowed } from "./useRunModel.ts";
 
@@ -68,8 +68,8 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
   const [begin] = useState(() => whatMatters(run));
   const { name, version } = run.workflow;
   const graph = useQuery({
-    queryKey: ["graph", name, version],
-    queryFn: () => readGraph(name, version),
+    queryKey: ["graph", name, version, run.block ?? ""],
+    queryFn: async () => blockGraph(await readGraph(name, version), run.block),
     staleTime: Infinity,
   });
   const select = useCallback(

@@ -5,7 +5,7 @@ import { useMemo, useRef } from "react";
 
 import { api, body } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { type Graph, parentOf } from "../graph/plan.ts";
+import { type Graph, graphOf, parentOf } from "../graph/plan.ts";
 import { eventPage } from "./eventPage.ts";
 import { apply, freshStep, isFinal, NOTHING, type RunModel, statusIn, type StepModel } from "./model.ts";
 
@@ -42,13 +42,16 @@ export function useChildGraphs(model: RunModel, open: ReadonlySet<string>): Read
     })),
   });
   const kept = useRef<ReadonlyMap<string, ChildGraph>>(new Map());
-  const pieces = wanted.flatMap(({ node, run }, place) => [node, run, histories[place]?.data, graphs[place]?.data]);
+  const shown = graphs.map(({ data }, place) =>
+    data === undefined ? undefined : (graphOf(data, runs[place]?.data?.block) ?? undefined),
+  );
+  const pieces = wanted.flatMap(({ node, run }, place) => [node, run, histories[place]?.data, shown[place]]);
   // The number of parts varies, so they are compared one by one instead of as hook dependencies.
   const stable = useStable(pieces);
   return useMemo(() => {
     const pictures = new Map<string, ChildGraph>();
     wanted.forEach(({ node, run }, place) => {
-      const [told, graph] = [histories[place]?.data, graphs[place]?.data];
+      const [told, graph] = [histories[place]?.data, shown[place]];
       if (told !== undefined && graph !== undefined)
         pictures.set(node, { run, graph, model: told, states: statesOf(graph, told) });
     });
@@ -117,6 +120,13 @@ async function readOn(run: string, known: RunModel, signal: AbortSignal): Promis
 
 export function readGraph(workflow: string, version: number): Promise<Graph> {
   return body(api.GET("/api/v1/workflows/{workflow}/graph", { params: { path: { workflow }, query: { version } } }));
+}
+
+/** The graph of a run: of the workflow, or of the block that it runs. */
+export function blockGraph(whole: Graph, block: string | undefined): Graph {
+  const graph = graphOf(whole, block);
+  if (graph === null) throw new Error(`The workflow version has no block ${block}.`);
+  return graph;
 }
 
 function statesOf({ steps }: Graph, model: RunModel): ReadonlyMap<string, StepModel> {

@@ -188,7 +188,7 @@ class StepResource(TypedDict):
     child: NotRequired[
         Annotated[
             ChildResource | None,
-            Meta(description="Only for a step that runs another workflow and has started."),
+            Meta(description="Only for a step that runs another workflow or a block, and has started."),
         ]
     ]
 
@@ -238,6 +238,16 @@ class RunFacts(TypedDict):
     retry_of: NotRequired[Annotated[str | None, Meta(description="The run that this run retries.")]]
     cancel_requested_at: NotRequired[Timestamp | None]
     parent: NotRequired[Annotated[ParentResource | None, Meta(description="Only for a child run.")]]
+    block: NotRequired[
+        Annotated[
+            str,
+            Meta(
+                description="Only for the run of a block: the steps that lead to it, separated by slashes. Its "
+                "input is what the block reads from outside.",
+                examples=["draft/improve"],
+            ),
+        ]
+    ]
     trace_id: NotRequired[
         Annotated[
             str | None,
@@ -474,6 +484,8 @@ def _add_optional_facts(run: RunFacts, record: RunRecord) -> None:
     if record.parent is not None:
         run_id, step = record.parent
         run["parent"] = {"run_id": run_id, "step": step}
+    if record.block is not None:
+        run["block"] = record.block
     if record.trace is not None:
         run["trace_id"] = record.trace.trace_id
 

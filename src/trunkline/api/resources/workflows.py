@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, NotRequired, TypedDict, cast
 
 import msgspec
@@ -116,6 +116,7 @@ class GraphStep(TypedDict):
     when: Annotated[str | None, Meta(description="The condition, in CEL. Null if the step has none.")]
     for_each: GraphLoop | None
     join: Annotated[GraphJoin | None, Meta(description="Null if the step waits for all steps that it needs.")]
+    block: NotRequired[Annotated[Graph, Meta(description="Only for a block: the steps inside it.")]]
 
 
 # `from` is a keyword, and cannot be declared as an attribute.
@@ -163,6 +164,13 @@ class WorkflowValidation(TypedDict):
 class _StepOutline(msgspec.Struct):
     agent: str
     workflow: str | None = None
+    steps: dict[str, _StepOutline] | None = None
+
+
+def _all_outlines(steps: Mapping[str, _StepOutline]) -> Iterator[_StepOutline]:
+    for step in steps.values():
+        yield step
+        yield from _all_outlines(step.steps or {})
 
 
 class _DefinitionOutline(msgspec.Struct):
@@ -207,7 +215,7 @@ def workflow_item(version: WorkflowVersion, last_runs: Sequence[LastRun] | None 
 
 def _summary(version: WorkflowVersion) -> WorkflowSummary:
     outline = _outlines.decode(version.canonical)
-    steps = outline.steps.values()
+    steps = [*_all_outlines(outline.steps)]
     return {
         "id": version.workflow_id,
         "name": version.name,
@@ -249,7 +257,7 @@ def _graph(workflow: CompiledWorkflow) -> Graph:
 
 def _graph_step(step: CompiledStep) -> GraphStep:
     definition = step.definition
-    return {
+    shown: GraphStep = {
         "name": step.name,
         "kind": step.kind,
         "agent": step.agent or None,
@@ -259,6 +267,9 @@ def _graph_step(step: CompiledStep) -> GraphStep:
         "for_each": _graph_loop(step),
         "join": _graph_join(step),
     }
+    if step.block is not None:
+        shown["block"] = _graph(step.block)
+    return shown
 
 
 def _graph_loop(step: CompiledStep) -> GraphLoop | None:

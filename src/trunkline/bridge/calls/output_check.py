@@ -49,7 +49,7 @@ class OutputChecks:
         if task.schema_of is None:
             return CheckedOutput(output, [])
         workflow = await self._workflows.compiled(*task.schema_of)
-        schema = workflow.plan(task.step).output_schema
+        schema = workflow.block(task.block).plan(task.step).output_schema
         if schema is None:
             return CheckedOutput(output, [])
         if schema.is_small and len(output) <= _MAX_BYTES_ON_THE_LOOP:

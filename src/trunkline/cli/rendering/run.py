@@ -103,6 +103,7 @@ def _fields(run: RunResource) -> list[tuple[str, object]]:
         ("workflow", f"{workflow['name']} v{workflow['version']}"),
         ("retry of", run.get("retry_of")),
         ("parent", _parent(run)),
+        ("block", run.get("block")),
         ("correlation id", run["correlation_id"]),
         ("started by", run.get("started_by")),
         ("trigger", run.get("trigger")),
@@ -142,7 +143,7 @@ def _work(step: StepResource) -> str:
     return (
         f"workflow {step.get('workflow', '')}"
         if step["kind"] == "workflow"
-        else step["agent"] or step["kind"]
+        else step["agent"] or ("block" if step["kind"] == "steps" else step["kind"])
     )
 
 

@@ -79,6 +79,7 @@ def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
         routes=turn.state.routing_version,
         message=message,
         schema_of=turn.state.workflow_key if plan.output_schema is not None else None,
+        block=turn.state.block,
     )
     if plan.told_secrets:
         _add_secret_names(task, plan, step)

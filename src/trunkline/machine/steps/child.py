@@ -24,7 +24,7 @@ from trunkline.machine.state import StepState
 from trunkline.machine.steps import failure, step_input, timers
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import StepError
-from trunkline.workflow import CompiledStep
+from trunkline.workflow import CompiledStep, block_path
 
 # Of runs above a run. Circles are refused when a workflow is saved; two that are saved at the same moment end here.
 MAX_DEPTH = 10
@@ -37,7 +37,7 @@ CANCEL_KEY = "cancel"
 
 
 def is_child(plan: CompiledStep) -> bool:
-    return plan.kind == "workflow"
+    return plan.kind in {"workflow", "steps"}
 
 
 def child_run_of(run_id: RunId, plan: CompiledStep, step: StepState) -> RunId | None:
@@ -55,9 +55,9 @@ def current_child_run_id(turn: Turn, step: StepState) -> RunId:
 
 def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """Asks for a run, for the first time or again."""
-    workflow = plan.definition.workflow
-    assert workflow is not None, "only such a step has a child"  # noqa: S101 - an invariant
-    if turn.state.depth >= MAX_DEPTH:
+    workflow = plan.definition.workflow or turn.state.workflow.definition.name
+    block = None if plan.block is None else block_path(turn.state.block, plan.name)
+    if block is None and turn.state.depth >= MAX_DEPTH:
         message = (
             f"The run cannot start workflow {workflow}, because it is already nested {MAX_DEPTH} levels deep."
         )
@@ -72,8 +72,8 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
         turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
     child = child_run_id(turn.state.id, step.name, attempt)
     version = plan.definition.version
-    turn.record(StepChildStarted(step.name, attempt, child, workflow, Payload(text), version))
-    turn.add_effect(StartChildRun(child, step.name, workflow, version, text))
+    turn.record(StepChildStarted(step.name, attempt, child, workflow, Payload(text), version, block))
+    turn.add_effect(StartChildRun(child, step.name, workflow, version, text, block))
 
 
 def stop(turn: Turn, step: StepState) -> None:
@@ -129,7 +129,7 @@ def apply_end(turn: Turn, plan: CompiledStep, step: StepState, end: ChildEnded) 
                 turn.record(StepCancelled(step.name, "The child run was cancelled with this run."))
             else:
                 child = current_child_run_id(turn, step)
-                message = f"Run {child} of workflow {plan.definition.workflow} was cancelled."
+                message = f"Run {child} of {_what(plan)} was cancelled."
                 failure.fail_without_call(
                     turn,
                     plan,
@@ -150,13 +150,21 @@ def _is_current(turn: Turn, step: StepState, run_id: str) -> bool:
     return step.status == "RUNNING" and run_id == current_child_run_id(turn, step)
 
 
+def _what(plan: CompiledStep) -> str:
+    return f"block {plan.name}" if plan.block is not None else f"workflow {plan.definition.workflow}"
+
+
 def _failure(turn: Turn, plan: CompiledStep, step: StepState, cause: StepError | None) -> StepError:
     child = current_child_run_id(turn, step)
     command = f"trunkline runs show {child}"
     why = "" if cause is None else f": {cause.message}"
+    message = f"Run {child} of {_what(plan)} failed{why}"
+    if plan.block is not None:
+        where = "" if cause is None or cause.step is None else f" at step {cause.step}"
+        message = f"The {_what(plan)} failed{where}{why}"
     error = StepError(
-        code="child_failed",
-        message=f"Run {child} of workflow {plan.definition.workflow} failed{why}",
+        code="child_failed" if plan.block is None else "block_failed",
+        message=message,
         fix=f"See the reason: {command}.",
         fix_command=command,
         detail={"run_id": child},

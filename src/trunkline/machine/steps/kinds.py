@@ -16,7 +16,7 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     match plan.kind:
         case "agent":
             agent.begin(turn, plan, step)
-        case "workflow":
+        case "workflow" | "steps":
             child.begin(turn, plan, step)
         case "set":
             actions.set_values(turn, plan, step)
@@ -38,7 +38,7 @@ def stop(turn: Turn, step: StepState) -> None:
     match plan.kind:
         case "agent":
             agent.stop_call(turn, step)
-        case "workflow":
+        case "workflow" | "steps":
             child.stop(turn, step)
         case "set" | "sleep" | "wait_for" | "ask":
             timers.cancel_wait_timer(turn, step)
@@ -57,7 +57,7 @@ def end_wait(turn: Turn, plan: CompiledStep, step: StepState, attempt: int) -> N
             wait_for.end_wait(turn, plan, step)
         case "ask":
             ask.end_wait(turn, plan, step)
-        case "agent" | "workflow" | "set":
+        case "agent" | "workflow" | "steps" | "set":
             pass
         case _:
             assert_never(plan.kind)

@@ -22,7 +22,7 @@ from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import ProposedInputMode, default_target, proposed_input_mode
 from trunkline.stores.base import Store, WorkflowVersion
 from trunkline.stores.port.agents.agent_events import AgentEvent, CheckRecord, ComparisonRecord
-from trunkline.workflow import OutputRead, definition_from_canonical, output_reads
+from trunkline.workflow import OutputRead, all_steps, definition_from_canonical, output_reads
 
 _PAGE = 200
 # Checks that are read for what an agent offers in addition to what it speaks, and for the input that it reads.
@@ -306,10 +306,10 @@ def _changing(
 def _reads_of(workflow: WorkflowVersion) -> dict[str, _WorkflowReads]:
     definition = definition_from_canonical(workflow.canonical)
     by_agent: dict[str, _WorkflowReads] = {}
-    for step in definition.steps.values():
+    for step in all_steps(definition.steps):
         by_agent.setdefault(step.agent, _WorkflowReads(workflow.name, workflow.version, {}))
     for read in output_reads(definition):
-        reads = by_agent[definition.steps[read.step].agent]
+        reads = by_agent[read.agent]
         reads.by_step.setdefault(read.step, []).append(read)
     return by_agent
 

@@ -83,7 +83,7 @@ class HumanTaskAnswers:
                 await watch.changed(_SECONDS_BETWEEN_LOOKS)
 
     async def _plan(self, record: RunRecord, step: str) -> CompiledStep:
-        return (await self._workflows.compiled(record.workflow_id, record.workflow_version)).plan(step)
+        return (await self._workflows.compiled_for(record)).plan(step)
 
 
 def _open_task(record: RunRecord, state: StepState, item: str | None, now: Instant) -> HumanTask:

@@ -64,7 +64,7 @@ class Inbox:
         return [await self._listed(step) for step in found]
 
     async def _listed(self, step: WaitingStep) -> InboxEntry:
-        plan = await self._plan(step.workflow_id, step.workflow_version, step.place.step)
+        plan = await self._plan(step.workflow_id, step.workflow_version, step.block, step.place.step)
         return InboxEntry(
             id=inbox_item_id(step.place.run_id, step.place.step, step.attempts, step.replies),
             run_id=step.place.run_id,
@@ -111,7 +111,7 @@ class Inbox:
                 f"The step {step.name} of run {record.id} is {step.status} and is not waiting for a person.",
                 fix=f"See its state: trunkline runs show {record.id}.",
             )
-        plan = await self._plan(record.workflow_id, record.workflow_version, step.name)
+        plan = await self._plan(record.workflow_id, record.workflow_version, record.block, step.name)
         return InboxEntry(
             id=inbox_item_id(record.id, step.name, step.attempts, step.replies),
             run_id=record.id,
@@ -126,8 +126,8 @@ class Inbox:
             form=form_of(plan, waiting),
         )
 
-    async def _plan(self, workflow_id: str, version: int, step: str) -> CompiledStep:
-        return (await self._workflows.compiled(workflow_id, version)).plan(step)
+    async def _plan(self, workflow_id: str, version: int, block: str | None, step: str) -> CompiledStep:
+        return (await self._workflows.compiled(workflow_id, version)).block(block).plan(step)
 
 
 def form_of(plan: CompiledStep, waiting: WaitingFor) -> JsonObject | None:

@@ -79,7 +79,7 @@ class RunQueries:
 
     async def view(self, record: RunRecord, steps: Iterable[StepState]) -> RunView:
         """What is shown of a run; `steps` may have items, which are passed over."""
-        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        compiled = await self._workflows.compiled_for(record)
         touched = {step.name: step for step in steps}
         has_items = any(plan.for_each is not None for plan in compiled.steps.values())
         counts = await self._store.runs.item_counts(record.id) if has_items else {}
@@ -122,7 +122,7 @@ class RunQueries:
     async def step(self, run_id: RunId, step: str) -> StepView:
         """One step, begun or not, or one item that has begun."""
         record, state = await self.find_step(run_id, step)
-        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        compiled = await self._workflows.compiled_for(record)
         if state.name not in compiled.steps:
             return _item_view(run_id, compiled.steps[step_of_item(state.name)], state)
         plan = compiled.steps[state.name]
@@ -134,7 +134,7 @@ class RunQueries:
     ) -> list[StepView]:
         """The items of a step that have begun, in their order; `after` is the last index seen."""
         record, _ = await self.find(run_id)
-        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        compiled = await self._workflows.compiled_for(record)
         plan = compiled.steps.get(step)
         if plan is None or plan.for_each is None:
             loops = [name for name, other in compiled.steps.items() if other.for_each is not None]
@@ -213,7 +213,7 @@ class RunQueries:
     async def find_step(self, run_id: RunId, step: str) -> tuple[RunRecord, StepState]:
         """The run and one of its steps or items; a step that has not begun is pending. Raises `NotFound`."""
         record, steps = await self.find(run_id)
-        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        compiled = await self._workflows.compiled_for(record)
         place = parse_item_name(step)
         if place is not None:
             for item in await self._store.runs.items(run_id, place[0], limit=1, after=place[1] - 1):

@@ -241,11 +241,7 @@ class Runs:
         `step_input` is what the step to begin with is given in place of what the workflow makes for it.
         """
         record, steps = await self._queries.find(run_id)
-        if record.status not in FINAL_RUN_STATUSES:
-            raise Conflict(
-                f"Run {run_id} is {record.status}. Only a finished run can be retried.",
-                fix=f"Wait for it to finish, or cancel it first: trunkline runs cancel {run_id}.",
-            )
+        _check_retried(record)
         saved = await self._workflows.get(record.workflow_id, record.workflow_version)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         if not isinstance(run_input, msgspec.UnsetType):
@@ -389,6 +385,19 @@ def _check_input(workflow: CompiledWorkflow, run_input: Json) -> None:
             f"The input does not match the input schema of workflow {workflow.definition.name}.",
             findings=findings,
             fix=f"See the input schema: trunkline workflows show {workflow.definition.name}.",
+        )
+
+
+def _check_retried(record: RunRecord) -> None:
+    if record.status not in FINAL_RUN_STATUSES:
+        raise Conflict(
+            f"Run {record.id} is {record.status}. Only a finished run can be retried.",
+            fix=f"Wait for it to finish, or cancel it first: trunkline runs cancel {record.id}.",
+        )
+    if record.block is not None and record.parent is not None:
+        raise Conflict(
+            f"Run {record.id} is a block of another run and cannot be retried alone.",
+            fix=f"Retry the run that it is a part of: trunkline runs retry {record.parent.run_id}.",
         )
 
 

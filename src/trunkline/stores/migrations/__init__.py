@@ -53,6 +53,7 @@ REVISIONS = (
     "0024",
     "0025",
     "0026",
+    "0027",
 )
 HEAD = REVISIONS[-1]
 # Before the first revision: no table at all.

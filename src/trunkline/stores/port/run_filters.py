@@ -34,6 +34,7 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     correlation_id: str | None = None
     # Keys and values; a run has all of them. What else is asked for is checked on each run with the rarest one.
     labels: tuple[tuple[str, str], ...] = ()
+    # Blocks of a run are only found by it.
     parent: RunId | None = None
     # False: only runs that no step of another run has begun.
     with_children: bool = True
@@ -70,13 +71,11 @@ def index_scans(where: RunFilter) -> list[IndexScan]:
     if where.parent is not None or where.correlation_id is not None or where.labels:
         # Few have the same: there is nothing to divide.
         return [IndexScan()]
+    kinds = (False, True) if where.with_children else (False,)
     if where.versions is not None:
-        kinds = (False, True) if where.with_children else (False,)
         return [
             IndexScan(*key, status, kind) for key, status, kind in product(where.versions, statuses, kinds)
         ]
     if where.workflows is not None:
         return [IndexScan(name) for name in where.workflows]
-    if not where.with_children:
-        return [IndexScan(status=status, has_parent=False) for status in statuses]
-    return [IndexScan(status=status) for status in where.statuses] or [IndexScan()]
+    return [IndexScan(status=status, has_parent=kind) for status, kind in product(statuses, kinds)]

@@ -30,6 +30,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     retry_of: RunId | None = None
     trace: TraceContext | None = None
     parent: ParentStep | None = None
+    # The block of the workflow that it runs; None: the workflow itself.
+    block: str | None = None
     # How many runs led to it: the one that started it as a child, or whose end fired its trigger, and so on.
     depth: int = 0
     # The last agent event that was known when it was accepted: it decides the routes to agents.
@@ -78,6 +80,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     # Of the client that started it.
     trace: TraceContext | None = None
     parent: ParentStep | None = None
+    # The block of the workflow that it runs; None: the workflow itself.
+    block: str | None = None
     depth: int = 0
     routing_version: int = 0
     started_by: str | None = None
@@ -114,6 +118,7 @@ class WaitingStep(msgspec.Struct, frozen=True, kw_only=True):
     workflow_id: str
     workflow_name: str
     workflow_version: int
+    block: str | None = None
     attempts: int
     replies: int
     protocol: str | None

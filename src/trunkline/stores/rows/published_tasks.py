@@ -17,7 +17,7 @@ PUSH_CONFIG_COLUMNS = "run_id, id, sealed, created_at, failures, error, disabled
 
 def new_task_values(run: NewRun) -> tuple[Value, ...] | None:
     """Run id, publication, caller, context id, state, updated_at; None: no caller started the run."""
-    if run.message is None:
+    if run.message is None or run.block is not None:
         return None
     message = decode_caller_message(run.message)
     return (run.id, message.publication, message.caller, message.context_id, "submitted", run.created_at)
@@ -25,7 +25,7 @@ def new_task_values(run: NewRun) -> tuple[Value, ...] | None:
 
 def task_change_values(state: RunState, at: Instant) -> tuple[Value, ...] | None:
     """State, updated_at, run id; None: no caller started the run."""
-    if state.message is None:
+    if state.message is None or state.block is not None:
         return None
     return (task_state(state.status, state.error, state.steps.values()), at, state.id)
 

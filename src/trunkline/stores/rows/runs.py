@@ -50,7 +50,8 @@ def saved_schema(row: Row) -> SavedSchema:
 def new_run_values(run: NewRun) -> tuple[Value, ...]:
     """
     Id, workflow id, name and version, input, correlation id, idempotency key, request digest, retry_of, created_at,
-    traceparent, tracestate, parent id and step, depth, routes, started_by, trigger_name, message, contexts, labels.
+    traceparent, tracestate, parent id and step, depth, routes, started_by, trigger_name, message, contexts, labels,
+    block.
     """
     return (
         run.id,
@@ -72,6 +73,7 @@ def new_run_values(run: NewRun) -> tuple[Value, ...]:
         run.message,
         encode(run.contexts) if run.contexts else None,
         encode_labels(run.labels),
+        run.block,
     )
 
 
@@ -104,6 +106,7 @@ def record_of_new_run(run: NewRun) -> RunRecord:
         retry_of=run.retry_of,
         trace=run.trace,
         parent=run.parent,
+        block=run.block,
         depth=run.depth,
         routing_version=run.routing_version,
         started_by=run.started_by,
@@ -119,7 +122,7 @@ def run_record(row: Row) -> RunRecord:
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
         tracestate, parent_id, parent_step, depth, routes, started_by, trigger_name, message,
-        labels,
+        labels, block,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -142,6 +145,7 @@ def run_record(row: Row) -> RunRecord:
         contexts={} if contexts is None else _texts.decode(contexts),
         trace=None if traceparent is None else TraceContext(traceparent, tracestate),
         parent=None if parent_id is None else ParentStep(parent_id, parent_step),
+        block=block,
         depth=depth,
         routing_version=routes,
         started_by=started_by,
@@ -233,12 +237,13 @@ def step_state(row: Row) -> StepState:
 
 
 def waiting_step(row: Row) -> WaitingStep:
-    since, run_id, step, workflow_id, name, version, attempts, replies, protocol, waiting_for = row
+    since, run_id, step, workflow_id, name, version, block, attempts, replies, protocol, waiting_for = row
     return WaitingStep(
         place=WaitPosition(since, run_id, step),
         workflow_id=workflow_id,
         workflow_name=name,
         workflow_version=version,
+        block=block,
         attempts=attempts,
         replies=replies,
         protocol=protocol,

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
-StepKind = Literal["agent", "workflow", "set", "sleep", "wait_for", "ask"]
+StepKind = Literal["agent", "workflow", "steps", "set", "sleep", "wait_for", "ask"]
 ACTION_KEYS = ("set", "sleep", "wait_for", "ask")
-KIND_KEYS = ("agent", "workflow", *ACTION_KEYS)
+KIND_KEYS = ("agent", "workflow", "steps", *ACTION_KEYS)
 AfterTimeout = Literal["fail", "continue"]
 
 # The default comes first.

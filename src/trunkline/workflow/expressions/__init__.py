@@ -5,7 +5,7 @@ from __future__ import annotations
 from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.errors import ExpressionError
 from trunkline.workflow.expressions.interpolation import strip_delimiters
-from trunkline.workflow.expressions.plain_paths import FOR_EACH_VARIABLES, KEYWORDS, Scope
+from trunkline.workflow.expressions.plain_paths import EVENT_VARIABLES, FOR_EACH_VARIABLES, KEYWORDS, Scope
 from trunkline.workflow.expressions.template import (
     ITEM,
     RUN_INPUT,
@@ -13,9 +13,11 @@ from trunkline.workflow.expressions.template import (
     ReadSites,
     Template,
     TemplateCompiler,
+    scope_template,
 )
 
 __all__ = [
+    "EVENT_VARIABLES",
     "FOR_EACH_VARIABLES",
     "ITEM",
     "KEYWORDS",
@@ -27,5 +29,6 @@ __all__ = [
     "Scope",
     "Template",
     "TemplateCompiler",
+    "scope_template",
     "strip_delimiters",
 ]

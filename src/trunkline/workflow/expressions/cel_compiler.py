@@ -8,6 +8,7 @@ else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import TypeAlias
 
@@ -31,6 +32,8 @@ from trunkline.workflow.expressions.syntax_tree import Node, has_comprehension, 
 
 # Without a macro a value can be made once for every time it is read, and at every level above that.
 _LEVELS = 32
+
+_STEP_READ = re.compile(r"\bsteps\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 
 # All expressions of a workflow together, in characters, so that saving one takes seconds at most.
 MAX_TOTAL = 2_000_000
@@ -96,9 +99,23 @@ class CelCompiler:
         """`variables`: what can be read in place of a workflow's `input`, `run` and steps."""
         self._steps = steps
         self._variables = variables
-        self._total = 0
+        # Of a block: the steps outside, which its own hide.
+        self._outer_steps: frozenset[str] = frozenset()
+        # One count for all blocks of a workflow.
+        self._total = [0]
         # One for all expressions that can read the same: making it costs far more than a compilation.
         self._environments: dict[tuple[str, ...], cel.Env] = {}
+        # Made when the first block needs it.
+        self._block_outer: frozenset[str] | None = None
+
+    def for_block(self, steps: Collection[str]) -> CelCompiler:
+        """The same for a block with these steps, which can read the steps outside it, too."""
+        if self._block_outer is None:
+            self._block_outer = self._outer_steps.union(self._steps)
+        block = CelCompiler(steps)
+        block._outer_steps = self._block_outer
+        block._total = self._total
+        return block
 
     def compile(self, source: str, more: tuple[str, ...] = ()) -> Expression:
         """
@@ -116,9 +133,9 @@ class CelCompiler:
             return self._compile(source, more)[1]
         (root,) = path.reads
         step = root.removeprefix("steps.")
-        if step != root and step not in self._steps:
+        if step != root and step not in self._steps and step not in self._outer_steps:
             column = len(source) - len(source.lstrip()) + 1
-            raise unknown_step(step, self._steps, source, column=column)
+            raise unknown_step(step, self._readable(), source, column=column)
         return path
 
     def compile_condition(self, source: str, more: tuple[str, ...] = ()) -> Expression:
@@ -137,17 +154,31 @@ class CelCompiler:
         return expression
 
     def _compile(self, source: str, more: tuple[str, ...]) -> tuple[cel.Expression, CelExpression]:
-        self._total += len(source) + _EACH
-        if self._total > MAX_TOTAL:
+        self._total[0] += len(source) + _EACH
+        if self._total[0] > MAX_TOTAL:
             raise CompileError(
                 "the workflow has too many expressions; use plain paths, which are not counted",
                 source,
             )
         try:
-            compiled = self._environment(more).compile(source)
+            compiled = self._environment((*more, *self._outer_reads(source))).compile(source)
         except RuntimeError as exc:
-            raise compile_error(str(exc), source, self._steps, self._variables) from exc
+            raise compile_error(str(exc), source, self._readable(), self._variables) from exc
         return compiled, CelExpression(source.strip(), compiled, read_tree(compiled.serialize()))
+
+    def _readable(self) -> Collection[str]:
+        return [*self._steps, *self._outer_steps] if self._outer_steps else self._steps
+
+    def _outer_reads(self, source: str) -> tuple[str, ...]:
+        """
+        The steps outside the block that the expression may read.
+
+        Declaring all of them in every block would cost the square of their number.
+        """
+        if not self._outer_steps:
+            return ()
+        named = set(_STEP_READ.findall(source))
+        return tuple(f"steps.{step}" for step in sorted(named & self._outer_steps) if step not in self._steps)
 
     def _environment(self, more: tuple[str, ...]) -> cel.Env:
         found = self._environments.get(more)

@@ -7,7 +7,7 @@ expression is returned as it is, the same object every time: callers encode resu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -108,6 +108,12 @@ ITEM = Template(PlainPath("item", "item", ()), frozenset({"item"}))
 RUN_INPUT = Template(PlainPath("input", "input", ()), frozenset({"input"}))
 
 
+def scope_template(reads: Iterable[str]) -> Template:
+    """An object with the present value of everything that is read, by its name."""
+    names = sorted(reads)
+    return Template(_ObjectTemplate([(name, PlainPath(name, name, ())) for name in names]), frozenset(names))
+
+
 class ReadSite(NamedTuple):
     """Where something is read."""
 
@@ -132,11 +138,19 @@ class TemplateCompiler:
 
     def for_items(self) -> TemplateCompiler:
         """The same for what can read `item` and `index`."""
-        return TemplateCompiler(self._engine, self._report, (*self._variables, *FOR_EACH_VARIABLES))
+        return self._with(FOR_EACH_VARIABLES)
 
     def for_event(self) -> TemplateCompiler:
         """The same for what can read `event`."""
-        return TemplateCompiler(self._engine, self._report, (*self._variables, *EVENT_VARIABLES))
+        return self._with(EVENT_VARIABLES)
+
+    def _with(self, variables: tuple[str, ...]) -> TemplateCompiler:
+        known = tuple(dict.fromkeys((*self._variables, *variables)))
+        return TemplateCompiler(self._engine, self._report, known)
+
+    def for_block(self, steps: Collection[str], report: ValidationReport) -> TemplateCompiler:
+        """The same for the steps of a block, whose findings go to `report`."""
+        return TemplateCompiler(self._engine.for_block(steps), report, self._variables)
 
     def template(self, value: Json, path: Path) -> tuple[Template, ReadSites]:
         sites: ReadSites = {}

@@ -64,7 +64,8 @@ def _link_needs(
 def _link_reads(name: str, sites: ReadSites, links: dict[str, StepLinks], report: ValidationReport) -> None:
     for read, site in sites.items():
         step = read.removeprefix("steps.")
-        if step == read:
+        if step not in links or step == read:
+            # Not of a step, or of one outside the block.
             continue
         if step == name:
             report.error(site.path, "a step cannot read its own output", excerpt=site.excerpt)

@@ -88,8 +88,8 @@ CONNECTIONS: Sequence[Rule] = (
     Rule(
         name="steps-have-a-limit",
         breaks="A workflow of 80,000 steps keeps the process busy for many seconds.",
-        symbol="trunkline.workflow.validate:_steps",
-        change=Change("condition", 4, of=4, becomes="False"),
+        symbol="trunkline.workflow.validate:_workflow_steps",
+        change=Change("condition", becomes="False"),
         caught_by=(
             "tests/scenarios/hostile/test_large_workflows.py::test_a_workflow_with_too_many_steps_is_refused[embedded]",
         ),

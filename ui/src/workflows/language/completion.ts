@@ -63,16 +63,32 @@ function keys({ path, present, flow }: Place, { schema }: Knowledge): readonly C
 
 function values(place: Place, text: string, knowledge: Knowledge): readonly Completion[] {
   const { path } = place;
-  const inStep = path[0] === "steps";
+  const { scopes, step, inside } = scopeOf(path);
   const last = path.at(-1);
-  if (inStep && path.length === 3 && last === "agent") return named(knowledge.agents, "class", "agent");
-  if (inStep && path.length === 3 && last === "workflow") return named(knowledge.workflows, "namespace", "workflow");
-  const isNeed = path.length === 4 && path[2] === "needs" && last === ITEM;
-  if (inStep && (isNeed || (path[2] === "on_error" && last === "goto"))) {
-    const others = keysUnder(text, ["steps"]).filter((name) => name !== path[1]);
+  if (step !== null && inside.length === 1 && last === "agent") return named(knowledge.agents, "class", "agent");
+  if (step !== null && inside.length === 1 && last === "workflow")
+    return named(knowledge.workflows, "namespace", "workflow");
+  const isNeed = inside.length === 2 && inside[0] === "needs" && last === ITEM;
+  if (step !== null && (isNeed || (inside[0] === "on_error" && last === "goto"))) {
+    const others = keysUnder(text, scopes.at(-1)!).filter((name) => name !== step);
     return named(others, "variable", "step");
   }
   return valuesAt(knowledge.schema, path).map(({ text: label, detail }) => ({ label, detail, type: "enum" }));
+}
+
+/** The lists of steps around a place, from the outside in; the step, and the keys inside it that lead to the place. */
+function scopeOf(path: readonly string[]): {
+  readonly scopes: readonly (readonly string[])[];
+  readonly step: string | null;
+  readonly inside: readonly string[];
+} {
+  const scopes: (readonly string[])[] = [];
+  let at = 0;
+  while (path[at] === "steps" && path.length > at + 1) {
+    scopes.push(path.slice(0, at + 1));
+    at += 2;
+  }
+  return { scopes, step: at === 0 ? null : path[at - 1]!, inside: path.slice(at) };
 }
 
 function named(names: readonly string[], type: string, detail: string): readonly Completion[] {
@@ -93,15 +109,19 @@ function expressions({ path, word, from }: Place, text: string): CompletionResul
   }
   if (parts[0] !== "steps") return null;
   if (parts.length === 2) {
-    const others = keysUnder(text, ["steps"]).filter((name) => name !== path[1]);
-    return result(others.map((label) => ({ label, type: "variable" })));
+    const { scopes } = scopeOf(path);
+    const around = new Set(scopes.map((scope) => path[scope.length]));
+    const readable = scopes.length === 0 ? [["steps"]] : scopes;
+    const others = new Set(readable.flatMap((scope) => keysUnder(text, scope)).filter((name) => !around.has(name)));
+    return result([...others].map((label) => ({ label, type: "variable" })));
   }
   return parts.length === 3 ? result(OF_STEPS) : null;
 }
 
 function roots(path: readonly string[], text: string): readonly Completion[] {
-  const inLoop =
-    path[0] === "steps" && path[1] !== undefined && keysUnder(text, ["steps", path[1]]).includes("for_each");
+  const inLoop = scopeOf(path).scopes.some((scope) =>
+    keysUnder(text, path.slice(0, scope.length + 1)).includes("for_each"),
+  );
   return [
     { label: "input", type: "variable", info: "The run's input." },
     { label: "steps", type: "variable", info: "The steps by name. A step waits for the steps that it refers to." },

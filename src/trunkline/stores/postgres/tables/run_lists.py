@@ -27,7 +27,7 @@ RUN_COLUMNS = """
     runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
     runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
     runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes,
-    runs.started_by, runs.trigger_name, runs.message, runs.labels
+    runs.started_by, runs.trigger_name, runs.message, runs.labels, runs.block
 """
 _COLUMNS_WITHOUT_PAYLOADS = (
     RUN_COLUMNS.replace("runs.input", "''::bytea")
@@ -37,7 +37,7 @@ _COLUMNS_WITHOUT_PAYLOADS = (
 # In the words of the indexes of waiting steps. The status: a program of the revision before writes nothing else of it.
 _WAITING = """
     SELECT steps.waiting_since, steps.run_id::text, steps.name, runs.workflow_id::text, runs.workflow_name,
-        runs.workflow_version, steps.attempts, steps.replies, steps.protocol, steps.waiting_for
+        runs.workflow_version, runs.block, steps.attempts, steps.replies, steps.protocol, steps.waiting_for
     FROM steps JOIN runs ON runs.id = steps.run_id
     WHERE steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')
 """
@@ -112,10 +112,10 @@ def _part(values: _StatementValues, span: _IdRange, todo: Sequence[IndexScan], w
     """The newest of some scans that differ only by their values."""
     if _begins_with_label(where):
         return _labelled(values, span, where)
-    if where.correlation_id is not None:
-        keys = {"correlation_id": values.place(where.correlation_id)}
-    elif where.parent is not None:
+    if where.parent is not None:
         keys = {"parent_id": values.place(where.parent)}
+    elif where.correlation_id is not None:
+        keys = {"correlation_id": values.place(where.correlation_id)}
     else:
         keys = {
             name: f"scan.{name}" for name, value in zip(_KEYS, todo[0], strict=False) if value is not None
@@ -174,8 +174,8 @@ def _rest(values: _StatementValues, keys: Collection[str], where: RunFilter) -> 
     if where.parent is not None:
         # What the partial index has to know.
         conditions.append("parent_id IS NOT NULL")
-        if "parent_id" not in keys:
-            conditions.append(f"parent_id = {values.place(where.parent)}")
+    if where.correlation_id is not None and "correlation_id" not in keys:
+        conditions.append(f"correlation_id = {values.place(where.correlation_id)}")
     if "status" not in keys and where.statuses:
         conditions.append(f"status = ANY({values.place([*where.statuses])}::text[])")
     if "workflow_name" not in keys and where.workflows is not None:
@@ -187,6 +187,9 @@ def _rest(values: _StatementValues, keys: Collection[str], where: RunFilter) -> 
         conditions.append(f"(workflow_name, workflow_version) IN ({known})")
     if not where.with_children:
         conditions.append("parent_id IS NULL")
+    if where.parent is None:
+        # Also what the partial indexes have to know.
+        conditions.append("runs.block IS NULL")
     for key, value in where.labels:
         same = f"(runs.id, {values.place(key)}, {values.place(value)})"
         conditions.append(f"{same} IN (SELECT run_id, key, value FROM run_labels)")  # noqa: S608 - as above

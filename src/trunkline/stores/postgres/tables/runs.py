@@ -37,7 +37,7 @@ from trunkline.stores.rows.runs import (
     step_state,
 )
 
-_RUN_WIDTH = 28
+_RUN_WIDTH = 29
 _STEP_COLUMNS = """
     steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
     steps.remote_task_id, steps.reply, steps.input, steps.output, steps.error, steps.warnings, steps.waiting_for,
@@ -69,17 +69,18 @@ _COUNT_ITEMS = """
 _INSERT = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by, trigger_name, message, contexts, labels, events_seen)
+        routes, started_by, trigger_name, message, contexts, labels, block,
+        events_seen)
     SELECT id, workflow_id, workflow_name, workflow_version, 'PENDING', input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
-        routes, started_by, trigger_name, message, contexts, labels,
+        routes, started_by, trigger_name, message, contexts, labels, block,
         (SELECT coalesce(max(number), 0) FROM received_events)
     FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::bytea[], $6::text[], $7::text[], $8::bytea[],
         $9::uuid[], $10::bigint[], $11::text[], $12::text[], $13::uuid[], $14::text[], $15::int[], $16::bigint[],
-        $17::text[], $18::text[], $19::bytea[], $20::bytea[], $21::bytea[])
+        $17::text[], $18::text[], $19::bytea[], $20::bytea[], $21::bytea[], $22::text[])
         AS new(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
             request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
-            started_by, trigger_name, message, contexts, labels)
+            started_by, trigger_name, message, contexts, labels, block)
     ON CONFLICT DO NOTHING
     RETURNING id::text
 """
@@ -228,7 +229,7 @@ class PostgresRunWrites(PostgresWrites):
         # In one order everywhere: two processes with the same keys do not wait for one another.
         ordered = sorted(new_runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
         rows = [new_run_values(run) for run in ordered]
-        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 21))}
+        inserted = {run_id for (run_id,) in await self._db.rows(_INSERT, *columns(rows, 22))}
         tasks = [
             values for run in ordered if run.id in inserted and (values := new_task_values(run)) is not None
         ]

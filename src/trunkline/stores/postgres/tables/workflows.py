@@ -30,7 +30,8 @@ _FOUND = "strpos(lower(w.name), lower($2)) > 0 AND strpos(w.name, '/') = 0"
 _LAST_RUNS = """
     SELECT wanted.name, run.id::text, run.status, run.created_at FROM unnest($1::text[]) AS wanted(name)
         CROSS JOIN LATERAL (
-            SELECT id, status, created_at FROM runs WHERE workflow_name = wanted.name ORDER BY id DESC LIMIT $2
+            SELECT id, status, created_at FROM runs
+            WHERE workflow_name = wanted.name AND block IS NULL ORDER BY id DESC LIMIT $2
         ) AS run
     ORDER BY run.id DESC
 """

@@ -19,7 +19,7 @@ from trunkline.stores.sqlite.database.statements import Row, Value, execute, row
 RUN_COLUMNS = (
     "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
     " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate,"
-    " parent_id, parent_step, depth, routes, started_by, trigger_name, message, labels"
+    " parent_id, parent_step, depth, routes, started_by, trigger_name, message, labels, block"
 )
 # Statuses, as SQL has them.
 UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)
@@ -43,7 +43,7 @@ _COUNT_LABELLED = """
 # CROSS JOIN keeps SQLite from beginning with the runs.
 _WAITING = """
     SELECT steps.waiting_since, steps.run_id, steps.name, runs.workflow_id, runs.workflow_name, runs.workflow_version,
-        steps.attempts, steps.replies, steps.protocol, steps.waiting_for
+        runs.block, steps.attempts, steps.replies, steps.protocol, steps.waiting_for
     FROM steps CROSS JOIN runs ON runs.id = steps.run_id
     WHERE steps.waiting_since IS NOT NULL AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN')
 """
@@ -99,6 +99,9 @@ def statement(
         conditions.append("parent_id IS NOT NULL" if scan.has_parent else "parent_id IS NULL")
     elif not where.with_children:
         conditions.append("parent_id IS NULL")
+    if where.parent is None:
+        # Also what the partial indexes have to know.
+        conditions.append("block IS NULL")
     text = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     sql = f"SELECT {columns} FROM {_source(scan, where)}{text} ORDER BY {run_id} DESC LIMIT ?"  # noqa: S608 - constants
     return sql, [value for _, value in given]
@@ -136,16 +139,16 @@ def _source(scan: IndexScan, where: RunFilter) -> str:
 
 def _index(scan: IndexScan, where: RunFilter) -> str:
     # Chosen here and not by SQLite: without statistics it may take an index that fits less.
-    if where.correlation_id is not None:
-        index = "ix_runs_correlation"
-    elif where.parent is not None:
+    if where.parent is not None:
         index = "ix_runs_parent"
+    elif where.correlation_id is not None:
+        index = "ix_runs_correlation"
     elif scan.version is not None:
         index = "ix_runs_version_child" if scan.has_parent else "ix_runs_version_top"
     elif scan.name is not None:
         index = "ix_runs_workflow_name"
     elif scan.status is not None:
-        index = "ix_runs_status" if scan.has_parent is None else "ix_runs_top"
+        index = "ix_runs_child" if scan.has_parent else "ix_runs_top"
     else:
         return ""
     return f" INDEXED BY {index}"

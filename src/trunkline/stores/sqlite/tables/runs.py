@@ -65,7 +65,8 @@ _STEP_END = 18
 # order in which they were begun; not sorted here, since SQLite's sorting costs more than reading the few rows.
 _SELECT_RUN_WITH_STEPS = f"""
     SELECT 0, {RUN_COLUMNS} FROM runs WHERE id = ?1
-    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    UNION ALL SELECT
+        rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM steps
     WHERE run_id = ?1
 """  # noqa: S608 - as above
@@ -108,8 +109,8 @@ _DROP_TIMER = "DELETE FROM timers WHERE run_id = ? AND key = ?"
 _INSERT_RUN = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
         request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes,
-        started_by, trigger_name, message, contexts, labels, status, version, seq, paused, events_seen)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0,
+        started_by, trigger_name, message, contexts, labels, block, status, version, seq, paused, events_seen)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', 0, 0, 0,
         (SELECT coalesce(max(number), 0) FROM received_events))
     ON CONFLICT(workflow_id, idempotency_key) DO NOTHING
 """

@@ -21,7 +21,9 @@ _SELECT = """
 _LATEST = "v.version = (SELECT max(version) FROM workflow_versions WHERE workflow_id = w.id)"
 # An empty text is a part of every name. Names with a slash are not those of users.
 _FOUND = "instr(lower(w.name), lower(?)) > 0 AND instr(w.name, '/') = 0"
-_LAST_RUNS = "SELECT id, status, created_at FROM runs WHERE workflow_name = ? ORDER BY id DESC LIMIT ?"
+_LAST_RUNS = """
+    SELECT id, status, created_at FROM runs WHERE workflow_name = ? AND block IS NULL ORDER BY id DESC LIMIT ?
+"""
 _ALL_VERSIONS = """
     SELECT w.id, w.name, v.version FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id
     ORDER BY w.name, v.version
