@@ -95,8 +95,9 @@ class TrunklineClient:
         items: list[JsonObject] = []
         cursor: Json = None
         while True:
-            query = f"?limit=1000&cursor={cursor}" if cursor is not None else "?limit=1000"
-            page = await self.call("GET", path + query)
+            begin = "&" if "?" in path else "?"
+            query = f"limit=1000&cursor={cursor}" if cursor is not None else "limit=1000"
+            page = await self.call("GET", f"{path}{begin}{query}")
             items += cast("list[JsonObject]", page["items"])
             cursor = page["next_cursor"]
             if cursor is None:

@@ -215,10 +215,12 @@ def _tasks(run: RunHistory) -> Iterable[str]:
             "StepReplied",
             "StepRepairRequested",
             "StepOutcomeResolved",
+            "StepRoundEnded",
         }:
             causes[step] += 1
             renewals[step] += (
-                event.type in {"StepReplied", "StepRepairRequested"} or event.data.get("answered") is True
+                event.type in {"StepReplied", "StepRepairRequested", "StepRoundEnded"}
+                or event.data.get("answered") is True
             )
     for step, ids in tasks.items():
         if len(ids) > 1 + causes[step]:

@@ -11,6 +11,8 @@ from tests.crash.agents import ReceivedCall
 from tests.crash.client import RunEvent, TrunklineClient
 from tests.crash.history_checker import Ending, RequestedRun, RunHistory, SystemHistory
 
+from trunkline.jsontypes import JsonObject
+
 # Only what waits for ever takes so long.
 _QUIET_SECONDS = 90
 
@@ -29,7 +31,7 @@ async def read_history(
     lives: dict[int, Ending],
 ) -> SystemHistory:
     runs: list[RunHistory] = []
-    for listed in await client.pages("/runs"):
+    for listed in await _with_blocks(client, await client.pages("/runs")):
         path = f"/runs/{listed['id']}"
         events = [msgspec.convert(event, RunEvent) for event in await client.pages(f"{path}/events")]
         runs.append(
@@ -46,3 +48,13 @@ async def read_history(
         without_wake_reason=without_reason[""],
         waiting=await client.gauge("trunkline_queue_depth"),
     )
+
+
+async def _with_blocks(client: TrunklineClient, runs: Sequence[JsonObject]) -> list[JsonObject]:
+    """The runs and, behind each, those of its blocks: lists leave them out."""
+    found: list[JsonObject] = []
+    for run in runs:
+        below = await client.pages(f"/runs?parent={run['id']}")
+        blocks = [each for each in below if "block" in each]
+        found += [run, *await _with_blocks(client, blocks)]
+    return found

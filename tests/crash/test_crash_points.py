@@ -33,7 +33,7 @@ CreateScenario = Callable[[Sequence[WorkflowKind], str], RestartScenario]
 # What ends inside a transaction is as if it had not been; a few kinds prove that for every point.
 IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
 # Those that begin a run, and put something into the inbox of another.
-BEGINNING = {"nested", "blocks"}
+BEGINNING = {"nested", "blocks", "rounds"}
 TIMED = {"retry", "cutting"}
 # Those that wait for a time, and call nobody meanwhile.
 SLEEPING = {"sleeping"}

@@ -240,6 +240,20 @@ _BLOCKS = """
     output: ${ steps.inner.output.text }
   after: {agent: rpc, input: {text: "${ steps.each.output[0] } ${ steps.each.output[1] }"}}
 """
+_ROUNDS = """
+  write:
+    repeat: {until: "round == 3", delay: 10ms}
+    steps:
+      draft:
+        agent: plain
+        input: {text: "${ round == 1 ? input.key : previous.steps.choose.output.text }"}
+      choose:
+        switch:
+          - {when: "round == 2", steps: {two: {agent: rpc, input: {text: "${ steps.draft.output.text }"}}}}
+          - {else: true, steps: {two: {agent: plain, input: {text: "${ steps.draft.output.text }"}}}}
+      said: {set: {text: "${ steps.choose.output.text }"}}
+    output: ${ steps.said.output }
+"""
 # What the workflows above begin.
 BELOW = (
     b"{name: below, steps: {work: {agent: plain}}, output: '${ steps.work.output.text }'}",
@@ -418,6 +432,13 @@ MORE_KINDS = (
         output="steps.below.output",
         react=_cancel_nested,
         ends=_cancelled,
+    ),
+    WorkflowKind(
+        name="rounds",
+        steps=_ROUNDS,
+        output="steps.write.output.text",
+        react=_watch,
+        ends=_completed("plain(plain(rpc(plain(plain(plain(KEY))))))"),
     ),
     WorkflowKind(
         name="blocks",

@@ -22,6 +22,7 @@ from tests.sabotage.rules_by_area.calls.messaging import MESSAGING
 from tests.sabotage.rules_by_area.calls.remote_tasks import REMOTE_TASKS
 from tests.sabotage.rules_by_area.calls.subscriptions import SUBSCRIPTIONS
 from tests.sabotage.rules_by_area.runs.actions import ACTIONS
+from tests.sabotage.rules_by_area.runs.blocks import BLOCKS
 from tests.sabotage.rules_by_area.runs.branches import BRANCHES
 from tests.sabotage.rules_by_area.runs.child_runs import CHILD_RUNS
 from tests.sabotage.rules_by_area.runs.human_tasks import HUMAN_TASKS
@@ -47,6 +48,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "One transition, one transaction": TRANSITIONS,
         "Branches, loops and the deadlines of steps": BRANCHES,
         "Child runs": CHILD_RUNS,
+        "Blocks": BLOCKS,
         "Published tasks": PUBLISHED_TASKS,
         "Triggers": TRIGGERS,
         "Actions": ACTIONS,

@@ -57,7 +57,7 @@ class ChildRuns:
                 elif isinstance(effect, SendRunInput):
                     items.append(QueuedInput(effect.run_id, effect.key, effect.item))
             if turn.state.is_final and turn.state.parent is not None:
-                items.append(_end(turn.state, turn.state.parent))
+                items.append(_end(turn, turn.state.parent))
         if self._begun:
             await tx.runs.insert(self._begun)
         if items:
@@ -186,12 +186,14 @@ def _unfit(workflow: CompiledWorkflow, parent: RunState, effect: StartChildRun) 
     )
 
 
-def _end(child: RunState, parent: ParentStep) -> QueuedInput:
+def _end(turn: Turn, parent: ParentStep) -> QueuedInput:
+    child = turn.state
     ended = ChildEnded(
         parent.step,
         child.id,
         _ENDS[child.status],
         NO_OUTPUT if child.output is None else msgspec.Raw(child.output),
         child.error,
+        turn.round_end,
     )
     return QueuedInput(parent.run_id, _key(child.id), ended)

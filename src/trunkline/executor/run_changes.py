@@ -63,6 +63,9 @@ def _changes(turn: Turn, wanted: Collection[str]) -> Generator[Change]:
         type_ = _TYPES.get(type(event))
         if type_ is None or type_ not in wanted:
             continue
+        if state.block is not None and type_.startswith("run."):
+            # A block is a part of a run, which has changes of its own.
+            continue
         data = _data(turn, event)
         if data is not None:
             run = RunSubject(state.id, state.workflow.definition.name, seq)

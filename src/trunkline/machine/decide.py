@@ -61,7 +61,18 @@ from trunkline.machine.inputs import (
     WaitDue,
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
-from trunkline.machine.steps import agent, ask, child, failure, for_each, join, kinds, timers, wait_for
+from trunkline.machine.steps import (
+    agent,
+    ask,
+    child,
+    failure,
+    for_each,
+    join,
+    kinds,
+    rounds,
+    timers,
+    wait_for,
+)
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
 from trunkline.workflow import CompiledStep, ExpressionError, format_duration, step_of_item
@@ -278,7 +289,7 @@ def _cancel(turn: Turn, reason: str | None) -> None:
 
 def _steps_under_way(turn: Turn) -> list[StepState]:
     """The steps that have begun and not ended; of one that never began there is nothing to say."""
-    return [step for step in turn.state.steps.values() if step.attempts and not step.is_final]
+    return [step for step in turn.state.steps.values() if step.has_begun and not step.is_final]
 
 
 def _cancel_step(turn: Turn, step: StepState, reason: str, *, cancel_at_agent: bool) -> None:
@@ -352,7 +363,7 @@ def _may_begin(turn: Turn) -> bool:
 
 
 def _begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
-    if step.attempts:
+    if step.has_begun:
         kinds.begin(turn, plan, step)
     elif step.name != plan.name:
         if _condition_holds(turn, plan, step):
@@ -444,6 +455,11 @@ def _complete(turn: Turn) -> None:
         output = encode(_output(turn))
     except ExpressionError as exc:
         _fail(turn, StepError(code="output_failed", message=str(exc), fix=fix_for("output_failed")))
+        return
+    try:
+        turn.round_end = rounds.end_of(turn)
+    except ExpressionError as exc:
+        _fail(turn, StepError(code="expression_failed", message=str(exc), fix=fix_for("expression_failed")))
     else:
         turn.record(RunCompleted(Payload(output)))
         _drop_run_timers(turn)

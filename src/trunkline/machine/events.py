@@ -83,6 +83,19 @@ class StepChildStarted(StepEventBase, frozen=True):
     version: int | None = None
     # The block of the workflow that it is a run of.
     block: str | None = None
+    # Of a step that is repeated, from 1.
+    round: int = 0
+
+
+class StepRoundEnded(StepEventBase, frozen=True):
+    """A round of the step has ended, and another one follows."""
+
+    round: int
+    run_id: str
+    # Of the next round.
+    input: Payload
+    # When that begins; left out: as soon as it may.
+    due: Instant | None = None
 
 
 class StepFannedOut(StepEventBase, frozen=True):
@@ -262,6 +275,7 @@ AnyStepEvent = (
     | StepStarted
     | StepBegan
     | StepChildStarted
+    | StepRoundEnded
     | StepFannedOut
     | StepWorking
     | StepProgress
@@ -337,7 +351,7 @@ def step_event_prefix(step: str) -> bytes:
 
 def encode_event(event: Event) -> bytes:
     """The event's data as the history shows it: times as every door shows them."""
-    if isinstance(event, StepRetryScheduled):
+    if isinstance(event, StepRetryScheduled | StepRoundEnded) and event.due is not None:
         shown = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
         return _encoder.encode({**shown, "due": rfc3339(event.due)})
     if isinstance(event, StepWaiting):

@@ -46,6 +46,7 @@ from trunkline.machine.events import (
     StepReplied,
     StepRequeued,
     StepRetryScheduled,
+    StepRoundEnded,
     StepSkipped,
     StepStarted,
     StepWaiting,
@@ -57,6 +58,7 @@ from trunkline.workflow import CompiledStep, item_name, step_of_item
 
 _items: msgspec.json.Decoder[list[Json]] = msgspec.json.Decoder(list[Json])
 
+_ROUND_TEXT = "The next round of the step starts after its delay."
 _REMOTE_TEXT = "The agent is working on the task and is polled for the result."
 
 
@@ -99,7 +101,7 @@ def restore(state: RunState, steps: Iterable[StepState]) -> None:
         state.ready.extend(
             name
             for name, step in state.steps.items()
-            if step.status == "PENDING" and step.attempts and step_of_item(name) in state.for_each
+            if step.status == "PENDING" and step.has_begun and step_of_item(name) in state.for_each
         )
         for name in state.for_each:
             _release_items(state, name)
@@ -318,6 +320,18 @@ def _evolve_run(state: RunState, event: AnyRunEvent, at: Instant) -> None:
             assert_never(event)
 
 
+def _prepare_round(state: RunState, step: StepState, ended: StepRoundEnded, at: Instant) -> None:
+    step.attempts = 0
+    step.input = ended.input.text
+    step.call_details = msgspec.structs.replace(step.call_details, round=ended.round + 1)
+    if ended.due is None:
+        _set_status(state, step, "PENDING")
+        state.ready.append(step.name)
+    else:
+        waiting = WaitingFor(kind="time", text=_ROUND_TEXT, until=ended.due, since=at)
+        _set_status(state, step, "WAITING", waiting)
+
+
 def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
     state: RunState, step: StepState, event: AnyStepEvent, at: Instant
 ) -> None:
@@ -338,8 +352,12 @@ def _evolve_step(  # noqa: C901, PLR0912, PLR0915 - one case for each event
             step.attempts = attempt
             step.input = payload.text
             step.error = None
+            if isinstance(event, StepChildStarted) and event.round:
+                step.call_details = msgspec.structs.replace(step.call_details, round=event.round)
             if step.started_at is None:
                 step.started_at = at
+        case StepRoundEnded():
+            _prepare_round(state, step, event, at)
         case StepFannedOut(_, _, payload):
             step.attempts = 1
             step.input = payload.text

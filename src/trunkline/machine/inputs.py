@@ -30,6 +30,15 @@ class ResultArrived(msgspec.Struct, frozen=True, tag="result_arrived"):
     result: AgentResult
 
 
+class RoundEnd(msgspec.Struct, frozen=True):
+    """How a round of a repeated block has ended."""
+
+    # Whether no other round follows.
+    done: bool
+    # What the next one reads of it, as an object by the names that expressions use.
+    carried: msgspec.Raw
+
+
 class ChildEnded(msgspec.Struct, frozen=True, tag="child_ended", omit_defaults=True):
     """The run that the step has begun is over."""
 
@@ -38,6 +47,7 @@ class ChildEnded(msgspec.Struct, frozen=True, tag="child_ended", omit_defaults=T
     status: EndStatus
     output: msgspec.Raw = NO_OUTPUT
     error: StepError | None = None
+    round: RoundEnd | None = None
 
 
 class ChildRefused(msgspec.Struct, frozen=True, tag="child_refused"):

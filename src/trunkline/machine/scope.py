@@ -20,7 +20,7 @@ class RunScope:
         self._outer: dict[str, msgspec.Raw] | None = None
 
     def __call__(self, name: str) -> Json:
-        if self._state.block is not None and name.removeprefix(_STEPS) not in self._state.workflow.steps:
+        if self._state.block is not None and not self._is_own(name):
             return self._outside(name)
         if name == "input":
             if name not in self._read:
@@ -33,6 +33,9 @@ class RunScope:
                 "message": self._message(),
             }
         return self._step(name.removeprefix(_STEPS))
+
+    def _is_own(self, name: str) -> bool:
+        return name.startswith(_STEPS) and name.removeprefix(_STEPS) in self._state.workflow.steps
 
     def _outside(self, name: str) -> Json:
         """What a block reads from outside was captured when it began."""

@@ -109,10 +109,12 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class CallDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What few steps have to remember of their calls."""
+    """What few steps have to remember of their calls and rounds."""
 
     # How often the agent was asked to correct its output.
     repairs: int = 0
+    # Of a step that is repeated: the round that it is in, from 1.
+    round: int = 0
 
 
 NO_DETAILS = CallDetails()
@@ -160,6 +162,15 @@ class StepState(msgspec.Struct, kw_only=True):
     @property
     def is_final(self) -> bool:
         return self.status in FINAL_STEP_STATUSES
+
+    @property
+    def round(self) -> int:
+        return self.call_details.round
+
+    @property
+    def has_begun(self) -> bool:
+        """At the beginning of a round, no attempt at it has."""
+        return self.attempts > 0 or self.call_details.round > 0
 
     def change_human_task(self, change: Callable[[HumanTask], HumanTask]) -> None:
         waiting = self.waiting_for

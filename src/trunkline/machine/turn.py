@@ -9,6 +9,7 @@ from trunkline.ids import TaskId, task_id
 from trunkline.machine.effects import CancelTimer, Effect
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import evolve
+from trunkline.machine.inputs import RoundEnd
 from trunkline.machine.scope import ItemScope, RunScope
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunState, StepState
 from trunkline.workflow import Scope, item_index, step_of_item
@@ -35,6 +36,8 @@ class Turn:
         self.scope = RunScope(state)
         self.events: list[Event] = []
         self.effects: list[Effect] = []
+        # Of a block that is repeated, if the run has completed.
+        self.round_end: RoundEnd | None = None
         # In the order of their first change; the store writes each once.
         self.changed: dict[str, StepState] = {}
 
@@ -43,7 +46,7 @@ class Turn:
         self.events.append(event)
         if step is not None:
             self.changed[step.name] = step
-            if step.finished_at is not None and step.is_final and step.attempts and self._has_deadline(step):
+            if step.finished_at is not None and step.is_final and step.has_begun and self._has_deadline(step):
                 self.cancel_timer(deadline_timer(step))
 
     def _has_deadline(self, step: StepState) -> bool:

@@ -218,6 +218,11 @@ ERROR_CODES: dict[str, ErrorCodeInfo] = {
         advice="Fix the failure of the step inside the block that the message names",
         command="trunkline runs show RUN",
     ),
+    "max_rounds": ErrorCodeInfo(
+        *_ANSWERED,
+        advice="Raise max_rounds, let the step continue with its last round (on_max: continue), or correct the "
+        "condition (until).",
+    ),
     "child_cancelled": ErrorCodeInfo(
         *_ANSWERED,
         advice="The child run was cancelled. If the step is still needed, retry the run.",

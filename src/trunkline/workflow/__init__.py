@@ -22,9 +22,11 @@ from trunkline.workflow.compile import (
 )
 from trunkline.workflow.definition import (
     Block,
+    Branch,
     ForEach,
     Goto,
     Join,
+    Repeat,
     StepDefinition,
     WorkflowDefinition,
     WorkflowReference,
@@ -34,7 +36,14 @@ from trunkline.workflow.definition import (
     definition_from_canonical,
 )
 from trunkline.workflow.document.yaml_writer import write_yaml
-from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
+from trunkline.workflow.expressions import (
+    ROUND_VARIABLE,
+    Condition,
+    ExpressionError,
+    Scope,
+    Template,
+    previous,
+)
 from trunkline.workflow.input_schema import InputSchema
 from trunkline.workflow.labels import (
     LABEL_KEY_PATTERN,
@@ -62,11 +71,13 @@ __all__ = [
     "LABEL_PATTERN",
     "MAX_LABELS",
     "MAX_SCHEMA_BYTES",
+    "ROUND_VARIABLE",
     "SECRET_KEY",
     "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",
     "Ask",
     "Block",
+    "Branch",
     "CompiledForEach",
     "CompiledJoin",
     "CompiledStep",
@@ -80,6 +91,7 @@ __all__ = [
     "Join",
     "LoadedWorkflow",
     "OutputRead",
+    "Repeat",
     "Scope",
     "Sleep",
     "SleepUntil",
@@ -106,6 +118,7 @@ __all__ = [
     "parse_duration",
     "parse_item_name",
     "parse_label",
+    "previous",
     "step_of_item",
     "workflow_json_schema",
     "write_yaml",

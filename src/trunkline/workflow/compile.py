@@ -12,24 +12,36 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
 from trunkline.workflow.actions.definitions import StepKind
-from trunkline.workflow.definition import Block, ForEach, StepDefinition, WorkflowDefinition, all_steps
+from trunkline.workflow.definition import (
+    ALL,
+    Block,
+    ForEach,
+    StepDefinition,
+    WorkflowDefinition,
+    all_steps,
+)
 from trunkline.workflow.document.locations import Path
 from trunkline.workflow.expressions import (
     EVENT_VARIABLES,
     FOR_EACH_VARIABLES,
     ITEM,
+    ROUND_VARIABLE,
     RUN_INPUT,
     CelCompiler,
     Condition,
+    FirstCompleted,
     ReadSites,
     Scope,
     Template,
     TemplateCompiler,
+    previous,
     scope_template,
 )
 from trunkline.workflow.input_schema import InputSchema, compile_form, compile_input_schema
@@ -128,6 +140,15 @@ def parse_item_name(name: str) -> tuple[str, int] | None:
     return None if match is None else (match[1], int(match[2]))
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledRound:
+    """How a round of a repeated block ends."""
+
+    until: Condition
+    # The steps of the block that the next round reads.
+    carried: tuple[str, ...]
+
+
 class CompiledWorkflow:
     """A definition, ready to run."""
 
@@ -138,6 +159,7 @@ class CompiledWorkflow:
         output: Template | None,
         input_schema: InputSchema | None,
         labels: Mapping[str, Template] = MappingProxyType({}),
+        round_: CompiledRound | None = None,
     ) -> None:
         self.definition = definition
         # In the order of the definition.
@@ -145,6 +167,8 @@ class CompiledWorkflow:
         self.output = output
         self._input_schema = input_schema
         self._labels = labels
+        # Of a block that is repeated.
+        self.round = round_
 
     def plan(self, name: str) -> CompiledStep:
         """Of a step, or of an item of one (`research[17]`)."""
@@ -220,8 +244,15 @@ def _compile_scope(
     report: ValidationReport,
     known_secrets: Mapping[str, set[str]],
 ) -> _CompiledScope:
+    # A single step that is repeated stands where the block would.
+    singles = {
+        name for name, step in definition.steps.items() if step.repeat is not None and step.block is None
+    }
+    definition = msgspec.structs.replace(
+        definition, steps={name: _with_block(step) for name, step in definition.steps.items()}
+    )
     parts = {
-        name: _parts(step, definition, compiler, report, known_secrets)
+        name: _parts(step, definition, compiler, report, known_secrets, () if name in singles else None)
         for name, step in definition.steps.items()
     }
     links = link_steps(definition, {name: part.sites for name, part in parts.items()}, report)
@@ -235,7 +266,7 @@ def _compile_scope(
             links[name],
             joins.get(name),
             name in inside_joins,
-            known_secrets[step.agent],
+            known_secrets.get(step.agent, set()),
         )
         for index, (name, step) in enumerate(definition.steps.items())
     }
@@ -255,17 +286,89 @@ def _compile_block(
     compiler: TemplateCompiler,
     report: ValidationReport,
     known_secrets: Mapping[str, set[str]],
+    path: Path,
 ) -> tuple[CompiledWorkflow, frozenset[str], ReadSites]:
-    """The block, and what it reads of what is outside."""
-    path: Path = ("steps", step.name)
+    """The block, and what it reads of what is outside; `path` leads to what is inside it."""
     inside = report.within(path)
+    repeated = step.repeat is not None
+    compiler = compiler.for_block(block.steps, inside, repeated=repeated)
     content = WorkflowDefinition(name=definition.name, steps=block.steps, output=block.output)
-    scope = _compile_scope(content, compiler.for_block(block.steps, inside), inside, known_secrets)
+    scope = _compile_scope(content, compiler, inside, known_secrets)
+    reads, sites, round_ = scope.reads, scope.sites, None
+    if step.repeat is not None:
+        # The step itself has the condition.
+        outer = TemplateCompiler.reporting(compiler, report)
+        until, read = outer.condition(step.repeat.until, ("steps", step.name, "repeat", "until"))
+        reads = reads.union(read)
+        sites = {**{name: site._replace(path=site.path[len(path) :]) for name, site in read.items()}, **sites}
+        if until is not None:
+            round_ = CompiledRound(until, tuple(name for name in block.steps if previous(name) in reads))
     own = {f"steps.{name}" for name in block.steps}
-    sites = {
-        read: site._replace(path=(*path, *site.path)) for read, site in scope.sites.items() if read not in own
-    }
-    return CompiledWorkflow(content, scope.steps, scope.output, None), scope.reads - own, sites
+    if repeated:
+        own |= {ROUND_VARIABLE, *map(previous, block.steps)}
+    output = FirstCompleted(block.steps).template if step.switch is not None else scope.output
+    return (
+        CompiledWorkflow(content, scope.steps, output, None, round_=round_),
+        reads - own,
+        {read: site._replace(path=(*path, *site.path)) for read, site in sites.items() if read not in own},
+    )
+
+
+def _with_block(step: StepDefinition) -> StepDefinition:
+    """
+    A step that is repeated or that has branches, as the block that it means.
+
+    A single step is repeated as a block of it alone. The branches of a switch are blocks, each of which runs if none
+    before it does.
+    """
+    if step.repeat is not None and step.block is None:
+        # In a loop, a call without input gets the item.
+        gets_item = step.for_each is not None and step.input is UNSET and step.kind in {"agent", "workflow"}
+        inner = replace(
+            step, repeat=None, for_each=None, when=None, needs=(), join=ALL, on_error="fail", deadline=None,
+            input="${ item }" if gets_item else step.input,
+        )  # fmt: skip
+        block = Block({step.name: inner})
+    elif step.switch is not None:
+        block = Block(
+            {
+                branch_name(index): StepDefinition(
+                    name=branch_name(index),
+                    agent="",
+                    block=branch.block,
+                    when="true" if branch.when is None else branch.when,
+                    needs=tuple(map(branch_name, range(index))),
+                )
+                for index, branch in enumerate(step.switch)
+            }
+        )
+    else:
+        return step
+    return StepDefinition(
+        name=step.name,
+        agent="",
+        block=block,
+        switch=None if step.repeat is not None else step.switch,
+        needs=step.needs,
+        join=step.join,
+        for_each=step.for_each,
+        repeat=step.repeat,
+        when=step.when,
+        retry=step.retry if step.repeat is None else None,
+        deadline=step.deadline,
+        on_error=step.on_error,
+    )
+
+
+def branch_name(index: int) -> str:
+    """A name that no step of a definition can have."""
+    return f"branch-{index + 1}"
+
+
+def _step_path(step: StepDefinition) -> Path:
+    """Where the document has a step, or a branch."""
+    name, _, number = step.name.partition("-")
+    return ("switch", int(number) - 1) if number and name == "branch" else ("steps", step.name)
 
 
 class _CompiledExpressions(NamedTuple):
@@ -289,8 +392,10 @@ def _parts(
     compiler: TemplateCompiler,
     report: ValidationReport,
     known_secrets: Mapping[str, set[str]],
+    inner: Path | None,
 ) -> _CompiledExpressions:
-    path: Path = ("steps", step.name)
+    """`inner` leads to what is inside the step, from its list of steps; None: as the step does."""
+    path = _step_path(step)
     items, item_sites = None, ReadSites()
     if step.for_each is not None:
         place = (*path, "for_each")
@@ -301,6 +406,8 @@ def _parts(
     if step.when is not None:
         when, read = compiler.condition(step.when, (*path, "when"))
         sites = {**read, **sites}
+        if when is not None and path[0] == "switch":
+            when = when.behind(step.needs)
     template = RUN_INPUT if items is None else ITEM
     if step.input is not UNSET:
         template, read = compiler.template(step.input, (*path, "input"))
@@ -310,7 +417,9 @@ def _parts(
         sites = {**read, **sites}
     block, outer = None, frozenset[str]()
     if step.block is not None:
-        block, outer, read = _compile_block(step, step.block, definition, compiler, report, known_secrets)
+        block, outer, read = _compile_block(
+            step, step.block, definition, compiler, report, known_secrets, path if inner is None else inner
+        )
         template = scope_template(outer)
         sites = {**read, **sites}
     match = None

@@ -28,6 +28,7 @@ AfterFailure = Literal["fail", "continue"]
 JoinPolicy = Literal["all", "any", "majority"]
 EachMode = Literal["parallel", "sequential"]
 AfterItem = Literal["stop", "continue", "collect"]
+AfterRounds = Literal["fail", "continue"]
 
 # The default comes first, except for the backoff.
 DELIVERIES: tuple[Delivery, ...] = ("at_least_once", "at_most_once")
@@ -38,6 +39,7 @@ AFTER_FAILURE: tuple[AfterFailure, ...] = ("fail", "continue")
 JOIN_POLICIES: tuple[JoinPolicy, ...] = ("all", "any", "majority")
 EACH_MODES: tuple[EachMode, ...] = ("parallel", "sequential")
 AFTER_ITEM: tuple[AfterItem, ...] = ("stop", "continue", "collect")
+AFTER_ROUNDS: tuple[AfterRounds, ...] = ("fail", "continue")
 
 
 class Goto(Struct, frozen=True, rename={"step": "goto"}):
@@ -65,6 +67,8 @@ ALL = Join()
 DEFAULT_REPAIRS = 1
 # Of one step at a time, where nothing is said.
 DEFAULT_ITEMS_AT_ONCE = 100
+# Of a step that is repeated, where nothing is said.
+DEFAULT_ROUNDS = 10
 
 
 class ForEach(Struct, frozen=True, omit_defaults=True):
@@ -83,12 +87,32 @@ class ForEach(Struct, frozen=True, omit_defaults=True):
         return 1 if self.mode == "sequential" else self.limit
 
 
+class Repeat(Struct, frozen=True, omit_defaults=True):
+    """Runs a step again and again, round by round."""
+
+    # CEL, without the ${ } around it; it reads the steps of the round that has just ended.
+    until: str
+    max_rounds: int = DEFAULT_ROUNDS
+    # Between two rounds.
+    delay: str = "0s"
+    # What follows when the last round has ended without it.
+    on_max: AfterRounds = "fail"
+
+
 class Block(Struct, frozen=True):
     """Steps inside a step, with a scope of their own."""
 
     steps: dict[str, StepDefinition]
     # Left out: the outputs of the steps that no other step of the block needs.
     output: Json | UnsetType = UNSET
+
+
+class Branch(Struct, frozen=True):
+    """One of the blocks of a switch."""
+
+    # CEL, without the ${ } around it; None: the branch for all that no other branch is for.
+    when: str | None
+    block: Block
 
 
 class StepDefinition(Struct, frozen=True, kw_only=True):
@@ -100,6 +124,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     version: int | None = None
     # Steps of its own, instead of a call.
     block: Block | None = None
+    # Or several of them, of which one runs.
+    switch: tuple[Branch, ...] | None = None
     # Its action, if it calls neither.
     set: dict[str, Json] | None = None
     sleep: Sleep | None = None
@@ -109,6 +135,7 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     join: Join = ALL
     for_each: ForEach | None = None
+    repeat: Repeat | None = None
     # CEL, without the ${ } around it.
     when: str | None = None
     # Left out: the run's input as it is.
@@ -136,10 +163,16 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
         return DEFAULT_REPAIRS if self.delivery == "at_least_once" else 0
 
     @property
+    def blocks(self) -> tuple[Block, ...]:
+        """All that are inside it."""
+        branches = () if self.switch is None else tuple(branch.block for branch in self.switch)
+        return branches if self.block is None else (self.block, *branches)
+
+    @property
     def kind(self) -> StepKind:
         if self.workflow is not None:
             return "workflow"
-        if self.block is not None:
+        if self.block is not None or self.switch is not None:
             return "steps"
         if self.set is not None:
             return "set"
@@ -189,8 +222,8 @@ def all_steps(steps: Mapping[str, StepDefinition]) -> Iterator[StepDefinition]:
     """The steps, each followed by those inside it."""
     for step in steps.values():
         yield step
-        if step.block is not None:
-            yield from all_steps(step.block.steps)
+        for block in step.blocks:
+            yield from all_steps(block.steps)
 
 
 def child_workflows(definition: WorkflowDefinition) -> list[WorkflowReference]:
@@ -218,6 +251,7 @@ class _StepForm(Struct, omit_defaults=True):
     version: int | None = None
     steps: dict[str, _StepForm] | None = None
     output: Json | UnsetType = UNSET
+    switch: tuple[_BranchForm, ...] | None = None
     set: dict[str, Json] | None = None
     sleep: Sleep | None = None
     wait_for: WaitFor | None = None
@@ -225,6 +259,7 @@ class _StepForm(Struct, omit_defaults=True):
     needs: tuple[str, ...] = ()
     join: JoinPolicy | Join = "all"
     for_each: ForEach | None = None
+    repeat: Repeat | None = None
     when: str | None = None
     input: Json | UnsetType = UNSET
     retry: _RetryForm | None = None
@@ -237,6 +272,13 @@ class _StepForm(Struct, omit_defaults=True):
     message: MessageSource = "new"
     output_schema: JsonObject | None = None
     repair: int | None = None
+
+
+class _BranchForm(Struct, omit_defaults=True, rename={"otherwise": "else"}):
+    steps: dict[str, _StepForm]
+    when: str | None = None
+    otherwise: bool = False
+    output: Json | UnsetType = UNSET
 
 
 class _WorkflowForm(Struct, omit_defaults=True):
@@ -308,6 +350,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             version=step.version,
             steps=None if step.block is None else _step_forms(step.block.steps),
             output=UNSET if step.block is None else step.block.output,
+            switch=None if step.switch is None else tuple(map(_branch_form, step.switch)),
             set=step.set,
             sleep=step.sleep,
             wait_for=step.wait_for,
@@ -315,6 +358,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             needs=step.needs,
             join=step.join.policy if step.join == Join(step.join.policy) else step.join,
             for_each=step.for_each,
+            repeat=step.repeat,
             when=step.when,
             input=step.input,
             retry=None if step.retry is None else _retry_form(step.retry),
@@ -329,6 +373,11 @@ def _step_form(step: StepDefinition) -> _StepForm:
             repair=step.repair,
         )
     )
+
+
+def _branch_form(branch: Branch) -> _BranchForm:
+    steps = _step_forms(branch.block.steps)
+    return _BranchForm(steps, branch.when, branch.when is None, branch.block.output)
 
 
 def _retry_form(policy: RetryPolicy) -> _RetryForm:
@@ -364,6 +413,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         workflow=form.workflow,
         version=form.version,
         block=None if form.steps is None else Block(_steps(form.steps), form.output),
+        switch=None if form.switch is None else tuple(map(_branch, form.switch)),
         set=form.set,
         sleep=form.sleep,
         wait_for=form.wait_for,
@@ -371,6 +421,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         needs=form.needs,
         join=form.join if isinstance(form.join, Join) else Join(form.join),
         for_each=form.for_each,
+        repeat=form.repeat,
         when=form.when,
         input=form.input,
         retry=None if form.retry is None else _retry(form.retry),
@@ -384,6 +435,10 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         output_schema=form.output_schema,
         repair=form.repair,
     )
+
+
+def _branch(form: _BranchForm) -> Branch:
+    return Branch(form.when, Block(_steps(form.steps), form.output))
 
 
 def _retry(form: _RetryForm) -> RetryPolicy:

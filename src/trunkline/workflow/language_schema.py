@@ -16,10 +16,12 @@ from trunkline.workflow.actions.schema import action_properties, without_call
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     AFTER_ITEM,
+    AFTER_ROUNDS,
     BACKOFFS,
     CONTEXTS,
     DEFAULT_ITEMS_AT_ONCE,
     DEFAULT_REPAIRS,
+    DEFAULT_ROUNDS,
     DELIVERIES,
     EACH_MODES,
     JOIN_POLICIES,
@@ -28,6 +30,7 @@ from trunkline.workflow.definition import (
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.labels import LABEL_KEY_PATTERN, MAX_LABEL_EXPRESSION, MAX_LABELS
 from trunkline.workflow.output_schema import MAX_REPAIRS
+from trunkline.workflow.repetition import MAX_BRANCHES, MAX_ROUNDS
 from trunkline.workflow.secret_references import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
     AGENT_ONLY_KEYS,
@@ -166,6 +169,7 @@ def _step() -> JsonObject:
                 "Default: the outputs of the steps that no other step of the block needs.",
             },
             **action_properties(),
+            "switch": _switch(),
             "needs": {
                 "type": "array",
                 "items": step_name,
@@ -173,6 +177,7 @@ def _step() -> JsonObject:
             },
             "join": _join(),
             "for_each": _for_each(),
+            "repeat": _repeat(),
             "when": {
                 "type": ["string", "boolean"],
                 "description": "A CEL condition, with or without ${ }. If it is false, the step is skipped.",
@@ -254,8 +259,12 @@ def _kinds() -> JsonObject:
             }
         },
         "else": {
-            "if": {"required": ["steps"]},
-            "then": {"properties": {**without_call(), **dict.fromkeys(ACTION_KEYS, False)}},
+            "if": {"anyOf": [{"required": ["steps"]}, {"required": ["switch"]}]},
+            "then": {
+                "oneOf": [{"required": ["steps"]}, {"required": ["switch"]}],
+                "dependentSchemas": {"output": {"required": ["steps"]}},
+                "properties": {**without_call(), **dict.fromkeys(ACTION_KEYS, False)},
+            },
             "else": {
                 "if": {"anyOf": [{"required": [key]} for key in ACTION_KEYS]},
                 "then": {
@@ -401,6 +410,57 @@ def _for_each() -> JsonObject:
                 },
             },
         ],
+    }
+
+
+_CONDITION: JsonObject = {"type": ["string", "boolean"], "minLength": 1}
+
+
+def _repeat() -> JsonObject:
+    return {
+        "type": "object",
+        "description": "Runs the step, or the block, round by round until a condition is true. 'round' and "
+        "'previous.steps.NAME' are available inside the step.",
+        "examples": [{"until": "steps.review.output.data.score > 0.9", "max_rounds": 5}],
+        "required": ["until"],
+        "additionalProperties": False,
+        "properties": {
+            "until": {
+                **_CONDITION,
+                "description": "A CEL condition that reads the steps of the round that has just ended.",
+            },
+            "max_rounds": {**_integer(1, MAX_ROUNDS, "Maximum number of rounds."), "default": DEFAULT_ROUNDS},
+            "delay": {**_duration("The delay between two rounds."), "default": "0s"},
+            "on_max": _choice(
+                AFTER_ROUNDS,
+                "What happens if the condition is false after the last round: the step fails with max_rounds, or it "
+                "completes with the output of that round.",
+            ),
+        },
+    }
+
+
+def _switch() -> JsonObject:
+    return {
+        "type": "array",
+        "description": "Branches, of which the first one whose condition is true runs. Its output is the step's.",
+        "minItems": 1,
+        "maxItems": MAX_BRANCHES,
+        "items": {
+            "type": "object",
+            "required": ["steps"],
+            "oneOf": [{"required": ["when"]}, {"required": ["else"]}],
+            "additionalProperties": False,
+            "properties": {
+                "when": {**_CONDITION, "description": "A CEL condition, with or without ${ }."},
+                "else": {
+                    "const": True,
+                    "description": "The last branch, which runs if no other branch does.",
+                },
+                "steps": _steps("The steps of the branch, which is a block."),
+                "output": {"description": "The output of the branch. Strings can contain ${ … }."},
+            },
+        },
     }
 
 

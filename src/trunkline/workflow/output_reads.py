@@ -12,10 +12,11 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from trunkline.jsontypes import Json
-from trunkline.workflow.definition import StepDefinition, WorkflowDefinition
+from trunkline.workflow.definition import Block, StepDefinition, WorkflowDefinition
 from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.interpolation import split_expressions
-from trunkline.workflow.expressions.plain_paths import EVENT_VARIABLES, FOR_EACH_VARIABLES
+from trunkline.workflow.expressions.plain_paths import EVENT_VARIABLES, FOR_EACH_VARIABLES, ROUND_VARIABLE
+from trunkline.workflow.expressions.template import previous
 
 
 class OutputRead(NamedTuple):
@@ -73,10 +74,22 @@ def _step_reads(
     if step.wait_for is not None and step.wait_for.match is not None:
         readable = (*variables, *EVENT_VARIABLES)
         yield from _in_source(scope, step.wait_for.match, f"{place}.wait_for.match", readable)
+    if step.repeat is not None:
+        own = {step.name: step} if step.block is None else step.block.steps
+        variables = (*variables, ROUND_VARIABLE, *map(previous, own))
+        within = _Scope(scope.engine.for_block(own), {**scope.steps, **own})
+        yield from _in_source(within, step.repeat.until, f"{place}.repeat.until", variables)
+    for index, branch in enumerate(step.switch or ()):
+        if branch.when is not None:
+            yield from _in_source(scope, branch.when, f"{place}.switch[{index}].when", variables)
+        yield from _block_reads(scope, branch.block, f"{place}.switch[{index}].", variables)
     if step.block is not None:
-        inside = step.block.steps
-        within = _Scope(scope.engine.for_block(inside), {**scope.steps, **inside})
-        yield from _scope_reads(within, inside, step.block.output, f"{place}.", variables)
+        yield from _block_reads(scope, step.block, f"{place}.", variables)
+
+
+def _block_reads(scope: _Scope, block: Block, place: str, variables: tuple[str, ...]) -> Iterator[OutputRead]:
+    within = _Scope(scope.engine.for_block(block.steps), {**scope.steps, **block.steps})
+    yield from _scope_reads(within, block.steps, block.output, place, variables)
 
 
 def _in_value(scope: _Scope, value: Json, place: str, variables: tuple[str, ...]) -> Iterator[OutputRead]:

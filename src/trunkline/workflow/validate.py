@@ -31,6 +31,7 @@ from trunkline.workflow.definition import (
     MESSAGE_SOURCES,
     AfterFailure,
     Block,
+    Branch,
     EachMode,
     ForEach,
     Goto,
@@ -43,10 +44,17 @@ from trunkline.workflow.definition import (
     WorkflowReference,
 )
 from trunkline.workflow.document.locations import Path
-from trunkline.workflow.expressions import KEYWORDS, strip_delimiters
+from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.field_reader import FieldReader, describe_value
 from trunkline.workflow.labels import read_labels
 from trunkline.workflow.output_schema import read_output_schema, read_repair
+from trunkline.workflow.repetition import (
+    BRANCH_KEYS,
+    branches_of,
+    read_branch_condition,
+    read_condition,
+    read_repeat,
+)
 from trunkline.workflow.secret_references import check_secret_references, refuse_secret_references
 from trunkline.workflow.validation_report import ValidationReport
 
@@ -64,11 +72,11 @@ WORKFLOW_KEYS = (
 )
 # Every workflow in litecone's format has this key. Trunkline's own format does not.
 LITECONE_KEY = "start_step"
-BLOCK_KEYS = ("steps", "output")
+BLOCK_KEYS = ("steps", "output", "switch")
 STEP_KEYS = (
-    "agent", "workflow", "version", *BLOCK_KEYS, *ACTION_KEYS, "needs", "join", "for_each", "when", "input",
-    "retry", "timeout", "deadline", "reply_timeout", "on_error", "delivery", "context", "message", "output_schema",
-    "repair",
+    "agent", "workflow", "version", *BLOCK_KEYS, *ACTION_KEYS, "needs", "join", "for_each", "repeat", "when",
+    "input", "retry", "timeout", "deadline", "reply_timeout", "on_error", "delivery", "context", "message",
+    "output_schema", "repair",
 )  # fmt: skip
 # What is said of a call, with what to do about it where the step is a workflow.
 AGENT_ONLY_KEYS = {
@@ -206,10 +214,11 @@ def _workflow_steps(
 
 def _count_steps(value: Json) -> int:
     """Those of a workflow or a block, and all steps inside them, before any is read."""
-    steps = value.get("steps") if isinstance(value, dict) else None
-    if not isinstance(steps, dict):
+    if not isinstance(value, dict):
         return 0
-    return len(steps) + sum(map(_count_steps, steps.values()))
+    steps, branches = value.get("steps"), value.get("switch")
+    count = sum(map(_count_steps, branches)) if isinstance(branches, list) else 0
+    return count + (len(steps) + sum(map(_count_steps, steps.values())) if isinstance(steps, dict) else 0)
 
 
 def _block(fields: FieldReader, known: KnownNames, report: ValidationReport) -> Block | None:
@@ -218,14 +227,36 @@ def _block(fields: FieldReader, known: KnownNames, report: ValidationReport) -> 
         if fields.any("output") is not UNSET:
             fields.error("output", "'output' applies only to a step with 'steps'; remove it")
         return None
-    for key in KIND_KEYS:
+    _refuse_other_kinds(fields, "steps")
+    return Block(_steps(fields, known, report), _output(fields, report))
+
+
+def _switch(fields: FieldReader, known: KnownNames, report: ValidationReport) -> tuple[Branch, ...] | None:
+    """The branches of the step, of which one runs; None: it has none."""
+    if fields.any("switch") is UNSET or fields.any("steps") is not UNSET:
+        return None
+    _refuse_other_kinds(fields, "switch")
+    branches: list[Branch] = []
+    values = branches_of(fields)
+    for index, value in enumerate(values):
+        path = (*fields.path, "switch", index)
+        if not isinstance(value, dict):
+            report.error(path, f"a branch must be a mapping with 'when' and 'steps', {describe_value(value)}")
+            continue
+        branch = FieldReader(value, path, BRANCH_KEYS, report)
+        when = read_branch_condition(branch, is_last=index == len(values) - 1)
+        branches.append(Branch(when, Block(_steps(branch, known, report), _output(branch, report))))
+    return tuple(branches)
+
+
+def _refuse_other_kinds(fields: FieldReader, kind: str) -> None:
+    for key in (*KIND_KEYS, "switch"):
         # Empty, as the canonical form has it.
-        if key != "steps" and fields.any(key) not in (UNSET, ""):
-            fields.error(key, f"a step has either 'steps' or '{key}'; remove one of them")
+        if key != kind and fields.any(key) not in (UNSET, ""):
+            fields.error(key, f"a step has either '{kind}' or '{key}'; remove one of them")
     for key, instead in CALL_ONLY_KEYS.items():
         if fields.any(key) is not UNSET:
-            fields.error(key, f"'{key}' has no effect in a step with 'steps'; {instead}")
-    return Block(_steps(fields, known, report), _output(fields, report))
+            fields.error(key, f"'{key}' has no effect in a step with '{kind}'; {instead}")
 
 
 def _step(name: str, value: Json, path: Path, known: KnownNames, report: ValidationReport) -> StepDefinition:
@@ -247,8 +278,10 @@ def _step(name: str, value: Json, path: Path, known: KnownNames, report: Validat
         value = {"agent": "unknown"}
     fields = FieldReader(value, path, STEP_KEYS, report)
     block = _block(fields, known, report)
-    actions = Actions() if block is not None else read_actions(fields, report)
-    calls = block is None and not actions.are_given
+    switch = _switch(fields, known, report)
+    has_steps = block is not None or switch is not None
+    actions = Actions() if has_steps else read_actions(fields, report)
+    calls = not has_steps and not actions.are_given
     workflow, version = _workflow(fields, known, report) if calls else (None, None)
     calls_agent = calls and workflow is None
     return StepDefinition(
@@ -257,6 +290,7 @@ def _step(name: str, value: Json, path: Path, known: KnownNames, report: Validat
         workflow=workflow,
         version=version,
         block=block,
+        switch=switch,
         set=actions.set,
         sleep=actions.sleep,
         wait_for=actions.wait_for,
@@ -264,9 +298,10 @@ def _step(name: str, value: Json, path: Path, known: KnownNames, report: Validat
         needs=_needs(fields, report),
         join=_join(fields, report),
         for_each=_for_each(fields, report),
-        when=_when(fields),
+        repeat=read_repeat(fields, report),
+        when=read_condition(fields, "when", "input.count > 3"),
         input=_input(fields, report, called=calls_agent),
-        retry=_retry(fields, known, report, RetryPolicy() if block is None else _BLOCK_POLICY),
+        retry=_retry(fields, known, report, _BLOCK_POLICY if has_steps else RetryPolicy()),
         timeout=fields.duration("timeout", positive=True),
         deadline=fields.duration("deadline", positive=True),
         reply_timeout=fields.duration("reply_timeout", positive=True),
@@ -396,18 +431,6 @@ def _items(value: Json) -> str | list[Json] | None:
     if isinstance(value, list):
         return value
     return value if isinstance(value, str) and "${" in value else None
-
-
-def _when(fields: FieldReader) -> str | None:
-    value = fields.any("when")
-    if value is UNSET:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if not isinstance(value, str) or not value.strip():
-        fields.error("when", f"'when' must be an expression such as input.count > 3, {describe_value(value)}")
-        return None
-    return strip_delimiters(value)
 
 
 def _on_error(fields: FieldReader, report: ValidationReport) -> OnError:

@@ -17,6 +17,7 @@ from trunkline.workflow import (
     ForEach,
     Goto,
     Join,
+    Repeat,
     Sleep,
     SleepUntil,
     StepDefinition,
@@ -97,7 +98,9 @@ def _generate_step(pick: Chooser, index: int, count: int) -> StepDefinition:
             return _without_agent(step, workflow="child")
         case "block":
             inside = StepDefinition(name="z", agent="A", input=step.input)
-            return _without_agent(step, input=msgspec.UNSET, block=Block({"z": inside}))
+            rounds = Repeat("input.yes", pick((1, 2, 3)), pick(("0s", "10s")), pick(("fail", "continue")))
+            repeat = pick((None, None, rounds))
+            return _without_agent(step, input=msgspec.UNSET, block=Block({"z": inside}), repeat=repeat)
         case "set":
             return _without_agent(step, input=msgspec.UNSET, set={"ok": step.input})
         case "wait_for":

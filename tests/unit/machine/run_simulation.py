@@ -14,7 +14,6 @@ import msgspec
 from tests.unit.machine.machine_harness import MachineHarness, error, fresh_state
 
 from trunkline.clock import Instant
-from trunkline.ids import child_run_id
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.decide import CANCEL_TIMER, DEADLINE_TIMER
 from trunkline.machine.effects import (
@@ -50,11 +49,13 @@ from trunkline.machine.inputs import (
     ReplyGiven,
     ResultArrived,
     ResumeRequested,
+    RoundEnd,
     event_identity,
 )
 from trunkline.machine.retry import was_sent
 from trunkline.machine.state import RunState, StepState
-from trunkline.machine.steps.child import is_child
+from trunkline.machine.steps.child import child_run_of, is_child
+from trunkline.machine.steps.timers import retry_timer, wait_timer
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
 from trunkline.workflow import CompiledWorkflow, step_of_item
@@ -169,15 +170,20 @@ class RunSimulation:
 
         for run in list(self.open_runs.values()):
             yield lambda run=run: self._end(run, "COMPLETED", OUTPUTS[1])
+            yield lambda run=run: self._end(run, "COMPLETED", done=False)
             yield lambda run=run: self._end(run, "FAILED")
             # Whether the parent wishes it, or a person does.
             yield lambda run=run: self._end(run, "CANCELLED")
             yield lambda run=run: self._refuse(run)
 
-    def _end(self, run: StartChildRun, status: EndStatus, output: bytes = OUTPUTS[0]) -> Input:
+    def _end(
+        self, run: StartChildRun, status: EndStatus, output: bytes = OUTPUTS[0], *, done: bool = True
+    ) -> Input:
         self.open_runs.pop(run.run_id, None)
         failure = error("agent_task_failed") if status == "FAILED" else None
-        return ChildEnded(run.step, run.run_id, status, msgspec.Raw(output), failure)
+        repeated = self.play.state.workflow.plan(run.step).definition.repeat is not None
+        round_ = RoundEnd(done, msgspec.Raw(b"{}")) if repeated and status == "COMPLETED" else None
+        return ChildEnded(run.step, run.run_id, status, msgspec.Raw(output), failure, round_)
 
     def _refuse(self, run: StartChildRun) -> Input:
         self.open_runs.pop(run.run_id, None)
@@ -320,9 +326,8 @@ class RunSimulation:
         state = self.play.state
         for run in self.open_runs.values():
             step = self.play.step(run.step)
-            is_waited_for = step.status == "RUNNING" and run.run_id == child_run_id(
-                state.id, step.name, step.attempts
-            )
+            plan = state.workflow.plan(step.name)
+            is_waited_for = step.status == "RUNNING" and run.run_id == child_run_of(state.id, plan, step)
             told = run.run_id in self.stopped_runs
             assert told or (is_waited_for and not state.is_final), "a run was left alone"
             ending = state.failure is not None or state.cancel_requested_at is not None
@@ -395,12 +400,12 @@ class RunSimulation:
                 if not is_child(state.workflow.plan(step.name)):
                     assert key in self.open, "a step runs though no call is in flight"
                 else:
-                    child = child_run_id(state.id, step.name, step.attempts)
+                    child = child_run_of(state.id, state.workflow.plan(step.name), step)
                     assert child in self.open_runs, "a step runs though its child does not"
             if step.waiting_for is not None and step.waiting_for.kind == "time":
-                assert f"wait/{step.name}/{step.attempts}" in timers, "a sleep has no timer"
+                assert wait_timer(step) in timers, "a sleep has no timer"
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
-                assert f"retry/{step.name}/{step.attempts}" in timers, "a retry has no timer"
+                assert retry_timer(step) in timers, "a retry has no timer"
             self._check_human_task(step)
             self._check_reply_deadline(step)
             assert not (step.is_final and f"deadline/{step.name}" in timers), (
@@ -442,7 +447,7 @@ class RunSimulation:
         assert timers == ({expected} if task.next_escalation is not None else set()), "an escalation is lost"
         answered_by = [str(by) for by in task.answered_by]
         assert len({*answered_by}) == len(answered_by) < task.required, "an answer was counted wrongly"
-        waits = f"wait/{step.name}/{step.attempts}" in self.play.timers
+        waits = wait_timer(step) in self.play.timers
         is_limited = step.waiting_for is not None and step.waiting_for.until is not None
         assert waits == is_limited, "a task and its timeout do not go together"
 

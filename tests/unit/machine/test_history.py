@@ -16,6 +16,7 @@ from trunkline.messages import StepError
 PAYLOAD = Payload(b"{}")
 SAMPLES: dict[str, object] = {
     "step": "check[17]",
+    "round": 1,
     "attempt": 1,
     "task_id": "t",
     "agent": "A",

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from trunkline.errors import Finding, Invalid
+from trunkline.jsontypes import Json
 from trunkline.workflow import (
     compile_workflow,
     definition_from_canonical,
@@ -164,3 +165,130 @@ steps:
     workflow = compile_workflow(load_workflow(text).definition)
     assert workflow.steps["a"].told_secrets == ("one", "two")
     assert workflow.block("b").steps["c"].told_secrets == ("one", "two")
+
+
+ROUNDS = """
+name: flow
+steps:
+  a: {agent: A}
+  write:
+    repeat: {until: "steps.review.output.good || steps.a.output.good", max_rounds: 3, delay: 1s, on_max: continue}
+    steps:
+      draft: {agent: W, input: "${ [round, previous.steps.review.output] }"}
+      review: {agent: R, input: "${ steps.draft.output.text }"}
+  poll: {agent: P, repeat: {until: steps.poll.output.data.done}, input: "${ steps.write.output }"}
+  sort:
+    switch:
+      - {when: steps.poll.output.data.x > 1, steps: {b: {agent: B}}}
+      - {when: input.y, steps: {b: {agent: C, input: "${ steps.a.output }"}}, output: "${ steps.b.output.text }"}
+      - {else: true, steps: {d: {agent: D}}}
+"""
+
+
+def test_rounds_and_branches_read_and_wait_for_what_is_outside() -> None:
+    workflow = compile_workflow(load_workflow(ROUNDS).definition)
+    write, poll, sort = (workflow.steps[name] for name in ("write", "poll", "sort"))
+    assert write.needs == ("a",)
+    assert write.block is not None
+    assert write.block.round is not None
+    assert (write.input.reads, write.block.round.carried) == ({"steps.a"}, ("review",))
+    assert (poll.needs, poll.input.reads, poll.block is not None) == (("write",), {"steps.write"}, True)
+    assert sort.block is not None
+    assert (set(sort.needs), list(sort.block.steps)) == ({"poll", "a"}, ["branch-1", "branch-2", "branch-3"])
+    assert sort.block.steps["branch-3"].needs == ("branch-1", "branch-2")
+
+
+def test_the_stored_form_of_rounds_and_branches_gives_the_same_definition() -> None:
+    loaded = load_workflow(ROUNDS)
+    assert definition_from_canonical(loaded.canonical) == loaded.definition
+    assert load_workflow(loaded.canonical).canonical == loaded.canonical
+    assert SCHEMA.is_valid(json.loads(loaded.canonical))
+    assert SCHEMA.is_valid(yaml.safe_load(ROUNDS))
+
+
+def test_reads_of_outputs_are_found_in_rounds_and_branches() -> None:
+    reads = {(read.step, read.agent, read.place) for read in output_reads(load_workflow(ROUNDS).definition)}
+    assert ("review", "R", "steps.write.repeat.until") in reads
+    assert ("poll", "P", "steps.poll.repeat.until") in reads
+    assert ("a", "A", "steps.sort.switch[1].steps.b.input") in reads
+    assert ("poll", "P", "steps.sort.switch[0].when") in reads
+
+
+def test_a_branch_runs_only_if_none_before_it_does() -> None:
+    sort = compile_workflow(load_workflow(ROUNDS).definition).block("sort")
+    values: dict[str, Json] = {"steps.branch-1": {"status": "COMPLETED"}, "input": {"y": True}}
+    condition = sort.steps["branch-2"].when
+    assert condition is not None
+    assert not condition.holds(values.__getitem__)
+    values["steps.branch-1"] = {"status": "SKIPPED"}
+    assert condition.holds(values.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("step", "path", "message"),
+    [
+        ("{agent: A, repeat: {}}", "steps.s.repeat", "'until' is missing"),
+        ("{agent: A, repeat: {until: 3}}", "steps.s.repeat.until", "'until' must be an expression"),
+        ("{agent: A, repeat: {until: a b}}", "steps.s.repeat.until", "invalid CEL"),
+        ("{agent: A, repeat: {until: steps.q.output}}", "steps.s.repeat.until", "unknown step 'q'"),
+        (
+            "{agent: A, repeat: {until: true, max_rounds: 0}}",
+            "steps.s.repeat.max_rounds",
+            "from 1 to 100,000",
+        ),
+        ("{agent: A, repeat: {until: true, delay: 5}}", "steps.s.repeat.delay", "must be a duration"),
+        ("{agent: A, repeat: {until: true, on_max: stop}}", "steps.s.repeat.on_max", "fail or continue"),
+        (
+            "{agent: A, repeat: {until: true}, input: '${ steps.q.output }'}",
+            "steps.s.input",
+            "unknown step 'q'",
+        ),
+        ("{agent: A, input: '${ round }'}", "steps.s.input", "only available in a step with 'repeat'"),
+        (
+            "{agent: A, input: '${ previous.steps.s.output }'}",
+            "steps.s.input",
+            "only available in a step with 'repeat'",
+        ),
+        ("{switch: []}", "steps.s.switch", "must have 1 to 100 branches"),
+        ("{switch: [1]}", "steps.s.switch[0]", "a branch must be a mapping"),
+        (
+            "{switch: [{steps: {b: {agent: B}}}]}",
+            "steps.s.switch[0].when",
+            "a branch needs 'when', or 'else: true'",
+        ),
+        (
+            "{switch: [{else: true, steps: {b: {agent: B}}}, {when: true, steps: {b: {agent: B}}}]}",
+            "steps.s.switch[0].else",
+            "must be the last one",
+        ),
+        (
+            "{switch: [{when: true, else: true, steps: {b: {agent: B}}}]}",
+            "steps.s.switch[0].when",
+            "a branch has either 'when' or 'else'",
+        ),
+        (
+            "{switch: [{else: false, steps: {b: {agent: B}}}]}",
+            "steps.s.switch[0].else",
+            "'else' must be true",
+        ),
+        (
+            "{switch: [{when: true, steps: {b: {agent: B, inptu: 1}}}]}",
+            "steps.s.switch[0].steps.b.inptu",
+            "unknown key 'inptu'",
+        ),
+        (
+            "{switch: [{when: steps.q.output, steps: {b: {agent: B}}}]}",
+            "steps.s.switch[0].when",
+            "unknown step 'q'",
+        ),
+        (
+            "{agent: A, switch: [{when: true, steps: {b: {agent: B}}}]}",
+            "steps.s.agent",
+            "either 'switch' or 'agent'",
+        ),
+    ],
+)
+def test_a_mistake_in_rounds_or_branches_is_found_at_its_place(step: str, path: str, message: str) -> None:
+    finding = the_finding_in(f"name: flow\nsteps:\n  s: {step}\n")
+    assert (finding.path, finding.line) == (path, 3)
+    assert message in finding.message

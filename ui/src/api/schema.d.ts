@@ -3373,6 +3373,12 @@ export interface components {
             /** @enum {string} */
             mode: "parallel" | "sequential";
         };
+        /** GraphRepetition */
+        GraphRepetition: {
+            max_rounds: number;
+            /** @description The condition, in CEL. */
+            until: string;
+        };
         /** GraphStep */
         GraphStep: {
             /** @description Null if the step does not call an agent. */
@@ -3385,6 +3391,8 @@ export interface components {
             /** @enum {string} */
             kind: "agent" | "ask" | "set" | "sleep" | "steps" | "wait_for" | "workflow";
             name: string;
+            /** @description Only for a step that is repeated. */
+            repeat?: components["schemas"]["GraphRepetition"];
             /** @description Version of that workflow. Null means the latest version when the step starts. */
             version: number | null;
             /** @description The condition, in CEL. Null if the step has none. */
@@ -4462,6 +4470,8 @@ export interface components {
             protocol: string | null;
             /** @description How many times the agent was asked to correct its output. */
             repairs: number;
+            /** @description Only for a step with `repeat`: the number of its last round. */
+            round?: number;
             started_at: string | null;
             /** @enum {string} */
             status: "CANCELLED" | "COMPLETED" | "FAILED" | "OUTCOME_UNKNOWN" | "PENDING" | "RUNNING" | "SKIPPED" | "WAITING";
@@ -5179,6 +5189,33 @@ export interface components {
             output_schema?: Record<string, never>;
             /** @description How many times the agent is asked to correct its output. Default: 1, or 0 with delivery: at_most_once. */
             repair?: number;
+            /**
+             * @description Runs the step, or the block, round by round until a condition is true. 'round' and 'previous.steps.NAME' are available inside the step.
+             * @example {
+             *       "max_rounds": 5,
+             *       "until": "steps.review.output.data.score > 0.9"
+             *     }
+             */
+            repeat?: {
+                /**
+                 * @description The delay between two rounds.
+                 * @default 0s
+                 */
+                delay: components["schemas"]["Workflow-duration"];
+                /**
+                 * @description Maximum number of rounds.
+                 * @default 10
+                 */
+                max_rounds: number;
+                /**
+                 * @description What happens if the condition is false after the last round: the step fails with max_rounds, or it completes with the output of that round.
+                 * @default fail
+                 * @enum {unknown}
+                 */
+                on_max: "fail" | "continue";
+                /** @description A CEL condition that reads the steps of the round that has just ended. */
+                until: string | boolean;
+            };
             /** @description How long a question of the agent waits for a reply before the step fails. Default: the server's setting. */
             reply_timeout?: components["schemas"]["Workflow-duration"];
             retry?: components["schemas"]["Workflow-retry"];
@@ -5203,6 +5240,22 @@ export interface components {
             steps?: {
                 [key: string]: components["schemas"]["Workflow-step"];
             };
+            /** @description Branches, of which the first one whose condition is true runs. Its output is the step's. */
+            switch?: ({
+                /**
+                 * @description The last branch, which runs if no other branch does.
+                 * @constant
+                 */
+                else?: true;
+                /** @description The output of the branch. Strings can contain ${ … }. */
+                output?: unknown;
+                /** @description The steps of the branch, which is a block. */
+                steps: {
+                    [key: string]: components["schemas"]["Workflow-step"];
+                };
+                /** @description A CEL condition, with or without ${ }. */
+                when?: string | boolean;
+            } & (unknown | unknown))[];
             /** @description Timeout of one attempt. Overrides the agent's timeout. */
             timeout?: components["schemas"]["Workflow-duration"];
             /** @description The version of that workflow. Default: the latest version when the step starts. */

@@ -10,6 +10,7 @@ import {
   Layers,
   Moon,
   Radio,
+  Repeat,
   Sigma,
   Split,
   UserCheck,
@@ -123,6 +124,7 @@ function workOf(step: GraphStep): string | null {
 function Kind({ step }: { step: GraphStep }) {
   return (
     <>
+      {step.repeat !== undefined && <Repeat size={12} role="img" aria-label={`Repeated until ${step.repeat.until}`} />}
       {step.for_each !== null && <Layers size={12} role="img" aria-label="For each item" />}
       {step.kind === "workflow" && <Workflow size={12} role="img" aria-label="Workflow" />}
       {step.kind === "steps" && <Boxes size={12} aria-hidden />}

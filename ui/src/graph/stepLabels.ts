@@ -39,7 +39,8 @@ function waitWords(kind: WaitingFor["kind"]): string {
 /** The number of attempts and of completed items, or null if there is nothing to count. */
 export function countOf(state: StepModel | null): string | null {
   if (state === null) return null;
-  const words = state.attempts > 1 ? [`attempt ${state.attempts}`] : [];
+  const words = state.round === null ? [] : [`round ${state.round}`];
+  if (state.attempts > 1) words.push(`attempt ${state.attempts}`);
   if (state.items !== null && state.counts !== null) words.push(`${state.counts.COMPLETED}/${state.items}`);
   return words.length === 0 ? null : words.join(" · ");
 }

@@ -83,6 +83,8 @@ export interface StepModel {
   readonly items: number | null;
   readonly counts: ItemCounts | null;
   readonly child: ChildRun | null;
+  /** The last round of a step that is repeated; null if it is not. */
+  readonly round: number | null;
   /** Its output is reused from the run that this one retries. */
   readonly kept: boolean;
   /** It failed, and the run continues. */
@@ -152,6 +154,7 @@ export function freshStep(name: string): StepModel {
     items: null,
     counts: null,
     child: null,
+    round: null,
     kept: false,
     handled: false,
     progress: null,
@@ -276,8 +279,15 @@ function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
           workflow: String(data["workflow"]),
           version: typeof data["version"] === "number" ? data["version"] : null,
         },
+        round: typeof data["round"] === "number" ? data["round"] : step.round,
         spans: next("child"),
       };
+    case "StepRoundEnded": {
+      const until = typeof data["due"] === "string" ? Date.parse(data["due"]) : null;
+      const spans = until === null ? closed(step.spans, at) : next("dormant");
+      if (until === null) return { ...step, status: "PENDING", waitingFor: null, spans };
+      return { ...step, status: "WAITING", waitingFor: { kind: "time", text: "The next round", until }, spans };
+    }
     case "StepFannedOut": {
       const items = Number(data["items"]);
       return { ...begun(step, 1, at), items, counts: { ...NO_ITEMS, PENDING: items }, spans: next("items", 1) };

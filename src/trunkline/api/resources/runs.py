@@ -185,6 +185,9 @@ class StepResource(TypedDict):
             Meta(description="Only for a step that runs another workflow: the name of that workflow."),
         ]
     ]
+    round: NotRequired[
+        Annotated[int, Meta(ge=1, description="Only for a step with `repeat`: the number of its last round.")]
+    ]
     child: NotRequired[
         Annotated[
             ChildResource | None,
@@ -388,6 +391,8 @@ def step_resource(view: StepView, *, payloads: bool = True) -> StepResource:
         resource["items"] = _step_items(view.items)
     if view.workflow:
         resource["workflow"] = view.workflow
+    if state.round:
+        resource["round"] = state.round
     if view.child is not None:
         resource["child"] = {"run_id": view.child.run_id}
         if view.child.status is not None:

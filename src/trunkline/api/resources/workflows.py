@@ -104,6 +104,11 @@ class GraphJoin(TypedDict):
     cancel_rest: Annotated[bool, Meta(description="Whether the remaining steps are cancelled then.")]
 
 
+class GraphRepetition(TypedDict):
+    until: Annotated[str, Meta(description="The condition, in CEL.")]
+    max_rounds: int
+
+
 class GraphStep(TypedDict):
     name: str
     kind: StepKind
@@ -116,6 +121,7 @@ class GraphStep(TypedDict):
     when: Annotated[str | None, Meta(description="The condition, in CEL. Null if the step has none.")]
     for_each: GraphLoop | None
     join: Annotated[GraphJoin | None, Meta(description="Null if the step waits for all steps that it needs.")]
+    repeat: NotRequired[Annotated[GraphRepetition, Meta(description="Only for a step that is repeated.")]]
     block: NotRequired[Annotated[Graph, Meta(description="Only for a block: the steps inside it.")]]
 
 
@@ -165,12 +171,19 @@ class _StepOutline(msgspec.Struct):
     agent: str
     workflow: str | None = None
     steps: dict[str, _StepOutline] | None = None
+    switch: tuple[_BranchOutline, ...] = ()
+
+
+class _BranchOutline(msgspec.Struct):
+    steps: dict[str, _StepOutline]
 
 
 def _all_outlines(steps: Mapping[str, _StepOutline]) -> Iterator[_StepOutline]:
     for step in steps.values():
         yield step
         yield from _all_outlines(step.steps or {})
+        for branch in step.switch:
+            yield from _all_outlines(branch.steps)
 
 
 class _DefinitionOutline(msgspec.Struct):
@@ -267,6 +280,8 @@ def _graph_step(step: CompiledStep) -> GraphStep:
         "for_each": _graph_loop(step),
         "join": _graph_join(step),
     }
+    if (repeat := definition.repeat) is not None:
+        shown["repeat"] = {"until": repeat.until, "max_rounds": repeat.max_rounds}
     if step.block is not None:
         shown["block"] = _graph(step.block)
     return shown

@@ -134,7 +134,17 @@ def _child_started(step: FollowedStep, data: JsonObject, at: datetime | None) ->
     _started(step, data, at)
     workflow, run_id = _text(data.get("workflow")), _text(data.get("run_id"))
     step.reason = f"run {run_id}"
-    return _with("started", _attempt(step), f"workflow {workflow}", step.reason)
+    what = f"block {step.name}" if "block" in data else f"workflow {workflow}"
+    return _with("started", _attempt(step), *_round(data), what, step.reason)
+
+
+def _round(data: JsonObject) -> list[str]:
+    return [f"round {data['round']}"] if data.get("round") else []
+
+
+def _round_ended(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:  # noqa: ARG001 - as the others
+    step.status = "WAITING" if data.get("due") else "PENDING"
+    return _with("ended", *_round(data), "another one follows")
 
 
 def _began(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
@@ -344,6 +354,7 @@ def _run_ended(status: str) -> RunEventText:
 _STEP_EVENTS: dict[str, StepEventText] = {
     "StepStarted": _started,
     "StepChildStarted": _child_started,
+    "StepRoundEnded": _round_ended,
     "StepBegan": _began,
     "StepFannedOut": _fanned_out,
     "StepWorking": _working,

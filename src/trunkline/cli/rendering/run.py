@@ -154,7 +154,10 @@ def _why(step: StepResource) -> str:
         return step["error"]["message"]
     child = step.get("child")
     if child is not None:
-        return " ".join(["run", child["run_id"], *([f"is {child['status']}"] if "status" in child else [])])
+        round_ = [f"round {step['round']},"] if "round" in step else []
+        return " ".join(
+            [*round_, "run", child["run_id"], *([f"is {child['status']}"] if "status" in child else [])]
+        )
     items = step.get("items")
     if items is not None:
         return _items(items)

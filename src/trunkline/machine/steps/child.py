@@ -11,7 +11,7 @@ from typing import assert_never
 from trunkline.clock import after
 from trunkline.ids import RunId, child_run_id
 from trunkline.machine.effects import SendRunInput, StartChildRun, StartTimer
-from trunkline.machine.events import Payload, StepCancelled, StepChildStarted, StepCompleted
+from trunkline.machine.events import Payload, StepCancelled, StepChildStarted, StepCompleted, StepRequeued
 from trunkline.machine.inputs import (
     CancelRequested,
     ChildEnded,
@@ -21,7 +21,7 @@ from trunkline.machine.inputs import (
     StepDeadlinePassed,
 )
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import failure, step_input, timers
+from trunkline.machine.steps import failure, rounds, step_input, timers
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import StepError
 from trunkline.workflow import CompiledStep, block_path
@@ -46,11 +46,16 @@ def child_run_of(run_id: RunId, plan: CompiledStep, step: StepState) -> RunId | 
         return None
     if step.error is not None and step.error.code in REFUSALS:
         return None
-    return child_run_id(run_id, step.name, step.attempts)
+    return _run_id(run_id, step, step.round, step.attempts)
 
 
 def current_child_run_id(turn: Turn, step: StepState) -> RunId:
-    return child_run_id(turn.state.id, step.name, step.attempts)
+    return _run_id(turn.state.id, step, step.round, step.attempts)
+
+
+def _run_id(run_id: RunId, step: StepState, round_: int, attempt: int) -> RunId:
+    # No name of a step or an item has such an end.
+    return child_run_id(run_id, step.name if round_ < 2 else f"{step.name}#{round_}", attempt)
 
 
 def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
@@ -66,14 +71,26 @@ def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     text = step_input.read_input(turn, plan, step)
     if text is None:
         return
-    attempt = step.attempts + 1
-    if plan.definition.deadline is not None and plan.for_each is None and attempt == 1:
+    attempt, round_ = step.attempts + 1, 0
+    if plan.definition.repeat is not None:
+        round_ = step.round or 1
+        if step.input is None:
+            text = rounds.first_input(plan, text)
+    if plan.definition.deadline is not None and plan.for_each is None and not step.has_begun:
         due = after(turn.now, plan.definition.deadline)
         turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
-    child = child_run_id(turn.state.id, step.name, attempt)
+    child = _run_id(turn.state.id, step, round_, attempt)
     version = plan.definition.version
-    turn.record(StepChildStarted(step.name, attempt, child, workflow, Payload(text), version, block))
+    turn.record(StepChildStarted(step.name, attempt, child, workflow, Payload(text), version, block, round_))
     turn.add_effect(StartChildRun(child, step.name, workflow, version, text, block))
+
+
+def begin_round(turn: Turn, plan: CompiledStep, step: StepState) -> None:
+    """The delay between two rounds is over."""
+    if turn.state.paused or turn.is_ending:
+        turn.record(StepRequeued(step.name))
+    else:
+        begin(turn, plan, step)
 
 
 def stop(turn: Turn, step: StepState) -> None:
@@ -120,6 +137,9 @@ def apply_end(turn: Turn, plan: CompiledStep, step: StepState, end: ChildEnded) 
     if not _is_current(turn, step, end.run_id):
         return
     match end.status:
+        case "COMPLETED" if plan.definition.repeat is not None and end.round is not None:
+            repeat, output = plan.definition.repeat, bytes(end.output)
+            rounds.end_round(turn, plan, step, repeat, end.run_id, end.round, output)
         case "COMPLETED":
             turn.record(StepCompleted(step.name, step.attempts, Payload(bytes(end.output))))
         case "FAILED":

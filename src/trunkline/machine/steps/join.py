@@ -87,7 +87,7 @@ def _still_needs(turn: Turn, later: str, branch: str) -> bool:
 
 
 def _cancel_step(turn: Turn, step: StepState, reason: str) -> None:
-    if step.attempts:
+    if step.has_begun:
         for_each.stop_items(turn, step, reason)
         kinds.stop(turn, step)
         turn.record(StepCancelled(step.name, reason))

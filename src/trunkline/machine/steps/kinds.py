@@ -57,7 +57,9 @@ def end_wait(turn: Turn, plan: CompiledStep, step: StepState, attempt: int) -> N
             wait_for.end_wait(turn, plan, step)
         case "ask":
             ask.end_wait(turn, plan, step)
-        case "agent" | "workflow" | "steps" | "set":
+        case "steps":
+            child.begin_round(turn, plan, step)
+        case "agent" | "workflow" | "set":
             pass
         case _:
             assert_never(plan.kind)

@@ -7,8 +7,13 @@ from trunkline.machine.state import HumanTask, StepState
 from trunkline.machine.turn import Turn
 
 
+def _attempt(step: StepState) -> str:
+    # Each round counts its attempts from 1; what is due comes once for each key.
+    return f"{step.round}.{step.attempts}" if step.call_details.round else f"{step.attempts}"
+
+
 def retry_timer(step: StepState) -> str:
-    return f"retry/{step.name}/{step.attempts}"
+    return f"retry/{step.name}/{_attempt(step)}"
 
 
 def reply_timer(step: StepState) -> str:
@@ -17,7 +22,7 @@ def reply_timer(step: StepState) -> str:
 
 
 def wait_timer(step: StepState) -> str:
-    return f"wait/{step.name}/{step.attempts}"
+    return f"wait/{step.name}/{_attempt(step)}"
 
 
 def escalation_timer(step: StepState, task: HumanTask) -> str:

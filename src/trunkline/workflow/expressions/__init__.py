@@ -5,14 +5,22 @@ from __future__ import annotations
 from trunkline.workflow.expressions.cel_compiler import CelCompiler
 from trunkline.workflow.expressions.errors import ExpressionError
 from trunkline.workflow.expressions.interpolation import strip_delimiters
-from trunkline.workflow.expressions.plain_paths import EVENT_VARIABLES, FOR_EACH_VARIABLES, KEYWORDS, Scope
+from trunkline.workflow.expressions.plain_paths import (
+    EVENT_VARIABLES,
+    FOR_EACH_VARIABLES,
+    KEYWORDS,
+    ROUND_VARIABLE,
+    Scope,
+)
 from trunkline.workflow.expressions.template import (
     ITEM,
     RUN_INPUT,
     Condition,
+    FirstCompleted,
     ReadSites,
     Template,
     TemplateCompiler,
+    previous,
     scope_template,
 )
 
@@ -21,14 +29,17 @@ __all__ = [
     "FOR_EACH_VARIABLES",
     "ITEM",
     "KEYWORDS",
+    "ROUND_VARIABLE",
     "RUN_INPUT",
     "CelCompiler",
     "Condition",
     "ExpressionError",
+    "FirstCompleted",
     "ReadSites",
     "Scope",
     "Template",
     "TemplateCompiler",
+    "previous",
     "scope_template",
     "strip_delimiters",
 ]

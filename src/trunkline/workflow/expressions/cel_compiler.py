@@ -27,7 +27,14 @@ from trunkline.workflow.expressions.cost_limits import (
 from trunkline.workflow.expressions.error_messages import compile_error, evaluation_message, unknown_step
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.interpolation import check_length
-from trunkline.workflow.expressions.plain_paths import FOR_EACH_VARIABLES, PlainPath, Scope, plain_path
+from trunkline.workflow.expressions.plain_paths import (
+    FOR_EACH_VARIABLES,
+    PREVIOUS,
+    ROUND_VARIABLE,
+    PlainPath,
+    Scope,
+    plain_path,
+)
 from trunkline.workflow.expressions.syntax_tree import Node, has_comprehension, read_tree, variable_reads
 
 # Without a macro a value can be made once for every time it is read, and at every level above that.
@@ -128,7 +135,7 @@ class CelCompiler:
         if (
             path is None
             or self._variables is not None
-            or not path.reads.isdisjoint({*FOR_EACH_VARIABLES} - {*more})
+            or any(_is_contextual(root) and root not in more for root in path.reads)
         ):
             return self._compile(source, more)[1]
         (root,) = path.reads
@@ -187,6 +194,11 @@ class CelCompiler:
             names = self._variables or ["input", "run", *more, *(f"steps.{step}" for step in steps)]
             found = self._environments[more] = cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
         return found
+
+
+def _is_contextual(root: str) -> bool:
+    """Whether it can be read in some steps only."""
+    return root == ROUND_VARIABLE or root in FOR_EACH_VARIABLES or root.startswith(PREVIOUS)
 
 
 def _size_of(value: Json, keys: tuple[str, ...]) -> ValueSize:

@@ -78,6 +78,9 @@ def _unknown_name(
     if first in FOR_EACH_VARIABLES:
         message = f"'{first}' is only available in the 'input' and 'when' of a step with 'for_each'"
         return CompileError(message, source, line, column)
+    if first in {"round", "previous"}:
+        known = "'round' and previous.steps.NAME are only available in a step with 'repeat' and the steps inside it"
+        return CompileError(f"unknown name '{name}'; {known}", source, line, column)
     hint = did_you_mean(first, ("input", "run", "steps")) or ";"
     known = "an expression can read input, run and steps.NAME; put text in quotes"
     return CompileError(f"unknown name '{first}'{hint} {known}", source, line, column)

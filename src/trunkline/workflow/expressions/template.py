@@ -21,6 +21,8 @@ from trunkline.workflow.expressions.interpolation import split_expressions
 from trunkline.workflow.expressions.plain_paths import (
     EVENT_VARIABLES,
     FOR_EACH_VARIABLES,
+    PREVIOUS,
+    ROUND_VARIABLE,
     PlainPath,
     Scope,
 )
@@ -88,13 +90,25 @@ class Template:
 class Condition:
     """A question that is answered with true or false, or with an error."""
 
-    __slots__ = ("_expression", "reads")
+    __slots__ = ("_earlier", "_expression", "reads")
 
-    def __init__(self, expression: Expression) -> None:
+    def __init__(self, expression: Expression | None, earlier: tuple[str, ...] = ()) -> None:
+        """`earlier`: the steps all of which must have been skipped; without an expression, nothing else is asked."""
         self._expression = expression
-        self.reads = expression.reads
+        self._earlier = tuple(f"steps.{step}" for step in earlier)
+        self.reads = frozenset(self._earlier).union(() if expression is None else expression.reads)
+
+    def behind(self, earlier: tuple[str, ...]) -> Condition:
+        """The same, of a branch that runs only if none of those before it does."""
+        return Condition(self._expression, earlier)
 
     def holds(self, scope: Scope) -> bool:
+        for variable in self._earlier:
+            step = scope(variable)
+            if not isinstance(step, dict) or step["status"] != "SKIPPED":
+                return False
+        if self._expression is None:
+            return True
         value = self._expression.evaluate(scope)
         if not isinstance(value, bool):
             shown = msgspec.json.encode(value).decode(errors="replace")[:40]
@@ -112,6 +126,29 @@ def scope_template(reads: Iterable[str]) -> Template:
     """An object with the present value of everything that is read, by its name."""
     names = sorted(reads)
     return Template(_ObjectTemplate([(name, PlainPath(name, name, ())) for name in names]), frozenset(names))
+
+
+def previous(step: str) -> str:
+    """How the steps of a repeated block read one of them in the round before."""
+    return f"{PREVIOUS}steps.{step}"
+
+
+class FirstCompleted:
+    """The output of the first of some steps that has completed, or null; as a part of a template."""
+
+    def __init__(self, steps: Iterable[str]) -> None:
+        self._variables = [f"steps.{step}" for step in steps]
+
+    @property
+    def template(self) -> Template:
+        return Template(self, frozenset(self._variables))
+
+    def evaluate(self, scope: Scope, budget: EvaluationBudget) -> Json:  # noqa: ARG002 - it makes nothing
+        for variable in self._variables:
+            step = scope(variable)
+            if isinstance(step, dict) and step["status"] == "COMPLETED":
+                return step["output"]
+        return None
 
 
 class ReadSite(NamedTuple):
@@ -148,9 +185,16 @@ class TemplateCompiler:
         known = tuple(dict.fromkeys((*self._variables, *variables)))
         return TemplateCompiler(self._engine, self._report, known)
 
-    def for_block(self, steps: Collection[str], report: ValidationReport) -> TemplateCompiler:
-        """The same for the steps of a block, whose findings go to `report`."""
-        return TemplateCompiler(self._engine.for_block(steps), report, self._variables)
+    def for_block(
+        self, steps: Collection[str], report: ValidationReport, *, repeated: bool = False
+    ) -> TemplateCompiler:
+        """The same for the steps of a block, whose findings go to `report`. `repeated`: it is run round by round."""
+        compiler = self._with((ROUND_VARIABLE, *map(previous, steps)) if repeated else ())
+        return TemplateCompiler(self._engine.for_block(steps), report, compiler._variables)
+
+    def reporting(self, report: ValidationReport) -> TemplateCompiler:
+        """The same, with other findings."""
+        return TemplateCompiler(self._engine, report, self._variables)
 
     def template(self, value: Json, path: Path) -> tuple[Template, ReadSites]:
         sites: ReadSites = {}

@@ -48,7 +48,7 @@ CHILD_RUNS: Sequence[Rule] = (
         name="depth-of-runs",
         breaks="Workflows that start one another in a cycle fill the store.",
         symbol="trunkline.machine.steps.child:begin",
-        change=Change("condition", 2, of=4, becomes="False"),
+        change=Change("condition", 2, of=6, becomes="False"),
         caught_by=(
             f"{_MACHINE}::test_too_deep_a_run_begins_no_other",
             f"{_EXECUTOR}::test_runs_that_begin_one_another_for_ever_end_at_the_deepest",

@@ -87,6 +87,8 @@ function scopeOf(path: readonly string[]): {
   while (path[at] === "steps" && path.length > at + 1) {
     scopes.push(path.slice(0, at + 1));
     at += 2;
+    // A branch of a switch has a list of steps, too.
+    if (path[at] === "switch" && path[at + 2] === "steps") at += 2;
   }
   return { scopes, step: at === 0 ? null : path[at - 1]!, inside: path.slice(at) };
 }
@@ -122,6 +124,9 @@ function roots(path: readonly string[], text: string): readonly Completion[] {
   const inLoop = scopeOf(path).scopes.some((scope) =>
     keysUnder(text, path.slice(0, scope.length + 1)).includes("for_each"),
   );
+  const inRounds = scopeOf(path).scopes.some((scope) =>
+    keysUnder(text, path.slice(0, scope.length + 1)).includes("repeat"),
+  );
   return [
     { label: "input", type: "variable", info: "The run's input." },
     { label: "steps", type: "variable", info: "The steps by name. A step waits for the steps that it refers to." },
@@ -131,6 +136,12 @@ function roots(path: readonly string[], text: string): readonly Completion[] {
       type: "variable",
       info: "The correlation ID of the run, which logs and requests to agents carry.",
     },
+    ...(inRounds
+      ? [
+          { label: "round", type: "variable", info: "The number of the current round, starting at 1." },
+          { label: "previous.steps", type: "variable", info: "The steps of the round before, by name." },
+        ]
+      : []),
     ...(inLoop
       ? [
           { label: "item", type: "variable", info: "The current item of the list." },
