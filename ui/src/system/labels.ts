@@ -53,7 +53,7 @@ export const KINDS: Record<AuditKind, string> = {
   dead_letter: "Dead letters",
   schema: "Schema",
   trigger: "Triggers",
-  schema: "Schema",
+  schema: "Schemas",
   subscription: "Subscriptions",
 };
 
