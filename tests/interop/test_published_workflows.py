@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 from tests.interop.environments import environment
 from tests.interop.test_agent_kit import command_of, play
 from tests.scenarios.kit_server import served
+from tests.scenarios.publishing.receiver import receiving
 from tests.services import needed
 
 from trunkline.agentkit import Agent
@@ -50,18 +52,21 @@ async def test_the_a2a_projects_own_clients_understand_a_published_workflow(
         command = command_of(environment(name), program)
     agent = Agent("Kit", description="Plays.")
     agent.handler(play)
-    async with served(agent) as url, running_system(tmp_path / "data") as system:
+    async with served(agent) as url, receiving() as receiver, running_system(tmp_path / "data") as system:
         await system.register("Kit", url)
         await system.save(FRONT)
         client = await asyncio.create_subprocess_exec(
             *command,
             f"{system.url}/a2a/workflows/front",
             *arguments,
+            env={**os.environ, "PUSH_URL": f"{receiver.url}/"},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
         printed, complaints = await client.communicate()
-    assert client.returncode == 0, complaints.decode()
+        assert client.returncode == 0, complaints.decode()
+        assert await receiver.states() == ["submitted", "working", "completed"]
+    assert {each.headers["x-a2a-notification-token"] for each in receiver.at("/")} == {"a-token"}
     told = decode(printed)
     assert isinstance(told, dict)
     kinds = told.pop("kinds")

@@ -23,6 +23,12 @@ const asking = await client.sendMessage(message("ask"));
 const replied = await client.sendMessage(message("Rome", asking.id));
 const begun = await client.sendMessage({ ...message("wait"), configuration: { blocking: false } });
 const canceled = await client.cancelTask({ id: begun.id });
+// Where the updates of a task are sent, if the server sends any.
+const pushUrl = process.env.PUSH_URL;
+if (pushUrl) {
+  const pushNotificationConfig = { url: pushUrl, token: "a-token" };
+  await client.sendMessage({ ...message("hello"), configuration: { blocking: true, pushNotificationConfig } });
+}
 const unknown = await client.getTask({ id: "unknown" }).catch((error) => error.name);
 
 console.log(

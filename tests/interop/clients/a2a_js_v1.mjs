@@ -29,6 +29,11 @@ const asking = await sent("ask");
 const replied = await sent("Rome", asking.id);
 const begun = await sent("wait", undefined, { returnImmediately: true });
 const canceled = Task.toJSON(await client.cancelTask({ id: begun.id }));
+// Where the updates of a task are sent, if the server sends any.
+const pushUrl = process.env.PUSH_URL;
+if (pushUrl) {
+  await sent("hello", undefined, { taskPushNotificationConfig: { url: pushUrl, token: "a-token" } });
+}
 const unknown = await client.getTask({ id: "unknown" }).catch((error) => error.name);
 
 console.log(

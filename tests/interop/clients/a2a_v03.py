@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from uuid import uuid4
 
 import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientJSONRPCError
-from a2a.types import Message, Part, Role, Task, TaskIdParams, TaskQueryParams, TextPart
+from a2a.types import (
+    Message,
+    Part,
+    PushNotificationConfig,
+    Role,
+    Task,
+    TaskIdParams,
+    TaskQueryParams,
+    TextPart,
+)
 
 
 def message(text: str, task_id: str | None = None) -> Message:
@@ -45,6 +55,10 @@ async def main() -> None:
         replied, _ = await sent(streams, "Rome", asking.id)
         polled, _ = await sent(polls, "wait")
         canceled = await polls.cancel_task(TaskIdParams(id=polled.id))
+        if "PUSH_URL" in os.environ:
+            config = PushNotificationConfig(url=os.environ["PUSH_URL"], token="a-token")
+            pushed = ClientConfig(httpx_client=http, streaming=False, push_notification_configs=[config])
+            await sent(ClientFactory(pushed).create(card), "hello")
         try:
             await polls.get_task(TaskQueryParams(id="unknown"))
         except A2AClientJSONRPCError as exc:

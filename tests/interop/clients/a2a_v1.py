@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 
 import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.helpers.proto_helpers import get_artifact_text, get_message_text, new_text_message
-from a2a.types import CancelTaskRequest, GetTaskRequest, Role, SendMessageRequest, Task, TaskState
+from a2a.types import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    Role,
+    SendMessageRequest,
+    Task,
+    TaskPushNotificationConfig,
+    TaskState,
+)
 from a2a.utils.errors import TaskNotFoundError
 
 
@@ -52,6 +61,10 @@ async def main() -> None:
         replied, _ = await sent(streams, "Rome", asking.id)
         polled, _ = await sent(polls, "wait")
         canceled = await polls.cancel_task(CancelTaskRequest(id=polled.id))
+        if "PUSH_URL" in os.environ:
+            config = TaskPushNotificationConfig(url=os.environ["PUSH_URL"], token="a-token")
+            pushed = ClientConfig(httpx_client=http, streaming=False, push_notification_config=config)
+            await sent(ClientFactory(pushed).create(card), "hello")
         code = 0
         try:
             await polls.get_task(GetTaskRequest(id="unknown"))
