@@ -105,7 +105,12 @@ def _parts_of(progress: JsonObject) -> list[JsonObject]:
     parts = [part_v1(part) for part in listed] if isinstance(listed, list) else []
     text = progress.get("text")
     texts: list[JsonObject] = [{"text": text}] if isinstance(text, str) and text else []
-    return texts + [part for part in parts if part is not None]
+    return texts + [part for part in parts if part is not None and not _is_cut(part)]
+
+
+def _is_cut(part: JsonObject) -> bool:
+    """The event has only the beginning of the file; all of it is in the artifact at the end."""
+    return str(part.get("raw", "")).endswith("…")
 
 
 def _joined(known: Json, parts: Sequence[JsonObject]) -> list[Json]:
