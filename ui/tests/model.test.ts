@@ -41,6 +41,19 @@ const FANNED_OUT = [
   ["StepFailed", { step: "each[1]", attempt: 1, error: { code: "agent_error", message: "no" } }],
 ] as const;
 
+describe("a correction of an output", () => {
+  test("is counted apart from the attempts", () => {
+    const step = modelOf(
+      ["RunStarted"],
+      ["StepStarted", { step: "draft", attempt: 1, agent: "writer" }],
+      ["StepRepairRequested", { step: "draft", attempt: 1, repair: 1, errors: ["output.data is missing"] }],
+      ["StepStarted", { step: "draft", attempt: 1, agent: "writer" }],
+      ["StepCompleted", { step: "draft", attempt: 1 }],
+    ).steps.get("draft");
+    expect(step).toMatchObject({ status: "COMPLETED", attempts: 1, repairs: 1 });
+  });
+});
+
 describe("the status of a run", () => {
   test("follows its events", () => {
     const statuses = ["RunStarted", "RunPaused", "RunResumed", "RunWaiting", "RunContinued", "RunCompleted"].map(

@@ -261,6 +261,11 @@ function Head({
             {step.protocol}
           </Text>
         )}
+        {step.repairs > 0 && (
+          <Text size="xs" c="dimmed" data-testid="repairs">
+            Asked {step.repairs} {step.repairs === 1 ? "time" : "times"} to correct its output
+          </Text>
+        )}
         {item !== null && (
           <Anchor component="button" type="button" size="sm" onClick={() => onItems(item[1]!)} data-testid="all-items">
             All items of {item[1]}
