@@ -32,7 +32,7 @@ steps:
 #   422            where more is asked of a body than a schema can say: an expression compiles, a step exists,
 #                  max_delay is not below first_delay, auth_config goes with auth_type, the input fits the workflow,
 #                  a key expires in the future, an event's key comes with its type, names and labels have no control
-#                  characters, a comment answers a human task
+#                  characters, a comment answers a human task, an address can be called
 CONFIG = """
 [parameters]
 "path.workflow" = "probe"
@@ -57,7 +57,8 @@ include-operation-id = [
   "create_agent", "replace_agent", "patch_agent", "save_workflow", "execute_workflow", "retry_run",
   "migration_ready", "migration_shadow", "migration_canary", "migration_cutover", "migration_cutover_all",
   "check_migration", "check_agent", "create_trigger", "save_trigger", "fire_trigger", "backfill_trigger",
-  "preview_schedule", "list_events", "send_event", "signal_run", "create_key", "change_run", "reply_to_step"
+  "preview_schedule", "list_events", "send_event", "signal_run", "create_key", "change_run", "reply_to_step",
+  "create_subscription", "save_subscription", "create_answer_link"
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 412, 422]
 

@@ -62,6 +62,7 @@ class AnswerLinkRequest(msgspec.Struct, forbid_unknown_fields=True):
         str,
         Meta(
             description="Who answers with the link: the name of a key, or any other name.",
+            min_length=1,
             max_length=MAX_PERSON,
         ),
     ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
+_LINKS = "tests/unit/services/people/test_answer_tokens.py"
 _MACHINE = "tests/unit/machine/steps/test_ask.py"
 _SCENARIOS = "tests/scenarios/test_human_tasks.py"
 
@@ -68,5 +69,21 @@ HUMAN_TASKS: Sequence[Rule] = (
         symbol="trunkline.services.people.answers:_check_person",
         change=Change("condition", 1, of=4, becomes="False"),
         caught_by=(f"{_SCENARIOS}::test_without_a_key_nobody_answers_where_it_matters_who_does[embedded]",),
+    ),
+    Rule(
+        name="answer-link-is-signed",
+        breaks="Anyone can answer any question in any name.",
+        symbol="trunkline.services.people.answer_links:AnswerTokens.link_of",
+        change=Change("ternary", 1, of=1, becomes="_links.decode(content)"),
+        caught_by=(f"{_LINKS}::test_an_altered_token_is_not_ours",),
+    ),
+    Rule(
+        name="answer-link-expires",
+        breaks="Who finds an old link can still answer.",
+        symbol="trunkline.services.people.answer_links:AnswerLinks.find",
+        change=Change("condition", 2, of=2, becomes="False"),
+        caught_by=(
+            "tests/scenarios/test_answer_links.py::test_an_expired_link_and_an_altered_one_are_refused[embedded]",
+        ),
     ),
 )

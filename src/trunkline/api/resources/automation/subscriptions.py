@@ -47,7 +47,7 @@ class SubscriptionRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=Tr
         name="$schema", default=UNSET
     )
     name: Annotated[str, Meta(extra_json_schema={"pattern": NAME_PATTERN})]
-    description: str | UnsetType = UNSET
+    description: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     url: Annotated[
         str,
         Meta(
