@@ -315,3 +315,13 @@ async def test_the_installation_has_a_card_that_names_the_catalog(system: Runnin
     (extension,) = objects_in(capabilities["extensions"])
     assert extension["params"] == {"url": f"{system.url}/a2a/catalog"}
     assert (await system.call("POST", "//.well-known/agent-card.json", {})).status == 405
+
+
+async def test_the_first_messages_of_an_agent_may_come_at_the_same_time(
+    system: RunningSystem, kit: A2ACaller
+) -> None:
+    tasks = await asyncio.gather(*(kit.send(text("tides", f"m-{number}")) for number in range(10)))
+    assert {state_of(task) for task in tasks} == {"completed"}
+    runs = await system.items("/runs?workflow=agents/A")
+    assert {str(run["id"]) for run in runs} == {str(task["id"]) for task in tasks}
+    assert {str(run["workflow"]) for run in runs} == {str({"name": "agents/A", "version": 1})}
