@@ -275,3 +275,47 @@ async def test_wrong_flow_control_is_refused_with_line_and_column(
     answer = await ready.call("POST", "/triggers", text.encode())
     places = [(found["path"], found["line"], found["column"]) for found in objects_in(answer.json["errors"])]
     assert (path, line, column) in places, answer.body
+
+
+@pytest.mark.embedded_only
+async def test_a_trigger_is_checked_without_being_saved_and_shown_as_it_can_be_saved(
+    ready: RunningSystem,
+) -> None:
+    yaml = b"name: daily\nworkflow: report\nschedule: {cron: 0 9 * * *}\nconcurrency: {limit: 1}\n"
+    checked = await ready.call("POST", "/trigger-validation", yaml)
+    assert checked.status == 200
+    assert len(checked.json["firings"]) == 10  # pyright: ignore[reportArgumentType] - a list
+    assert (await ready.call("POST", "/trigger-validation", b"name: a\nworkflow: no\n")).status == 422
+    assert await ready.items("/triggers") == []
+    saved = (await ready.call("POST", "/triggers", yaml)).json
+    again = await ready.call("PUT", "/triggers/daily", str(saved["yaml"]).encode())
+    assert (again.status, again.json["updated_at"]) == (200, saved["updated_at"])
+    hook: JsonObject = {
+        "name": "hook",
+        "workflow": "report",
+        "version": 1,
+        "webhook": {"verify": {"scheme": "none"}},
+    }
+    saved = (await ready.call("POST", "/triggers", hook)).json
+    again = await ready.call("PUT", "/triggers/hook", str(saved["yaml"]).encode())
+    assert (again.status, again.json["updated_at"]) == (200, saved["updated_at"])
+
+
+@pytest.mark.embedded_only
+async def test_what_fires_in_the_next_hours_is_listed(ready: RunningSystem) -> None:
+    for name, schedule in (
+        ("often", {"every": "1s"}),
+        ("hourly", {"every": "1h"}),
+        ("far", {"at": "2999-01-01"}),
+    ):
+        body: JsonObject = {"name": name, "workflow": "report", "schedule": {**schedule}}
+        assert (await ready.call("POST", "/triggers", body)).status == 201
+    shown = (await ready.call("GET", "/upcoming-firings?hours=3")).json
+    found = {str(each["trigger"]): each for each in objects_in(shown["items"])}
+    assert (shown["is_complete"], set(found)) == (True, {"often", "hourly"})
+    assert len(found["hourly"]["firings"]) == 3  # pyright: ignore[reportArgumentType] - a list
+    assert (len(found["often"]["firings"]), found["often"]["has_more"]) == (100, True)  # pyright: ignore[reportArgumentType] - as above
+    await firings(ready, "often", 1)
+    listed = {str(each["name"]): each["last_firing"] for each in await ready.items("/triggers")}
+    assert isinstance(listed["often"], dict)
+    assert listed["hourly"] is None

@@ -76,6 +76,8 @@ ROLES: dict[str, KeyRole | None] = {
     "POST /api/v1/triggers/{trigger}/backfill": "operator",
     "GET /api/v1/triggers/{trigger}/firings": "viewer",
     "POST /api/v1/schedule-preview": "viewer",
+    "POST /api/v1/trigger-validation": "viewer",
+    "GET /api/v1/upcoming-firings": "viewer",
     # subscriptions
     "POST /api/v1/subscriptions": "admin",
     "GET /api/v1/subscriptions": "viewer",

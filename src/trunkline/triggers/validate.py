@@ -171,7 +171,8 @@ def _read_schedule(
         jitter=jitter or timedelta(0),
         overlap=fields.choice("overlap", OVERLAPS, "skip"),
         catch_up=fields.choice("catch_up", CATCH_UPS, "last"),
-        catch_up_window=DEFAULT_WINDOW if window is None else window,
+        # The same object, so that a definition that names the default has the same canonical form.
+        catch_up_window=DEFAULT_WINDOW if window is None or window == DEFAULT_WINDOW else window,
         start=start,
         end=end,
     )
@@ -198,7 +199,8 @@ def _timezone(fields: FieldReader) -> tuple[str, tzinfo]:
     with suppress(ValueError):
         # A name such as ../UTC would leave the folder of time zones.
         if _ZONE.fullmatch(name):
-            return name, zone_of(name)
+            # The same text as the default has, so that naming it does not change the canonical form.
+            return ("UTC" if name == "UTC" else name), zone_of(name)
     hint = did_you_mean(name, _COMMON_ZONES) or "; use a name such as Europe/Berlin or UTC"
     fields.error("timezone", f"'{name}' is not a known time zone{hint}")
     return "UTC", zone_of("UTC")

@@ -65,6 +65,7 @@ def read_webhook(trigger: FieldReader, report: ValidationReport) -> WebhookDefin
     wait = fields.duration("wait", positive=True)
     if wait is not None and wait > LONGEST_WAIT:
         fields.error("wait", "'wait' must be at most 5m")
+    size_bytes = fields.integer("max_body_bytes", 1, MAX_BODY_BYTES) or DEFAULT_BODY_BYTES
     definition = WebhookDefinition(
         scheme=scheme,
         secrets=secrets,
@@ -72,9 +73,9 @@ def read_webhook(trigger: FieldReader, report: ValidationReport) -> WebhookDefin
         filter=fields.text("filter", MAX_EXPRESSION),
         idempotency_key=fields.text("idempotency_key", MAX_EXPRESSION),
         respond=fields.choice("respond", RESPONSES, "run"),
-        wait=wait or DEFAULT_WAIT,
+        wait=DEFAULT_WAIT if wait is None or wait == DEFAULT_WAIT else wait,
         rate=_rate(fields),
-        max_body_bytes=fields.integer("max_body_bytes", 1, MAX_BODY_BYTES) or DEFAULT_BODY_BYTES,
+        max_body_bytes=DEFAULT_BODY_BYTES if size_bytes == DEFAULT_BODY_BYTES else size_bytes,
     )
     return definition if len(report.errors) == before else None
 
@@ -103,4 +104,6 @@ def _rate(fields: FieldReader) -> DeliveryRate:
             f"'rate' must be deliveries per second, minute or hour, such as 10/s or 600/m, but it is '{text}'",
         )
         return DEFAULT_RATE
-    return DeliveryRate(count=int(match[1]), per=_PERIODS[match[2]])
+    rate = DeliveryRate(count=int(match[1]), per=_PERIODS[match[2]])
+    # The same object, so that a definition that names the default has the same canonical form.
+    return DEFAULT_RATE if rate == DEFAULT_RATE else rate

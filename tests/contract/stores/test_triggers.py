@@ -173,6 +173,10 @@ async def test_firings_are_listed_newest_first(store: Store) -> None:
     await add(store, trigger("a"), trigger("b"), firings=[*firings, firing(4, of="b")])
     assert await store.triggers.firings(id_of("a"), limit=10) == firings[::-1]
     assert await store.triggers.firings(id_of("a"), limit=1, before=firings[2].id) == [firings[1]]
+    assert await store.triggers.last_firings([id_of("a"), id_of("b"), id_of("c")]) == {
+        id_of("a"): firings[2],
+        id_of("b"): firing(4, of="b"),
+    }
     assert await store.triggers.firings(id_of("a"), limit=10, before="x") in ([], firings[::-1])
 
 

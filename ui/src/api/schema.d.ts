@@ -1577,6 +1577,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trigger-validation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Validate a trigger without saving it, and show when it would fire next by its schedule
+         * @description Validate a trigger without saving it, and show when it would fire next by its schedule.
+         */
+        post: operations["validate_trigger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/triggers": {
         parameters: {
             query?: never;
@@ -1732,6 +1752,26 @@ export interface paths {
          * @description Resume a paused trigger. It fires at its next scheduled time, or for the next event.
          */
         post: operations["resume_trigger"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/upcoming-firings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what schedules fire in the next hours, by trigger
+         * @description List what schedules fire in the next hours, by trigger.
+         */
+        get: operations["list_upcoming_firings"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3584,6 +3624,47 @@ export interface components {
             slowest_ms?: number | null;
             window?: number;
         };
+        /** ListedTrigger */
+        ListedTrigger: {
+            concurrency?: components["schemas"]["Concurrency"];
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            created_at: string;
+            debounce?: components["schemas"]["Debounce"];
+            description?: string;
+            enabled: boolean;
+            event?: components["schemas"]["EventTrigger"];
+            id: string;
+            /** @description Template of the run input. */
+            input: components["schemas"]["JsonValue"];
+            /** @description The newest entry of its history. */
+            last_firing: components["schemas"]["Firing"] | null;
+            name: string;
+            /** @description Scheduled time of the next firing. Null if the trigger is paused, or its schedule has ended. */
+            next_at: string | null;
+            /** @description Of the runs that wait, those with the highest priority start first. */
+            priority?: number;
+            run?: components["schemas"]["RunTrigger"];
+            schedule?: components["schemas"]["Schedule"];
+            /**
+             * @description How many runs start per second, minute or hour.
+             * @example 10/m
+             */
+            throttle?: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            updated_at: string;
+            /** @description Version of the workflow. Null means the latest. */
+            version: number | null;
+            webhook?: components["schemas"]["Webhook"];
+            workflow: string;
+        };
         /** Liveness */
         Liveness: {
             status: string;
@@ -4713,10 +4794,12 @@ export interface components {
             version: number | null;
             webhook?: components["schemas"]["Webhook"];
             workflow: string;
+            /** @description The definition as YAML, for an editor. */
+            yaml: string;
         };
         /** TriggerPage */
         TriggerPage: {
-            items: components["schemas"]["TriggerSummary"][];
+            items: components["schemas"]["ListedTrigger"][];
             /** @description Pass it as `cursor` to get the next page. Null on the last page. */
             next_cursor: string | null;
         };
@@ -4765,46 +4848,19 @@ export interface components {
             /** @description Name of the workflow that it starts. */
             workflow: string;
         };
-        /**
-         * TriggerSummary
-         * @description A trigger in a list.
-         */
-        TriggerSummary: {
-            concurrency?: components["schemas"]["Concurrency"];
-            /**
-             * Format: date-time
-             * @description RFC 3339, UTC.
-             * @example 2026-03-01T12:00:00.123456Z
-             */
-            created_at: string;
-            debounce?: components["schemas"]["Debounce"];
-            description?: string;
-            enabled: boolean;
-            event?: components["schemas"]["EventTrigger"];
-            id: string;
-            /** @description Template of the run input. */
-            input: components["schemas"]["JsonValue"];
-            name: string;
-            /** @description Scheduled time of the next firing. Null if the trigger is paused, or its schedule has ended. */
-            next_at: string | null;
-            /** @description Of the runs that wait, those with the highest priority start first. */
-            priority?: number;
-            run?: components["schemas"]["RunTrigger"];
-            schedule?: components["schemas"]["Schedule"];
-            /**
-             * @description How many runs start per second, minute or hour.
-             * @example 10/m
-             */
-            throttle?: string;
-            /**
-             * Format: date-time
-             * @description RFC 3339, UTC.
-             * @example 2026-03-01T12:00:00.123456Z
-             */
-            updated_at: string;
-            /** @description Version of the workflow. Null means the latest. */
-            version: number | null;
-            webhook?: components["schemas"]["Webhook"];
+        /** UpcomingFirings */
+        UpcomingFirings: {
+            /** @description False if only the first 500 triggers were looked at. */
+            is_complete: boolean;
+            items: components["schemas"]["UpcomingTrigger"][];
+        };
+        /** UpcomingTrigger */
+        UpcomingTrigger: {
+            /** @description Scheduled times, up to 100. */
+            firings: string[];
+            /** @description True if more times follow within the hours. */
+            has_more: boolean;
+            trigger: string;
             workflow: string;
         };
         /** Verify */
@@ -14259,6 +14315,115 @@ export interface operations {
             };
         };
     };
+    validate_trigger: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TriggerRequest"];
+                "application/x-yaml": components["schemas"]["TriggerRequest"];
+                "application/yaml": components["schemas"]["TriggerRequest"];
+                "text/yaml": components["schemas"]["TriggerRequest"];
+            };
+        };
+        responses: {
+            /** @description The trigger is valid. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulePreview"];
+                };
+            };
+            /** @description The body is malformed. */
+            400: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_triggers: {
         parameters: {
             query?: {
@@ -15251,6 +15416,89 @@ export interface operations {
             };
             /** @description The resource does not exist. */
             404: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests. `Retry-After` says when to try again. */
+            429: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An internal error, or a dependency of the server is unavailable. */
+            "5XX": {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_upcoming_firings: {
+        parameters: {
+            query?: {
+                /** @description How many hours from now. */
+                hours?: number;
+            };
+            header?: {
+                /** @description An id for this request, which logs, requests to agents and the response carry: up to 128 visible ASCII characters. If it is missing or invalid, the server creates one. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What fires. */
+            200: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpcomingFirings"];
+                };
+            };
+            /** @description The API key is missing, unknown, expired or revoked, or the signature of a webhook is refused. */
+            401: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The role of the API key does not allow this operation. */
+            403: {
+                headers: {
+                    /** @description The correlation id of the request, from the caller or created by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid. `errors` lists the invalid values. */
+            422: {
                 headers: {
                     /** @description The correlation id of the request, from the caller or created by the server. */
                     "X-Correlation-ID"?: string;

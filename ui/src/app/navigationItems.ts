@@ -1,6 +1,16 @@
 /** The items of the main navigation. */
 
-import { Activity, ArrowRightLeft, Bot, Inbox, Network, Server, type LucideIcon } from "lucide-react";
+import {
+  Activity,
+  AlarmClock,
+  ArrowRightLeft,
+  Bot,
+  Inbox,
+  Network,
+  Radio,
+  Server,
+  type LucideIcon,
+} from "lucide-react";
 
 export interface NavigationItem {
   readonly to: string;
@@ -16,6 +26,8 @@ export const NAVIGATION_ITEMS: readonly NavigationItem[] = [
   { to: "/runs", name: "Runs", icon: Activity, key: "r" },
   { to: "/inbox", name: "Inbox", icon: Inbox, key: "i" },
   { to: "/workflows", makes: "/new-workflow", name: "Workflows", icon: Network, key: "w" },
+  { to: "/triggers", makes: "/new-trigger", name: "Triggers", icon: AlarmClock, key: "t" },
+  { to: "/events", name: "Events", icon: Radio, key: "e" },
   { to: "/agents", makes: "/new-agent", name: "Agents", icon: Bot, key: "a" },
   { to: "/migration", name: "Migration", icon: ArrowRightLeft, key: "m" },
   { to: "/system", name: "System", icon: Server, key: "s" },

@@ -233,6 +233,47 @@ export const agentMigrationRoute = createRoute({
   component: lazyPage(() => import("../migration/AgentMigrationPage.tsx"), "AgentMigrationPage"),
 });
 
+export const triggersRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/triggers",
+  component: lazyPage(() => import("../triggers/TriggersPage.tsx"), "TriggersPage"),
+});
+
+export const triggerRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/triggers/$trigger",
+  component: lazyPage(() => import("../triggers/TriggerPage.tsx"), "TriggerPage"),
+});
+
+export const editTriggerRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/triggers/$trigger/edit",
+  component: lazyPage(() => import("../triggers/EditTriggerPage.tsx"), "EditTriggerPage"),
+});
+
+// Not below /triggers, where it would collide with a trigger's name.
+export const newTriggerRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/new-trigger",
+  component: lazyPage(() => import("../triggers/NewTriggerPage.tsx"), "NewTriggerPage"),
+});
+
+export interface EventsSearch {
+  readonly type?: string;
+  /** Requires a type. */
+  readonly key?: string;
+}
+
+export const eventsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/events",
+  validateSearch: (search: Record<string, unknown>): EventsSearch => ({
+    ...textIn(search, "type"),
+    ...textIn(search, "key"),
+  }),
+  component: lazyPage(() => import("../events/EventsPage.tsx"), "EventsPage"),
+});
+
 const TABS = ["overview", "letters", "audit", "keys"] as const;
 const AUDITED = [
   "run",
@@ -244,6 +285,7 @@ const AUDITED = [
   "dead_letter",
   "trigger",
   "subscription",
+  "schema",
 ] as const;
 export type SystemTab = (typeof TABS)[number];
 
@@ -287,6 +329,11 @@ const routes = root.addChildren([
   editAgentRoute,
   startRoute,
   inboxRoute,
+  triggersRoute,
+  triggerRoute,
+  editTriggerRoute,
+  newTriggerRoute,
+  eventsRoute,
   migrationRoute,
   agentMigrationRoute,
   systemRoute,

@@ -26,7 +26,20 @@ from trunkline.api.roles import ROLES
 
 # The first segment of every address of the UI.
 PLACES = frozenset(
-    {"", "runs", "workflows", "new-workflow", "agents", "new-agent", "migration", "inbox", "system"}
+    {
+        "",
+        "runs",
+        "workflows",
+        "new-workflow",
+        "agents",
+        "new-agent",
+        "migration",
+        "inbox",
+        "system",
+        "triggers",
+        "new-trigger",
+        "events",
+    }
 )
 # The first segments of the API's addresses.
 _PROGRAMS = frozenset(operation.split("/")[1] for operation in ROLES)

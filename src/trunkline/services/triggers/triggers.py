@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 import msgspec
 import structlog
 
-from trunkline.clock import Clock, Instant, rfc3339
+from trunkline.clock import Clock, Instant, after, rfc3339
 from trunkline.errors import Conflict, Finding, Invalid, NotFound
 from trunkline.id_generation import new_id
 from trunkline.ids import RunId
@@ -43,6 +44,9 @@ log = structlog.stdlib.get_logger()
 
 PREVIEWED = 10
 MAX_BACKFILLED = 1_000
+# That one answer shows.
+MAX_UPCOMING_TRIGGERS = 500
+MAX_UPCOMING_FIRINGS = 100
 # To one type of event, or to the end of runs of one workflow: each of them may start a run.
 MAX_LISTENERS = 100
 # Started at a time: together they are one commit or two.
@@ -60,6 +64,13 @@ class BackfilledRun(NamedTuple):
     run_id: RunId
     # False: the instant had started it before.
     created: bool
+
+
+class UpcomingFirings(NamedTuple):
+    record: TriggerRecord
+    # Scheduled instants, the next one first.
+    instants: Sequence[Instant]
+    has_more: bool
 
 
 class Triggers:
@@ -186,6 +197,30 @@ class Triggers:
         if schedule is None or record.scheduled_at is None:
             return ()
         return schedule.preview(Instant(record.scheduled_at - 1), count)
+
+    async def last_firings(self, records: Sequence[TriggerRecord]) -> dict[str, Firing]:
+        """The newest one of each, by the id of the trigger."""
+        return await self._store.triggers.last_firings([record.id for record in records])
+
+    async def upcoming(self, span: timedelta) -> tuple[Sequence[UpcomingFirings], bool]:
+        """What schedules fire within this time from now; False: more triggers exist than were looked at."""
+        now = self._clock.now()
+        records = await self._store.triggers.page(limit=MAX_UPCOMING_TRIGGERS + 1)
+        found: list[UpcomingFirings] = []
+        for record in records[:MAX_UPCOMING_TRIGGERS]:
+            times = self.next_firings(record, MAX_UPCOMING_FIRINGS + 1)
+            within = [time for time in times if time <= after(now, span)]
+            if within:
+                has_more = len(within) > MAX_UPCOMING_FIRINGS
+                found.append(UpcomingFirings(record, within[:MAX_UPCOMING_FIRINGS], has_more))
+        return found, len(records) <= MAX_UPCOMING_TRIGGERS
+
+    async def check(self, text: bytes) -> Sequence[Instant]:
+        """Raises `Invalid` as `save` does; otherwise when the trigger would fire next by its schedule."""
+        compiled = await self._load(text)
+        if compiled.schedule is None or not compiled.definition.enabled:
+            return ()
+        return compiled.schedule.preview(self._clock.now(), PREVIEWED)
 
     async def preview(self, text: bytes) -> Sequence[Instant]:
         """When a schedule would fire next."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict, cast
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -12,7 +12,14 @@ from msgspec import UNSET, Meta, UnsetType
 from trunkline.api.resources.common import JsonValue, NextCursor, Timestamp, time_or_none
 from trunkline.clock import Instant, rfc3339
 from trunkline.durations import DURATION_PATTERN, format_duration
-from trunkline.services.triggers.triggers import MAX_BACKFILLED, BackfilledRun
+from trunkline.jsontypes import Json, decode, encode
+from trunkline.services.triggers.triggers import (
+    MAX_BACKFILLED,
+    MAX_UPCOMING_FIRINGS,
+    MAX_UPCOMING_TRIGGERS,
+    BackfilledRun,
+    UpcomingFirings,
+)
 from trunkline.stores.port.automation.triggers import Firing, FiringOutcome, TriggerRecord
 from trunkline.triggers import (
     CatchUp,
@@ -32,6 +39,7 @@ from trunkline.triggers.validate import MAX_TIMES, NAME_PATTERN
 from trunkline.triggers.validate_flow import MAX_LIMIT, MAX_PRIORITY
 from trunkline.triggers.validate_listening import MAX_TYPES
 from trunkline.triggers.validate_webhook import MAX_BODY_BYTES
+from trunkline.workflow import write_yaml
 
 _Duration = Annotated[str, Meta(examples=["15m"], extra_json_schema={"pattern": DURATION_PATTERN})]
 _Cron = Annotated[
@@ -339,15 +347,6 @@ class TriggerSummary(TypedDict):
     updated_at: Timestamp
 
 
-class TriggerResource(TriggerSummary):
-    next_firings: Annotated[Sequence[Timestamp], Meta(description="Up to ten of the next scheduled times.")]
-
-
-class TriggerPage(TypedDict):
-    items: list[TriggerSummary]
-    next_cursor: NextCursor
-
-
 class FiringResource(TypedDict):
     """An entry of the history of a trigger."""
 
@@ -358,9 +357,40 @@ class FiringResource(TypedDict):
     reason: Annotated[str | None, Meta(description="Why the firing started no run.")]
 
 
+class ListedTrigger(TriggerSummary):
+    last_firing: Annotated[FiringResource | None, Meta(description="The newest entry of its history.")]
+
+
+class TriggerResource(TriggerSummary):
+    next_firings: Annotated[Sequence[Timestamp], Meta(description="Up to ten of the next scheduled times.")]
+    yaml: Annotated[str, Meta(description="The definition as YAML, for an editor.")]
+
+
+class TriggerPage(TypedDict):
+    items: list[ListedTrigger]
+    next_cursor: NextCursor
+
+
 class FiringPage(TypedDict):
     items: list[FiringResource]
     next_cursor: NextCursor
+
+
+class UpcomingTrigger(TypedDict):
+    trigger: str
+    workflow: str
+    firings: Annotated[
+        Sequence[Timestamp],
+        Meta(description=f"Scheduled times, up to {MAX_UPCOMING_FIRINGS:,}."),
+    ]
+    has_more: Annotated[bool, Meta(description="True if more times follow within the hours.")]
+
+
+class UpcomingFiringsResource(TypedDict):
+    items: list[UpcomingTrigger]
+    is_complete: Annotated[
+        bool, Meta(description=f"False if only the first {MAX_UPCOMING_TRIGGERS:,} triggers were looked at.")
+    ]
 
 
 class SchedulePreview(TypedDict):
@@ -448,7 +478,43 @@ def _run_resource(run: RunEndDefinition) -> RunTriggerResource:
 
 
 def trigger_resource(record: TriggerRecord, following: Sequence[Instant], url: str | None) -> TriggerResource:
-    return {**trigger_summary(record, url), "next_firings": [rfc3339(instant) for instant in following]}
+    summary = trigger_summary(record, url)
+    return {
+        **summary,
+        "next_firings": [rfc3339(instant) for instant in following],
+        "yaml": write_yaml(encode(_definition_of(summary)).decode()) or "",
+    }
+
+
+def _definition_of(summary: TriggerSummary) -> dict[str, Json]:
+    """What to send to get this trigger."""
+    found = cast("dict[str, Json]", decode(encode({"kind": "trigger", **summary})))
+    for key in ("id", "next_at", "created_at", "updated_at"):
+        del found[key]
+    if found["version"] is None:
+        del found["version"]
+    if isinstance(webhook := found.get("webhook"), dict):
+        del webhook["url"]
+    return found
+
+
+def listed_trigger(record: TriggerRecord, url: str | None, last: Firing | None) -> ListedTrigger:
+    return {**trigger_summary(record, url), "last_firing": None if last is None else firing_resource(last)}
+
+
+def upcoming_resource(upcoming: Sequence[UpcomingFirings], *, is_complete: bool) -> UpcomingFiringsResource:
+    return {
+        "items": [
+            {
+                "trigger": each.record.name,
+                "workflow": definition_from_canonical(each.record.definition).workflow,
+                "firings": [rfc3339(instant) for instant in each.instants],
+                "has_more": each.has_more,
+            }
+            for each in upcoming
+        ],
+        "is_complete": is_complete,
+    }
 
 
 def schedule_resource(schedule: ScheduleDefinition) -> ScheduleResource:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 from urllib.parse import quote
 
@@ -24,10 +25,12 @@ from trunkline.api.resources.automation.triggers import (
     TriggerPage,
     TriggerRequest,
     TriggerResource,
+    UpcomingFiringsResource,
     backfilled_run_resource,
     firing_resource,
+    listed_trigger,
     trigger_resource,
-    trigger_summary,
+    upcoming_resource,
 )
 from trunkline.api.resources.common import page_of
 from trunkline.api.resources.runs import RunResource, run_resource
@@ -42,6 +45,8 @@ from trunkline.stores.port.automation.triggers import TriggerRecord
 TRIGGERS = "/api/v1/triggers"
 # Not below /triggers, where it would reserve a name.
 PREVIEW = "/api/v1/schedule-preview"
+VALIDATION = "/api/v1/trigger-validation"
+UPCOMING = "/api/v1/upcoming-firings"
 TriggerNameParameter = Annotated[str, Meta(description="The trigger's name.")]
 
 
@@ -52,6 +57,10 @@ class TriggerParameters(Parameters, frozen=True, kw_only=True):
 class FireParameters(Parameters, frozen=True, kw_only=True):
     trigger: TriggerNameParameter
     idempotency_key: IdempotencyKey | None = None
+
+
+class UpcomingParameters(Parameters, frozen=True, kw_only=True):
+    hours: Annotated[int, Meta(ge=1, le=168, description="How many hours from now.")] = 24
 
 
 class ListFiringsParameters(TextPageParameters, frozen=True, kw_only=True):
@@ -112,8 +121,12 @@ class TriggerRoutes:
             key=lambda record: record.name,
             size_bytes=lambda record: len(record.definition),
         )
+        last = await self._triggers.last_firings(triggers)
         return json_response(
-            page_of([trigger_summary(each, self._url(request, each)) for each in triggers], next_cursor)
+            page_of(
+                [listed_trigger(each, self._url(request, each), last.get(each.id)) for each in triggers],
+                next_cursor,
+            )
         )
 
     async def get(self, request: Request, given: TriggerParameters) -> Response:
@@ -169,6 +182,16 @@ class TriggerRoutes:
         firings, next_cursor = page(found, given.limit, lambda firing: firing.id)
         return json_response(page_of([firing_resource(each) for each in firings], next_cursor))
 
+    async def check(self, request: Request) -> Response:
+        """Validate a trigger without saving it, and show when it would fire next by its schedule."""
+        following = await self._triggers.check(await self._definition(request))
+        return json_response({"firings": [rfc3339(time) for time in following]})
+
+    async def upcoming(self, _request: Request, given: UpcomingParameters) -> Response:
+        """List what schedules fire in the next hours, by trigger."""
+        found, is_complete = await self._triggers.upcoming(timedelta(hours=given.hours))
+        return json_response(upcoming_resource(found, is_complete=is_complete))
+
     async def preview(self, request: Request) -> Response:
         """Show when a schedule would fire next, without saving it."""
         following = await self._triggers.preview(await self._definition(request))
@@ -184,6 +207,14 @@ def trigger_operations(services: Services) -> list[Operation]:
             f"POST {TRIGGERS}", routes.create, name="create_trigger", tag="triggers", body=definition,
             responses={201: ResponseSpec("The new trigger.", TriggerResource, headers=LOCATION)},
             problems=(400, 409, 413, 422),
+        ),
+        operation(
+            f"POST {VALIDATION}", routes.check, name="validate_trigger", tag="triggers", body=definition,
+            responses={200: ResponseSpec("The trigger is valid.", SchedulePreview)}, problems=(400, 413, 422),
+        ),
+        operation(
+            f"GET {UPCOMING}", routes.upcoming, UpcomingParameters, name="list_upcoming_firings", tag="triggers",
+            responses={200: ResponseSpec("What fires.", UpcomingFiringsResource)}, problems=(422,),
         ),
         operation(
             f"GET {TRIGGERS}", routes.list, TextPageParameters, name="list_triggers", tag="triggers",

@@ -91,6 +91,10 @@ class TriggerReads(Protocol):
         """In the order of their names; `after` is the last name seen."""
         ...
 
+    async def last_firings(self, trigger_ids: Collection[str]) -> dict[str, Firing]:
+        """The newest one of each trigger that has fired."""
+        ...
+
     async def firings(self, trigger_id: str, *, limit: int, before: str | None = None) -> list[Firing]:
         """Newest first; `before` is the last id seen."""
         ...

@@ -55,6 +55,11 @@ _QUEUED = f"""
         {_FIRINGS} WHERE trigger_id = asked.id AND outcome = 'queued' ORDER BY firings.id LIMIT $2
     ) AS queued ORDER BY 1
 """  # noqa: S608 - constants of this module
+_LAST_FIRINGS = f"""
+    SELECT newest.* FROM unnest($1::uuid[]) AS asked(id) CROSS JOIN LATERAL (
+        {_FIRINGS} WHERE trigger_id = asked.id ORDER BY firings.id DESC LIMIT 1
+    ) AS newest
+"""  # noqa: S608 - as above
 # A run ends while another transaction decides about a firing: whichever is later sees what the other one did, because
 # both lock the trigger. In one order everywhere, so that two of these do not wait for each other.
 _RUNS_ENDED = """
@@ -113,6 +118,12 @@ class PostgresTriggerReads(PostgresReads):
     async def page(self, *, limit: int, after: str | None = None) -> list[TriggerRecord]:
         page = await self._rows(f"{_TRIGGERS} WHERE name > $1 ORDER BY name LIMIT $2", after or "", limit)
         return [trigger_record(restored_row(row)) for row in page]
+
+    async def last_firings(self, trigger_ids: Collection[str]) -> dict[str, Firing]:
+        found = [
+            firing_record(restored_row(row)) for row in await self._rows(_LAST_FIRINGS, list(trigger_ids))
+        ]
+        return {firing.trigger_id: firing for firing in found}
 
     async def firings(self, trigger_id: str, *, limit: int, before: str | None = None) -> list[Firing]:
         if before is not None and as_uuid(before) is None:

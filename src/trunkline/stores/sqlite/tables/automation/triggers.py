@@ -78,6 +78,12 @@ class SqliteTriggerReads(SqliteReads):
         page = rows(self._db, f"{_TRIGGERS} WHERE name > ? ORDER BY name LIMIT ?", (after or "", limit))
         return [trigger_record(row) for row in page]
 
+    async def last_firings(self, trigger_ids: Collection[str]) -> dict[str, Firing]:
+        sql = f"{_FIRINGS} WHERE trigger_id = ? ORDER BY id DESC LIMIT 1"
+        found = [first(self._db, sql, (trigger_id,)) for trigger_id in trigger_ids]
+        firings = [firing_record(row) for row in found if row is not None]
+        return {firing.trigger_id: firing for firing in firings}
+
     async def firings(self, trigger_id: str, *, limit: int, before: str | None = None) -> list[Firing]:
         sql = f"{_FIRINGS} WHERE trigger_id = ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3"
         return [firing_record(row) for row in rows(self._db, sql, (trigger_id, before, limit))]
