@@ -83,6 +83,7 @@ def _all_parts() -> Iterator[Part]:
         },
     )
     yield Part("published-kills", "tests/crash/test_published_kills.py", {"PUBLISHED_KILLS": 50})
+    yield Part("trigger-storm", "tests/crash/test_trigger_storm.py", {"RUNS": 10_000, "KILLS": 100})
     yield Part("zone-kills", "tests/crash/test_zone_kills.py", {"KILLS": 200})
     yield Part("zone-client-kills", "tests/crash/test_zone_client_kills.py", {"KILLS": 200})
 

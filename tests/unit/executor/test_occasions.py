@@ -136,7 +136,9 @@ async def test_the_end_of_a_run_starts_another(harness: TriggerHarness) -> None:
     await arrive(harness, event(1))
     await harness.listen()
     await harness.listen()
-    first, second = await harness.started()
+    runs = await harness.started()
+    assert len(runs) == 2
+    first, second = runs
     assert (first.workflow_name, second.workflow_name) == ("report", "other")
     assert second.input == b'{"from":{"n":3}}'
     assert (second.trigger, second.correlation_id, second.depth) == ("t", first.correlation_id, 1)

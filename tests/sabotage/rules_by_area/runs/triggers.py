@@ -138,7 +138,8 @@ TRIGGERS: Sequence[Rule] = (
         breaks="Executors wait for one another to take occasions.",
         symbol="trunkline.stores.postgres.tables.automation.triggers:_TAKE_OCCASIONS",
         change=ReplaceText(" FOR UPDATE SKIP LOCKED", " FOR UPDATE"),
-        caught_by=(f"{_STORE}::test_an_occasion_is_taken_by_one_process[postgres]",),
+        caught_by=(f"{_STORE}::test_an_occasion_is_taken_by_one_process",),
+        shows="lock timeout",
     ),
     Rule(
         name="end-of-a-run-is-an-occasion",
@@ -202,7 +203,7 @@ TRIGGERS: Sequence[Rule] = (
         name="ended-run-leaves-its-gate",
         breaks="A run that ended before it could start takes a place for ever.",
         symbol="trunkline.stores.postgres.tables.automation.start_queue:_ADMIT",
-        change=ReplaceText(" AND state = $3", " AND $3 = $3"),
+        change=ReplaceText(" AND state = $3", " AND $3::smallint IS NOT NULL"),
         caught_by=(f"{_START_QUEUE}::test_a_gate_is_decided_about_by_one_process_while_runs_come_and_end",),
     ),
 )
