@@ -51,9 +51,7 @@ export const KINDS: Record<AuditKind, string> = {
   schema: "Schemas",
   secret: "Secrets",
   dead_letter: "Dead letters",
-  schema: "Schema",
   trigger: "Triggers",
-  schema: "Schemas",
   subscription: "Subscriptions",
 };
 
