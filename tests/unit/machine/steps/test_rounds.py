@@ -111,6 +111,7 @@ def test_a_run_that_ends_begins_no_round() -> None:
     assert [item for _, item in play.told] == [CancelRequested()]
     end_round(play)
     assert (play.state.status, play.step("r").status, len(play.runs)) == ("CANCELLED", "CANCELLED", 1)
+    assert "StepRoundEnded" not in play.history
 
 
 def test_between_two_rounds_there_is_a_delay() -> None:
