@@ -48,6 +48,7 @@ export const KINDS: Record<AuditKind, string> = {
   agent: "Agents",
   migration: "Migration",
   key: "Keys",
+  schema: "Schemas",
   secret: "Secrets",
   dead_letter: "Dead letters",
   trigger: "Triggers",
