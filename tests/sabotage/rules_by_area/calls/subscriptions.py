@@ -18,6 +18,7 @@ SUBSCRIPTIONS: Sequence[Rule] = (
         symbol="trunkline.executor.driver:RunDriver._report",
         change=Change("condition", 1, of=2, becomes="False"),
         caught_by=(f"{_SCENARIO}::test_a_delivery_can_be_sent_again[embedded]",),
+        shows="TimeoutError",
     ),
     Rule(
         name="deliveries-of-a-run-share-a-queue",
