@@ -9,7 +9,6 @@ from tests.sabotage.rule import Rule
 
 _SENDER = "tests/unit/services/callbacks/test_sender.py"
 _STORE = "tests/contract/stores/test_callbacks.py"
-_KILLS = "tests/crash/test_published_kills.py"
 _CONFIGS = "tests/contract/stores/test_push_configs.py"
 _PUSH = "tests/scenarios/publishing/test_push_notifications.py"
 _POSTGRES = "trunkline.stores.postgres.tables.automation.callbacks"
@@ -42,6 +41,7 @@ CALLBACKS: Sequence[Rule] = (
         symbol="trunkline.executor.driver:RunDriver._decide",
         change=Drop("call statement", 2, of=2),
         caught_by=(f"{_PUSH}::test_every_state_arrives_in_order_when_the_receiver_is_back[embedded]",),
+        shows="TimeoutError",
     ),
     Rule(
         name="config-comes-with-its-run",
@@ -49,6 +49,7 @@ CALLBACKS: Sequence[Rule] = (
         symbol="trunkline.services.callbacks.task_updates:put_first_configs",
         change=Drop("call statement", 1, of=2),
         caught_by=(f"{_PUSH}::test_every_state_arrives_in_order_when_the_receiver_is_back[embedded]",),
+        shows="TimeoutError",
     ),
     Rule(
         name="config-waits-for-transitions",
@@ -60,9 +61,9 @@ CALLBACKS: Sequence[Rule] = (
     Rule(
         name="push-notifications-one-by-one",
         breaks="After a crash, a receiver gets earlier states of a task again after later ones.",
-        symbol="trunkline.wiring.roles:BridgeRole.__init__",
-        change=Change("element", 2, of=2, becomes="''"),
-        caught_by=(f"{_KILLS}::test_every_state_reaches_a_receiver_in_order_whenever_the_process_is_killed",),
+        symbol="trunkline.services.callbacks.sender:CallbackSender._send_claimed",
+        change=Change("condition", 4, of=6, becomes="False"),
+        caught_by=(f"{_SENDER}::test_callbacks_of_some_kinds_are_settled_one_by_one",),
     ),
     Rule(
         name="callbacks-are-http",

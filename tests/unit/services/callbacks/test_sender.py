@@ -130,9 +130,12 @@ async def sending(
     *,
     allow_loopback: bool = True,
     metrics: Metrics | None = None,
+    one_by_one: Sequence[str] = (),
 ) -> AsyncGenerator[CallbackSender]:
     async with HttpTransport(AddressPolicy(allow_loopback=allow_loopback)) as transport:
-        sender = CallbackSender(store, transport, {"k": source}, clock, metrics or Metrics())
+        sender = CallbackSender(
+            store, transport, {"k": source}, clock, metrics or Metrics(), one_by_one=one_by_one
+        )
         async with sender.running():
             yield sender
 
@@ -184,6 +187,16 @@ async def test_a_failed_callback_is_sent_again_before_those_behind_it(
         await settled(store)
     assert source.reports[0].error == "The receiver answered with HTTP 503."
     assert source.reports[-1].failures == 0
+
+
+async def test_callbacks_of_some_kinds_are_settled_one_by_one(
+    store: Store, clock: FakeClock, receiver: Receiver, source: Source
+) -> None:
+    await put(store, "1", "2", "3")
+    async with sending(store, source, clock, one_by_one=["k"]):
+        assert await receiver.got(3) == ["1", "2", "3"]
+        await settled(store)
+    assert [report.accepted for report in source.reports] == [1, 1, 1]
 
 
 async def test_the_pauses_grow_to_a_minute(
