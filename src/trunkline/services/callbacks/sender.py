@@ -58,6 +58,7 @@ CLAIM_LASTS = timedelta(seconds=30)
 _POSTPONED = timedelta(seconds=1)
 _LOOK_EVERY_SECONDS = 1.0
 _MAX_ERROR_CHARACTERS = 500
+_TOO_SLOW = "The receiver is too slow for one update."
 
 
 async def post_callback(transport: Transport, request: CallbackRequest) -> str | None:
@@ -206,12 +207,14 @@ class CallbackSender:
         for callback in queue.callbacks[: 1 if queue.kind in self._one_by_one else None]:
             if self._stopping.is_set() or asyncio.get_running_loop().time() >= end:
                 break
-            if not await self._send(attempts, receiver, callback):
+            if not await self._send(attempts, receiver, callback, end):
                 break
         await self._settle(queue, source, attempts)
 
-    async def _send(self, attempts: _Attempts, receiver: CallbackReceiver, callback: StoredCallback) -> bool:
-        """Whether the next one may be sent."""
+    async def _send(
+        self, attempts: _Attempts, receiver: CallbackReceiver, callback: StoredCallback, end: float
+    ) -> bool:
+        """Whether the next one may be sent. `end`: no request but the first begins later than this."""
         now = self._clock.now()
         is_too_old = now >= after(callback.created_at, RETRY_FOR)
         try:
@@ -219,7 +222,14 @@ class CallbackSender:
         except CallbackNotReady as exc:
             attempts.failed(callback, exc.message[:_MAX_ERROR_CHARACTERS], is_too_old=is_too_old)
             return False
-        for request in requests:
+        for number, request in enumerate(requests):
+            if number and asyncio.get_running_loop().time() >= end:
+                # It must be settled while the claim lasts. After other callbacks, it gets a whole claim first.
+                if attempts.were_made:
+                    attempts.is_postponed = True
+                else:
+                    attempts.failed(callback, _TOO_SLOW, is_too_old=is_too_old)
+                return False
             host = urlsplit(request.url).netloc
             if self._hosts.get(host, 0) >= MAX_QUEUES_OF_A_HOST:
                 attempts.is_postponed = True

@@ -18,7 +18,7 @@ CALLBACKS: Sequence[Rule] = (
         name="failed-callback-holds-its-queue",
         breaks="A receiver learns of a later change before an earlier one.",
         symbol="trunkline.services.callbacks.sender:CallbackSender._send",
-        change=Change("return value", 3, of=4, becomes="True"),
+        change=Change("return value", 4, of=5, becomes="True"),
         caught_by=(f"{_SENDER}::test_a_failed_callback_is_sent_again_before_those_behind_it",),
     ),
     Rule(

@@ -131,10 +131,17 @@ async def sending(
     allow_loopback: bool = True,
     metrics: Metrics | None = None,
     one_by_one: Sequence[str] = (),
+    claim_lasts: timedelta = CLAIM_LASTS,
 ) -> AsyncGenerator[CallbackSender]:
     async with HttpTransport(AddressPolicy(allow_loopback=allow_loopback)) as transport:
         sender = CallbackSender(
-            store, transport, {"k": source}, clock, metrics or Metrics(), one_by_one=one_by_one
+            store,
+            transport,
+            {"k": source},
+            clock,
+            metrics or Metrics(),
+            claim_lasts=claim_lasts,
+            one_by_one=one_by_one,
         )
         async with sender.running():
             yield sender
@@ -197,6 +204,26 @@ async def test_callbacks_of_some_kinds_are_settled_one_by_one(
         assert await receiver.got(3) == ["1", "2", "3"]
         await settled(store)
     assert [report.accepted for report in source.reports] == [1, 1, 1]
+
+
+async def test_a_receiver_too_slow_for_the_requests_of_one_callback_fails_it_before_the_claim_ends(
+    store: Store, clock: FakeClock, receiver: Receiver, source: Source
+) -> None:
+    source.requests_each = 3
+    receiver.open.clear()
+    await put(store, "1")
+    claim_lasts = timedelta(seconds=1)
+    async with sending(store, source, clock, claim_lasts=claim_lasts):
+        await receiver.got(1)
+        claimed_until = asyncio.get_running_loop().time() + claim_lasts.total_seconds()
+        while asyncio.get_running_loop().time() < claimed_until:
+            await asyncio.sleep(0.01)
+        receiver.open.set()
+        found = await settled(store, failures=1)
+    assert found is not None
+    assert found.waiting == 1
+    assert receiver.bodies == ["1"]
+    assert source.reports[0].error == "The receiver is too slow for one update."
 
 
 async def test_the_pauses_grow_to_a_minute(
